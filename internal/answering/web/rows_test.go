@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,8 +243,12 @@ func TestPagesAndStreamsAreCompressed(t *testing.T) {
 	paths := []string{"/"}
 	for _, m := range regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`).FindAllStringSubmatch(u.get("/").body, -1) {
 		paths = append(paths, m[1])
+		if dir, ok := strings.CutSuffix(m[1], "app.js"); ok {
+			for _, m := range imports(u.get(m[1]).body) {
+				paths = append(paths, dir+m)
+			}
+		}
 	}
-	paths = append(paths, regexp.MustCompile(`/[^/]+$`).ReplaceAllString(paths[1], "/live.js"), regexp.MustCompile(`/[^/]+$`).ReplaceAllString(paths[1], "/steps.js"))
 	for _, path := range paths {
 		res, n := raw(path, "gzip")
 		_, plain := raw(path, "")
@@ -249,6 +256,9 @@ func TestPagesAndStreamsAreCompressed(t *testing.T) {
 			t.Errorf("%s: %d bytes of %d", path, n, plain)
 		}
 		first, all = first+n, all+plain
+	}
+	if len(paths) < 15 {
+		t.Errorf("only %d files: %v", len(paths), paths)
 	}
 	t.Logf("the first load with 300 pending: %d bytes, %d before compression", first, all)
 	if first > 60_000 {
@@ -296,5 +306,46 @@ func TestTheResponseToAFormIsTheNextPage(t *testing.T) {
 	}
 	if b.outcome(first) == nil || b.outcome(second) == nil {
 		t.Error("an answer was not stored")
+	}
+}
+
+// imports returns the names of the modules that a script imports.
+func imports(script string) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^import (?:.* from )?'\./(\w+\.js)';$`).FindAllStringSubmatch(script, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// No script imports one that imports it.
+func TestScriptsImportInOneDirection(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("static/*.js")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d scripts, %v", len(files), err)
+	}
+	from := map[string][]string{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from[filepath.Base(f)] = imports(string(data))
+		if n := strings.Count("\n"+string(data), "\nimport "); n != len(from[filepath.Base(f)]) {
+			t.Errorf("%s has %d imports, of which %d are read here", f, n, len(from[filepath.Base(f)]))
+		}
+	}
+	var walk func(name string, above []string)
+	walk = func(name string, above []string) {
+		if slices.Contains(above, name) {
+			t.Errorf("imports run in a circle: %v, %s", above, name)
+			return
+		}
+		for _, next := range from[name] {
+			walk(next, append(slices.Clone(above), name))
+		}
+	}
+	for name := range from {
+		walk(name, nil)
 	}
 }

@@ -2,7 +2,9 @@
 // itself. Unchanged rows are not redrawn, and nothing moves where somebody
 // types, reads or has the focus.
 
-import { $, $$, adopt, card, complained, meanwhile, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
+import { complained, meanwhile, redraw, replaceCard, takeCard } from './card.js';
+import { remember, touched } from './drafts.js';
+import { $, $$, adopt, card, now, parse, tick } from './page.js';
 import { say } from './words.js';
 
 const root = document.documentElement;

@@ -3,9 +3,9 @@
 // person turns it on.
 
 import { isBound } from './bound.js';
+import { $ } from './page.js';
 import { say } from './words.js';
 
-const $ = (selector, root = document) => root.querySelector(selector);
 const root = document.documentElement;
 const get = (name) => { try { return localStorage.getItem(`askbus:${name}`); } catch { return null; } };
 const set = (name, value) => { try { localStorage.setItem(`askbus:${name}`, value); } catch { /* this page only */ } };

@@ -1,9 +1,8 @@
 // The queue: who else has an ask open, snoozing, handing over, and finding
 // asks. app.js sends events for keys and for frames that it inserted.
-import { card, touched, visit } from './app.js';
-
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+import { visit } from './app.js';
+import { touched } from './drafts.js';
+import { $, $$, card } from './page.js';
 
 // ---- who is there -----------------------------------------------------------
 

@@ -1,10 +1,8 @@
 // The reader shows a preview or a diff on the full screen, or two side by side.
 // It copies them from the card and fetches nothing.
 
+import { $, $$ } from './page.js';
 import { say } from './words.js';
-
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 let previews = []; // of the question, in the order of its options
 let at = 0;

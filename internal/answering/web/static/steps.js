@@ -1,10 +1,8 @@
 // Several questions: which are answered, how keys move between them, and the
 // review before sending.
 
+import { $, $$ } from './page.js';
 import { say } from './words.js';
-
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 const questions = (article) => $$('.question', article);
 const several = (article) => questions(article).length > 1;

@@ -1,0 +1,44 @@
+// What every module of the inbox uses: elements, the ask in focus, and the
+// server's clock.
+import { language, say } from './words.js';
+
+const policy = globalThis.trustedTypes?.createPolicy('askbus', { createHTML: (s) => s }) ?? { createHTML: (s) => s };
+export const parse = (html) => new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const adopt = (node) => document.importNode(node, true);
+export const card = () => $('#card > article');
+
+// ---- clocks -----------------------------------------------------------------
+
+const skew = Date.parse(document.documentElement.dataset.now) - Date.now();
+export const now = () => Date.now() + skew; // the server's time
+
+function span(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return say('%d s', s);
+  if (s < 3600) return say('%d min', Math.floor(s / 60));
+  if (s < 48 * 3600) return say('%d h', Math.floor(s / 3600));
+  return say('%d days', Math.floor(s / 86400));
+}
+
+const clocks = language === 'en' ? 'en-GB' : language;
+const clock = new Intl.DateTimeFormat(clocks, { hour: '2-digit', minute: '2-digit' });
+const dayClock = new Intl.DateTimeFormat(clocks, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+function words(style, at, now) {
+  switch (style) {
+    case 'since': return span(now - at);
+    case 'ago': return now - at < 10_000 ? say('just now') : say('%s ago', span(now - at));
+    case 'until': return at <= now ? say('now') : say('in %s', span(at - now));
+    default: return (new Date(at).toDateString() === new Date(now).toDateString() ? clock : dayClock).format(at);
+  }
+}
+
+export function tick(part = document) {
+  const at = now();
+  for (const time of $$('time[data-tick]', part)) {
+    const text = words(time.dataset.tick, Date.parse(time.dateTime), at);
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
