@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"net"
 	"net/http/httptest"
 	"slices"
 	"strconv"
@@ -427,7 +428,14 @@ func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
 
 func serveAsks(t *testing.T, b *bus, asks web.Asks, change ...func(*web.Options)) inbox {
 	t.Helper()
+	return serveOn(t, b, asks, func(ln net.Listener) net.Listener { return ln }, change...)
+}
+
+// serveOn is serveAsks on another listener.
+func serveOn(t *testing.T, b *bus, asks web.Asks, on func(net.Listener) net.Listener, change ...func(*web.Options)) inbox {
+	t.Helper()
 	srv := httptest.NewUnstartedServer(nil)
+	srv.Listener = on(srv.Listener)
 	opts := web.Options{CookieKey: cookieKey, Sessions: &b.people, BaseURL: "http://" + srv.Listener.Addr().String()}
 	for _, c := range change {
 		c(&opts)

@@ -197,7 +197,7 @@ func TestBrowserSaysThatTheInboxIsGone(t *testing.T) {
 	b.keys("o")
 	b.keys("kept")
 	in.stop()
-	b.sees("The connection to the inbox is lost")
+	b.sees("Reconnecting to the inbox")
 	b.wait(`document.querySelector('.other input[type=text]').value === 'kept'`)
 }
 

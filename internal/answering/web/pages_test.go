@@ -165,7 +165,7 @@ func TestStream(t *testing.T) {
 	if n := <-b.present; n != 1 {
 		t.Errorf("presence %d, want 1", n)
 	}
-	until(t, lines, ": hb")
+	until(t, lines, "event: beat")
 	k := b.ask(question("a", database()), 0)
 	until(t, lines, "event: rows")
 	receipt := <-b.receipts

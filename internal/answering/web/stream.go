@@ -185,7 +185,7 @@ func (s *sender) end() {
 var (
 	greeting  = sync.OnceValue(func() *event { return &event{data: []byte("retry: 1000\n\n")} })
 	hello     = sync.OnceValue(func() *event { return &event{data: []byte("event: hello\ndata: {}\n\n")} })
-	heartbeat = sync.OnceValue(func() *event { return &event{data: []byte(": hb\n\n")} })
+	heartbeat = sync.OnceValue(func() *event { return &event{data: []byte("event: beat\ndata: {}\n\n")} })
 )
 
 // events serves a browser's stream of changes in its listing; see [feed]. The

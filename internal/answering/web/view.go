@@ -29,6 +29,7 @@ type page struct {
 	Done    *card.End   // what this person has just done
 	Ask     *askView    // nil: nothing is in focus
 	Now     string
+	Beat    int64  // interval of the stream's heartbeats, in ms
 	Login   string // the command that signs in
 	Ways    bool   // /login has other sign-in methods
 	First   string // the command that asks
@@ -83,7 +84,7 @@ func say(me responder.Viewer, text string, args ...any) string {
 func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Key, at listing) page {
 	p := page{
 		frame: s.newFrame(ctx, me, at, !at.part),
-		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), PushKey: s.pushKey(),
+		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), PushKey: s.pushKey(),
 		Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"),
 	}
 	p.Here = p.Query

@@ -104,7 +104,8 @@ type Options struct {
 	Note func(Event)
 	// MaxStreams bounds the open event streams; default 2000.
 	MaxStreams int
-	// Heartbeat is the interval of heartbeats on an idle stream; default 15 s.
+	// Heartbeat is the interval of heartbeats on a stream; default 8 s. A page that
+	// hears nothing for two of them opens another stream.
 	Heartbeat time.Duration
 	Now       func() time.Time // default: time.Now
 	Logger    *slog.Logger     // default: discard
@@ -166,7 +167,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 		opts.MaxStreams = 2000
 	}
 	if opts.Heartbeat == 0 {
-		opts.Heartbeat = 15 * time.Second
+		opts.Heartbeat = 8 * time.Second
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

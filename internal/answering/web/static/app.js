@@ -6,7 +6,7 @@ import { complain, hold, mount, ready, release, replaceCard, unhide } from './ca
 import { acted, changed, forget, remember, sweep, touched } from './drafts.js';
 import * as live from './live.js';
 import * as onekey from './onekey.js';
-import { $, $$, adopt, card, parse, tick } from './page.js';
+import { $, $$, adopt, card, parse, request, tick } from './page.js';
 import { openReader } from './reader.js';
 import * as steps from './steps.js';
 import { say } from './words.js';
@@ -26,7 +26,7 @@ export async function visit(url, push = true) {
   onekey.drop();
   if (card()) remember(card());
   try {
-    const answer = await fetch(url, { headers: live.part(url) });
+    const answer = await request(url, { headers: live.part(url) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { location.assign(url); return; }
     takePage(doc, answer.url, push);
@@ -34,7 +34,11 @@ export async function visit(url, push = true) {
     $('#focus').focus({ preventScroll: true });
     ready();
     rowIntoView();
-  } catch { location.assign(url); }
+  } catch (error) {
+    // Without a connection the browser's own page would take the place of what somebody typed.
+    if (error instanceof TypeError || error.name === 'TimeoutError') live.lost();
+    else location.assign(url);
+  }
 }
 
 // rowIntoView scrolls the list to the row of the ask in focus. Beside the
@@ -56,6 +60,17 @@ function undone(href) {
   return url.pathname + url.search;
 }
 
+// An answer that did not get out goes by itself when the inbox is back, unless
+// somebody changes it. It has an id, so it counts once.
+let unsent;
+document.addEventListener('input', () => { unsent = undefined; });
+document.addEventListener('askbus:card', () => { unsent = undefined; });
+document.addEventListener('askbus:back', () => {
+  const [form, submitter] = unsent ?? [];
+  unsent = undefined;
+  if (form?.isConnected) send(form, submitter);
+});
+
 async function send(form, submitter) {
   if (form.hasAttribute('data-closed') || !hold()) return;
   const article = card();
@@ -65,7 +80,7 @@ async function send(form, submitter) {
   remember(article);
   let went = false;
   try {
-    const answer = await fetch(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
+    const answer = await request(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
     // The page that follows the form: scripts get it without a redirect.
@@ -87,7 +102,8 @@ async function send(form, submitter) {
       fault.select?.();
     }
   } catch {
-    complain(article, say('Not sent: the inbox cannot be reached. Your words are kept; send again when it is back.'));
+    complain(article, say('Not sent yet: the inbox cannot be reached. Your answer goes by itself when it is back, unless you change it.'));
+    unsent = [form, submitter];
   } finally {
     const told = release();
     button.ariaBusy = 'false';

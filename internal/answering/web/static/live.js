@@ -4,7 +4,7 @@
 
 import { complained, meanwhile, redraw, replaceCard, takeCard } from './card.js';
 import { remember, touched } from './drafts.js';
-import { $, $$, adopt, card, now, parse, tick } from './page.js';
+import { $, $$, adopt, card, cut, now, parse, request, tick } from './page.js';
 import { say } from './words.js';
 
 const root = document.documentElement;
@@ -130,11 +130,11 @@ export async function refresh() {
     const path = card()?.dataset.path ?? '/';
     const at = $('#card').dataset.query;
     const headers = part();
-    let answer = await fetch(path + at, { headers });
+    let answer = await request(path + at, { headers });
     if (answer.status === 401) { signedOut(); return; }
     $('#signedout').hidden = true;
     const gone = answer.status === 404; // its record has expired: only the list is used
-    if (gone) answer = await fetch(`/${at}`, { headers });
+    if (gone) answer = await request(`/${at}`, { headers });
     const doc = parse(await answer.text());
     if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path || $('#card').dataset.query !== at) { stale ||= answer.ok; return; }
     takeFrame(doc);
@@ -157,7 +157,7 @@ function signedOut() {
   $('#signedout').hidden = false;
   stream?.close();
   setTimeout(async () => {
-    const back = await fetch('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
+    const back = await request('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
     if (back) { $('#signedout').hidden = true; complained(); listen(); } else signedOut();
   }, 2000);
 }
@@ -169,6 +169,8 @@ function signedOut() {
 // because browsers allow few connections to a server; the others copy its
 // count.
 let stream;
+const beat = Number(root.dataset.beat); // interval of the server's heartbeats
+let heard = Date.now(); // when the stream last said something
 let looked = Date.now();
 let others;
 
@@ -191,12 +193,30 @@ function listen() {
   if (!stream || stream.readyState === EventSource.CLOSED) connect();
 }
 
+// silent opens another stream once the current one says nothing any more: after
+// a laptop slept or changed its network, a browser can wait for minutes.
+function silent() {
+  if (!stream || stream.readyState === EventSource.CLOSED || Date.now() - heard < 2 * beat) return;
+  stream.close();
+  lost();
+  cut();
+  connect();
+}
+
+export function lost() {
+  synced = false;
+  root.dataset.live = 'off';
+  $('#lost').hidden = false;
+}
+
 // connect opens a stream, and closes the previous one once the new one is open.
 // The new one sends what happens in between.
 function connect() {
   const before = stream;
   const own = new EventSource(address());
   stream = own;
+  heard = Date.now();
+  for (const name of ['rows', 'hello', 'beat']) own.addEventListener(name, () => { if (stream === own) heard = Date.now(); });
   own.addEventListener('rows', (event) => { if (stream === own) take(JSON.parse(event.data), event.lastEventId); });
   own.addEventListener('hello', () => {
     before?.close();
@@ -204,14 +224,13 @@ function connect() {
     synced = true;
     $('#lost').hidden = true;
     complained();
+    document.dispatchEvent(new CustomEvent('askbus:back'));
     refresh().then(() => { if (stream === own) root.dataset.live = 'on'; });
   });
   own.addEventListener('error', () => {
     if (stream !== own) return;
     before?.close();
-    synced = false;
-    root.dataset.live = 'off';
-    $('#lost').hidden = false;
+    lost();
     if (own.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === own) { refresh(); listen(); } }, 3000);
   });
 }
@@ -253,6 +272,8 @@ export function start() {
   document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
   document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
   addEventListener('pagehide', () => stream?.close());
+  addEventListener('online', silent);
+  setInterval(silent, beat / 4);
   addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
   if (document.hidden) hide(); else listen();
 }

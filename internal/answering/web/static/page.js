@@ -9,6 +9,17 @@ export const $$ = (selector, root = document) => [...root.querySelectorAll(selec
 export const adopt = (node) => document.importNode(node, true);
 export const card = () => $('#card > article');
 
+let network = new AbortController();
+
+// request is fetch with a limit: in a dead network it would wait for minutes.
+export const request = (url, options = {}) => fetch(url, { ...options, signal: AbortSignal.any([network.signal, AbortSignal.timeout(20_000)]) });
+
+// cut ends the requests that are under way in a network that was found dead.
+export function cut() {
+  network.abort(new TypeError('dead'));
+  network = new AbortController();
+}
+
 // ---- clocks -----------------------------------------------------------------
 
 const skew = Date.parse(document.documentElement.dataset.now) - Date.now();
