@@ -49,10 +49,6 @@ func pick(heads []Head, at int) (Head, bool) {
 	return heads[at], true
 }
 
-// hurry is how close to its deadline an urgent ask is offered to everybody,
-// even if somebody looks at it.
-const hurry = 90 * time.Second
-
 // maxAhead bounds how far down the queue the next ask is searched.
 const maxAhead = 10_000
 
@@ -61,8 +57,8 @@ const maxAhead = 10_000
 const settle = 30 * time.Millisecond
 
 // Take chooses what a viewer reads next, and tells other viewers so that they
-// are offered something else. It skips asks at which others look, except an
-// urgent ask that ends within 90 s. It is not a lock: two viewers of one
+// are offered something else. It skips asks at which others look, except
+// urgent ones. It is not a lock: two viewers of one
 // process never take the same ask, but viewers of several replicas rarely do.
 // It returns false if nothing is left for this viewer.
 func (b *Board) Take(ctx context.Context, v Viewer, f Filter, t Turn) (Head, bool) {
@@ -100,16 +96,12 @@ func (b *Board) claim(v Viewer, f Filter, t Turn) (h Head, company, ok bool) {
 		if b.held[h.Key.String()] == nil {
 			return true // it has just ended
 		}
-		return !h.pressing(now) && b.lookedAt(h.Key, v.By.Principal, now)
+		return h.Priority != ask.PriorityUrgent && b.lookedAt(h.Key, v.By.Principal, now)
 	})
 	if ok {
 		b.attendLocked(h.Key, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Responder: b.r.typ, Seen: now})
 	}
 	return h, now.Sub(b.company) < time.Minute, ok
-}
-
-func (h Head) pressing(now time.Time) bool {
-	return h.Priority == ask.PriorityUrgent && h.Deadline.Sub(now) < hurry
 }
 
 // lookedAt reports whether somebody else is at an ask. The caller holds mu.
@@ -125,7 +117,7 @@ func (b *Board) keeps(v Viewer, h Head) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if h.pressing(now) {
+	if h.Priority == ask.PriorityUrgent {
 		return true
 	}
 	mine := lot(h.Life, v.By.Principal)

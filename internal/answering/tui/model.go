@@ -87,7 +87,8 @@ type model struct {
 	overlay overlay
 	held    *held
 	blurred bool
-	waiting int // last number reported to the terminal
+	active  time.Time // of the last key, click, text or focus
+	waiting int       // last number reported to the terminal
 	said    string
 	message string
 	outcome *ask.Outcome // with Once: the outcome
@@ -127,7 +128,7 @@ func newModel(opts Options) (*model, error) {
 		opts.Theme = ThemeAuto
 	}
 	opts.Viewer.By = opts.By
-	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Theme), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
+	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Theme), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once, active: opts.Now()}
 	m.inCard = m.once()
 	return m, nil
 }
@@ -153,6 +154,10 @@ func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { r
 
 // Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg.(type) {
+	case tea.FocusMsg, tea.PasteMsg, tea.KeyPressMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
+		m.active = m.opts.Now()
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height

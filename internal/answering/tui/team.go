@@ -23,6 +23,9 @@ type presence struct {
 // lookEvery is how often presence is repeated.
 const lookEvery = 10 * time.Second
 
+// awake is how long after a key, click or focus somebody counts as being there.
+const awake = time.Minute
+
 // movedMsg is the result of snoozing or handing over.
 type movedMsg struct {
 	key  ask.Key
@@ -54,14 +57,14 @@ func (m *model) others(k ask.Key) []card.Attention {
 	return all
 }
 
-// attend reports this person's presence at the open card while the terminal has the focus.
+// attend reports this person's presence at the open card while the terminal has the focus and is used.
 func (m *model) attend() tea.Cmd {
 	if m.opts.Team == nil {
 		return nil
 	}
 	now, before := m.opts.Now(), m.there
 	next := presence{at: now}
-	if f := m.form(); f != nil && f.end == nil && !m.blurred && (m.inCard || m.wide()) {
+	if f := m.form(); f != nil && f.end == nil && !m.blurred && now.Sub(m.active) < awake && (m.inCard || m.wide()) {
 		next.key, next.answering = m.focus, f.touched
 	}
 	if next.key == before.key && next.answering == before.answering && (now.Sub(before.at) < lookEvery || next.key == (ask.Key{})) {

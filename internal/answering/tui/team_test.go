@@ -145,6 +145,44 @@ func TestPresenceIsShownAndReported(t *testing.T) {
 	said("leaves a2")
 }
 
+// A terminal that nobody touches for a minute takes no asks out of the others' queues.
+func TestPresenceEndsInAnUntouchedTerminal(t *testing.T) {
+	t.Parallel()
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
+	now := began
+	s, _ := start(t, 120, 40, func(o *tui.Options) {
+		c.bus = o.Source.(*bus)
+		o.Source, o.Team, o.Now = c, c, func() time.Time { return now }
+	}, database())
+	for _, step := range []struct {
+		after time.Duration
+		used  tea.Msg
+		want  string
+	}{
+		{0, nil, "looks at a1"},
+		{59 * time.Second, nil, "looks at a1"},
+		{time.Second, nil, "leaves a1"},
+		{time.Hour, nil, ""},
+		{0, tea.FocusMsg{}, "looks at a1"},
+		{time.Minute, nil, "leaves a1"},
+		{0, tea.MouseClickMsg{X: 1, Y: 1}, "looks at a1"},
+	} {
+		now = now.Add(step.after)
+		if step.used != nil {
+			s.send(step.used)
+		}
+		s.send(tui.Tick())
+		got := ""
+		select {
+		case got = <-c.told:
+		default:
+		}
+		if got != step.want {
+			t.Errorf("after %s and %T others are told %q, not %q", step.after, step.used, got, step.want)
+		}
+	}
+}
+
 func TestTheListIsTranslated(t *testing.T) {
 	t.Parallel()
 	links := 0

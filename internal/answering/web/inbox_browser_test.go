@@ -84,7 +84,7 @@ func TestBrowserShowsWhoAnsweredFirst(t *testing.T) {
 	in := serve(t, bus)
 	bus.ask(question("db", database()), 0)
 	first, second := in.open(t, mei).live(), in.open(t, tom).live()
-	second.sees("Others are looking at the waiting asks") // and it can still be opened
+	second.sees("Nothing is left for you to read") // and it can still be opened
 	second.click("#list a")
 	second.wait(`!!document.querySelector('article')`)
 	second.keys("o")

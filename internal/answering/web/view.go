@@ -180,7 +180,7 @@ func (p *page) explainEmpty(s *Server, me responder.Viewer, chosen bool, since t
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
 		p.NoFocus = &emptyFocus{say(me, "That was the last one"), []string{say(me, "The asks that you skipped are still in the list. New asks appear here by themselves.")}, top, say(me, "From the top")}
 	case p.Total > 0:
-		p.NoFocus = &emptyFocus{say(me, "Others are looking at the waiting asks"), []string{say(me, "The list shows who. An ask that nobody is looking at appears here by itself; you may open any of them anyway.")}, "", ""}
+		p.NoFocus = &emptyFocus{say(me, "Nothing is left for you to read"), []string{say(me, "Somebody has each waiting ask open; the list shows who. An ask that nobody reads appears here by itself, an urgent one always.")}, "", ""}
 	case p.at.show == showSnoozed:
 		p.NoFocus = &emptyFocus{say(me, "Nothing is snoozed"), []string{say(me, "Press h on an ask to snooze it. It comes back by itself.")}, "/", say(me, "To the waiting asks")}
 	case p.at.narrowed():
