@@ -73,3 +73,16 @@ func TestDirection(t *testing.T) {
 		}
 	}
 }
+
+// Time that is left is never a whole unit too short.
+func TestTimeLeftIsRounded(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		time.Hour + 59*time.Minute: "in 2 h", 89 * time.Minute: "in 1 h", 59*time.Minute + 40*time.Second: "in 1 h", 59*time.Second + 600*time.Millisecond: "in 1 min",
+		29*time.Minute + 59*time.Second: "in 30 min", 47*time.Hour + 40*time.Minute: "in 2 days", 3*24*time.Hour - time.Minute: "in 3 days", 1500 * time.Millisecond: "in 2 s", 0: "now",
+	} {
+		if got := catalogueOf("en").until(d); got != want {
+			t.Errorf("of %s are left %q, want %q", d, got, want)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 			if d <= 0 {
 				return say("now")
 			}
-			return l.Say("in %s", span(l, d))
+			return l.Say("in %s", span(l, nearest(d)))
 		},
 		clock: func(at, now time.Time) string {
 			if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
@@ -82,7 +82,19 @@ func newCatalogue(l *lang.Language) *catalogue {
 	}
 }
 
-// span formats a duration in its largest unit. The inbox's app.js formats durations in the same
+// nearest rounds the time that is left to the unit in which [span] shows it: of 1 h 59 min are left 2 h,
+// not 1 h.
+func nearest(d time.Duration) time.Duration {
+	const day = 24 * time.Hour
+	for _, unit := range []struct{ of, below time.Duration }{{time.Second, time.Minute}, {time.Minute, time.Hour}, {time.Hour, 2 * day}} {
+		if r := d.Round(unit.of); r < unit.below {
+			return r
+		}
+	}
+	return d.Round(day)
+}
+
+// span formats a duration in its largest unit. The inbox's page.js formats durations in the same
 // way.
 func span(l *lang.Language, d time.Duration) string {
 	switch {

@@ -37,11 +37,20 @@ const clocks = language === 'en' ? 'en-GB' : language;
 const clock = new Intl.DateTimeFormat(clocks, { hour: '2-digit', minute: '2-digit' });
 const dayClock = new Intl.DateTimeFormat(clocks, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
+// left rounds the time that is left to the unit in which span shows it.
+function left(ms) {
+  for (const [unit, below] of [[1e3, 60e3], [60e3, 3600e3], [3600e3, 48 * 3600e3]]) {
+    const rounded = Math.round(ms / unit) * unit;
+    if (rounded < below) return span(rounded);
+  }
+  return span(Math.round(ms / 86400e3) * 86400e3);
+}
+
 function words(style, at, now) {
   switch (style) {
     case 'since': return span(now - at);
     case 'ago': return now - at < 10_000 ? say('just now') : say('%s ago', span(now - at));
-    case 'until': return at <= now ? say('now') : say('in %s', span(at - now));
+    case 'until': return at <= now ? say('now') : say('in %s', left(at - now));
     default: return (new Date(at).toDateString() === new Date(now).toDateString() ? clock : dayClock).format(at);
   }
 }
