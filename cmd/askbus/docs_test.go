@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/internal/testkit/waittest"
 )
@@ -225,17 +226,8 @@ func TestTheArchitectureLinksToEveryPage(t *testing.T) {
 // Every link of a page to another page or to a heading has a target.
 func TestTheLinksOfThePagesWork(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..")
-	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md", "pkg/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, slices.DeleteFunc(found, func(p string) bool { return filepath.Base(p) == "template.md" })...)
-	}
 	links := 0
-	for _, page := range pages {
+	for _, page := range pages(t) {
 		for _, link := range linksOf(t, page) {
 			target, anchor, _ := strings.Cut(link, "#")
 			to := page
@@ -253,6 +245,69 @@ func TestTheLinksOfThePagesWork(t *testing.T) {
 	if links < 50 {
 		t.Errorf("found only %d links", links)
 	}
+}
+
+// cellMost is how many characters a cell of a table has at most. A longer one is
+// unreadable as text and on a page: shorten it, split the row, or say it below.
+const cellMost = 200
+
+func TestNoTableOfThePagesHasALongCell(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range longCells(string(text)) {
+			t.Errorf("%s:%s", page, found)
+		}
+	}
+	const table = "| a | b |\n|---|---|\n| %s | c \\| d |\n"
+	for n, want := range map[int]int{cellMost: 0, cellMost + 1: 1} {
+		if got := longCells(fmt.Sprintf(table, strings.Repeat("é", n))); len(got) != want {
+			t.Errorf("a cell of %d characters: %q", n, got)
+		}
+	}
+	if got := longCells("```\n" + fmt.Sprintf(table, strings.Repeat("x", 2*cellMost)) + "```\n"); len(got) != 0 {
+		t.Errorf("a block of code is a table: %q", got)
+	}
+}
+
+// longCells names the line and the beginning of each cell of a table that is too
+// long.
+func longCells(page string) (found []string) {
+	code := false
+	n := 0
+	for line := range strings.Lines(page) {
+		n++
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if code || !strings.HasPrefix(line, "|") {
+			continue
+		}
+		for cell := range strings.SplitSeq(strings.ReplaceAll(line, `\|`, "/"), "|") {
+			cell = strings.TrimSpace(cell)
+			if length := utf8.RuneCountInString(cell); length > cellMost {
+				found = append(found, fmt.Sprintf("%d: a cell has %d characters, more than %d: %.40s…", n, length, cellMost, cell))
+			}
+		}
+	}
+	return found
+}
+
+// pages returns the Markdown pages of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md", "pkg/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, slices.DeleteFunc(found, func(p string) bool { return filepath.Base(p) == "template.md" })...)
+	}
+	return all
 }
 
 var (

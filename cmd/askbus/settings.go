@@ -16,7 +16,7 @@ import (
 func settingsCmd(a *cli.App) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
-		Use: "settings", Short: "List the ASKBUS_… variables", Args: cobra.NoArgs,
+		Use: "settings", Short: "List the environment variables", Args: cobra.NoArgs,
 		Example: "  askbus settings --output text",
 		RunE: func(*cobra.Command, []string) error {
 			rows := config.Settings(settings()...)
@@ -47,7 +47,8 @@ const settingsHead = `# Settings
 
 Every setting is an environment variable; many are also flags. Flags override the environment, which overrides
 ` + "`context.json`" + ` in ` + "`--dir`" + `. An unknown variable that starts with ` + "`ASKBUS_`" + ` causes a warning. Durations are
-in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas.
+in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas. Variables that start with ` + "`__VF_PROJECT_`" + ` are not ours: hosts that
+ask from a command line to a web page (the dialect [interact](http.md#in-another-shape)) set them for the tools that they start.
 
 | variable | default | what it sets |
 |---|---|---|

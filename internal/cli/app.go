@@ -51,6 +51,10 @@ func (a *App) Interactive() bool { return IsTerminal(os.Stdin) && IsTerminal(a.S
 type HostSettings struct {
 	Agent     string `desc:"who asks, below the agents that started it: planner/a-1/builder"`
 	HostCreds string `split_words:"true" desc:"credential with which the host's own dialog answers; default: one made with the directory's keys"`
+
+	// Hosts of the dialect interact set these, under their own names.
+	ProjectSession string `envconfig:"__VF_PROJECT_AI_SESSION_ID__" desc:"session of askbus mcp, hook and acp, if neither --session nor ASKBUS_SESSION is given; set by hosts of the dialect interact (CLI to web)"`
+	ProjectTask    string `envconfig:"__VF_PROJECT_AI_TASK_ID__" desc:"task for which askbus mcp asks, in the ask's metadata as task; set by the same hosts"`
 }
 
 // App is shared by all commands: settings from the environment, which flags override, and the

@@ -77,7 +77,9 @@ type Ask struct {
 }
 
 // Agent describes the asking agent and what it works on. Parent is the path of
-// the agents above it, such as "planner/a-1" for a sub-agent.
+// the agents above it, such as "planner/a-1" for a sub-agent. Repository is any
+// text, because there are monorepos, Perforce and directories without a remote. A
+// link has no user name, so that it leads to the host that it shows.
 type Agent struct {
 	ID         string `json:"id,omitempty"`
 	Name       string `json:"name,omitempty"`
@@ -121,7 +123,9 @@ func (a *Ask) Question(id string) *Question {
 }
 
 // Excludes reports whether by may not decide because the ask excludes its
-// asker: by is the asker, or cannot be tied to one person.
+// asker: by is the asker, or cannot be tied to one person, as whom the asker
+// could answer too. The asking side sets this rule for itself; it does not bind
+// an agent that lies about its asker, and a tenant's policy cannot demand it.
 func (a *Ask) Excludes(by By) bool {
 	return a.ExcludeAsker && (slices.Contains(a.Asker, by.Principal) || !by.ProvesPrincipal() || !by.person())
 }

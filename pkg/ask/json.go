@@ -39,7 +39,13 @@ func (d *duration) UnmarshalText(b []byte) error {
 
 // The wire types have no methods of their own: encoding/json reads or writes a
 // whole document in one pass. A method on each level would make it scan what is
-// below several times: an outcome holds an ask, which holds questions.
+// below several times: an outcome holds an ask, which holds questions. A field
+// that is spelled alike in Go and in JSON needs no mention here.
+//
+// Documents are read with go-json-experiment's json/v1, which is encoding/json on
+// the reader of its successor (an outcome takes 6.6 µs instead of 13.5), and
+// written with encoding/json, which is the faster of the two at that. When Go's
+// own package is built on that reader, the import goes back to it.
 type (
 	plainAsk      Ask
 	plainOutcome  Outcome

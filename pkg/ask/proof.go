@@ -18,7 +18,11 @@ const (
 )
 
 // The strengths of proofs, the weakest first. Proofs of equal strength are
-// interchangeable.
+// interchangeable: an agent knows that it wants a sign-in, not which one its
+// people have. To allow just one, use an audience whose principals come from
+// there. A token is weaker than a user of the system, because nothing proves that
+// the secret stayed with the one to whom it was handed; a proxy's claim is as
+// strong as one, because the bus cannot see how the proxy knows.
 const (
 	weak     = iota // nobody in particular
 	atHost          // somebody at the agent's own host, or with a token

@@ -2,7 +2,10 @@
 //
 // One [Client] serves a whole connection. A [Session] is a cheap handle on it:
 // make one where it is needed and drop it. All waits of a session share one
-// subscription, which ends with the last of them.
+// subscription, which ends with the last of them. A client of one session would
+// need a pool in every process that serves many, and a close that one of them
+// forgets; one subscription for the whole connection would hear the outcomes of
+// sessions that its credential does not cover.
 //
 // The package leaves every decision to the broker. It promises that asking
 // again with the same id is harmless, that Wait returns an ask's outcome

@@ -12,6 +12,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
+// An ask is a task in INPUT_REQUIRED: a task that works is somebody else's
+// business, and nobody could answer it over A2A. The official SDK's server is not
+// used, because it owns tasks and their store, which are asks on the bus here.
 const a2aName = "a2a"
 
 // The A2A task states that are used here.

@@ -5,7 +5,10 @@
 // outcome becomes the foreign answer; an ask becomes a foreign request for a
 // foreign screen; and the answer from that screen becomes a reply. Each dialect
 // is named by its origin, is one file of that name and one row in [All], so
-// that any of them can be served by name.
+// that any of them can be served by name. The origin is the software that defined
+// the shape ("codex"), which is what somebody with such a request searches for; a
+// shape without one is named by what marks it ("by-id"). A new version of a shape
+// stays in its dialect as long as both can be told apart.
 //
 // The package decides how shapes map, what to warn about and what a shape
 // cannot express. It leaves to others who may ask and answer, where bytes come

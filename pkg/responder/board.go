@@ -33,7 +33,8 @@ type BoardOptions struct {
 // Board is a replica of the pending asks on the bus, for live screens: the
 // heads of all asks, the bodies that were read last, and the asks that ended
 // recently. It stays correct through reconnects and missed messages. One board
-// serves any number of viewers. It is safe for concurrent use.
+// serves any number of viewers, so a process runs one, and a reconnect costs the
+// same however many screens are open. It is safe for concurrent use.
 type Board struct {
 	r      *Responder
 	id     string // identifies this board in its messages

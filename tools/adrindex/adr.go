@@ -111,8 +111,8 @@ func index(records []adr) []byte {
 <!-- Written by tools/adrindex (make generate). Do not edit. -->
 
 What was decided, when and why; [0001](0001-record-architecture-decisions.md) says how this works and
-[template.md](template.md) is where a new one begins. A missing number was given to a branch that did not use it, or to a decision that was
-withdrawn before a release.
+[template.md](template.md) is where a new one begins. A missing number was not used, or its decision was withdrawn, or its reasons moved into
+the comments of the package that it is about (` + "`git log --diff-filter=D -- docs/adr`" + ` has the old text).
 
 | decision | date | status | updates |
 |---|---|---|---|

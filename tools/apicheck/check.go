@@ -139,8 +139,8 @@ func (c *checker) named(name *types.TypeName, at types.Object) {
 	c.faults = append(c.faults, fmt.Sprintf("%s: arrow 6: %s.%s shows %s.%s", position, c.pkg.Name, at.Name(), pkg.Path(), name.Name()))
 }
 
-// standard reports whether a type is one of OpenTelemetry's interfaces, which are meant for
-// signatures of libraries (ADR 0055).
+// standard reports whether a type is one of OpenTelemetry's interfaces, which exist for signatures
+// of libraries.
 func standard(name string) bool {
 	return name == "go.opentelemetry.io/otel/trace.TracerProvider" || name == "go.opentelemetry.io/otel/propagation.TextMapPropagator"
 }

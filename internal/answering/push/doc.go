@@ -9,4 +9,10 @@
 // It promises to call only hosts of push services; to notify a subscription only of asks that its
 // person may answer and that are newer than the subscription; and to take no work while there are
 // no subscriptions.
+//
+// Only hosts of known push services, and those in ASKBUS_PUSH_HOSTS, are called, because the URL
+// comes from a browser and so from anybody who is signed in; redirects are not followed. A choice in
+// a notice is posted to the inbox with the browser's cookie, so it is the inbox's answer, with its
+// proof and its checks. Being subscribed is not being present: require_responder is refused when
+// everybody only has a phone.
 package push

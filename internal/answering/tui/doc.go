@@ -6,4 +6,7 @@
 // promises that a draft and its caret survive every update and reconnect, that nothing is sent
 // without the person's action, and that agents' text cannot control the terminal: present has
 // cleaned it.
+//
+// Package prompt is the same inbox a line at a time: a screen that is redrawn is useless to a screen
+// reader and in a pipe, and form libraries that offer both leave out descriptions and previews.
 package tui

@@ -22,7 +22,11 @@ const (
 )
 
 // feeds holds one feed per open view, which is what one person sees of one
-// listing. All streams of a view share its feed.
+// listing. All streams of a view share its feed. If each page fetched itself at
+// every change, it would be 107 KB and 205 ms of a browser's main thread at 500
+// asks, for each viewer and up to ten times a second. Each event is compressed
+// once for all streams (pack.go): a compressor for each would hold most of a
+// megabyte.
 type feeds struct {
 	s       *Server
 	slots   chan struct{} // bounds concurrent drawing

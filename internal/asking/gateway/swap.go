@@ -31,6 +31,9 @@ const (
 // invalid tokens must not keep out the valid ones beside them: a token that is
 // known to be valid has a rate of its own, and an address with many refused
 // tokens still has others verified, at a rate that bounds what strangers cost.
+// Nothing in an unverified token tells more, because any claim can be copied into
+// a forged one; X-Forwarded-For needs known proxies, and does not help behind a
+// NAT.
 type swaps struct {
 	swap     func(ctx context.Context, token, session string) ([]byte, error)
 	check    func(ctx context.Context, secret string, now time.Time) (token.Token, error) // of API tokens

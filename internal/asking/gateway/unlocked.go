@@ -10,7 +10,8 @@ import (
 
 // Unlocked serves the dialect interact for one session without a token, for foreign programs that
 // cannot send one. Use it only on a loopback address: its callers ask in the session and wait; they
-// never answer.
+// never answer. It has an address of its own, because a proxy in front of the gateway would open a
+// path there to everybody. Whoever can open a loopback connection on the machine can use it.
 func (g *Gateway) Unlocked(tenant, session string) (http.Handler, error) {
 	if !ask.ValidToken(tenant) || !ask.ValidToken(session) {
 		return nil, access.Fault("invalid session %.80q of tenant %.80q: use 1 to %d of A-Z a-z 0-9 _ -", session, tenant, ask.MaxToken)

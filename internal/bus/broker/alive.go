@@ -12,7 +12,9 @@ import (
 
 // plainHold is the hold that plain clients are advised to use. A held request
 // gets no reply if its broker dies, so a longer hold is for clients that accept
-// that.
+// that. There is no interim reply: nats.go and nats.js take any for the answer.
+// Our own clients ask the broker that holds their request whether it runs
+// (answerAlive) and may hold longer.
 const plainHold = 30 * time.Second
 
 // answerAlive replies to requests that check whether this broker runs. If it

@@ -61,7 +61,9 @@ func (b *Broker) tellJSON(r *request, body []byte) error {
 var errNobodyListens = errors.New("nobody listens for the reply")
 
 // tellListener replies with plain JSON, as a request: the server reports at
-// once if nobody is subscribed to its subject. A listener need not reply.
+// once if nobody is subscribed to its subject. A listener need not reply. So work
+// for a replica that died while its request was held is given back at once, and
+// not after its lease of a minute.
 func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) error {
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)

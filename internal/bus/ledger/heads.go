@@ -18,6 +18,11 @@ const maxSince = 20_000
 // of each partition before it was read. A list since a mark has what was asked
 // and what ended after it, in the order of storing. It is a full list if the
 // mark belongs to another ledger or too much happened since.
+//
+// So a screen that reconnects reads what changed, and nothing where the last
+// sequences are the same; reading everything is 200 MB for 100,000 asks of 2 KB.
+// An outcome can pass its retention unseen and a stream can be restored, so
+// screens read everything again now and then.
 func (l *Ledger) Heads(ctx context.Context, q wire.Query) ([]wire.ListItem, string, wire.Mark, error) {
 	if q.Cursor != "" {
 		items, next, err := l.List(ctx, q)

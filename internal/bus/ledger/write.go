@@ -206,7 +206,8 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 // once returns how many bytes the ledger has when each is counted once. The server
 // counts the bytes of every copy; the budget is what one node may store. Near half of
 // the budget it measures the audit again, because bytes that are not known to
-// be the audit's would count as the asks'.
+// be the audit's would count as the asks'. Without this a cluster with three
+// copies refused new asks at 27 % of its budget.
 func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
 	copies := int64(1)
 	if !l.alone() {
@@ -230,7 +231,10 @@ func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
 }
 
 // refreshReserve measures the pending asks. Each ends with an outcome that
-// copies its question, so the same amount must be free.
+// copies its question, so the same amount must be free: asks that were taken
+// until the store was full could not end, and a store that cannot end asks stays
+// full. The size is the mean of the questions that the sweep saw, so where few
+// are large it can be too small; the last 5 % of the budget are for that.
 func (l *Ledger) refreshReserve(ctx context.Context) error {
 	var reserve int64
 	for p := range l.n {

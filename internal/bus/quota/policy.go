@@ -3,8 +3,11 @@
 //
 // A broker counts what passes through it, and reads from the ledger, at most
 // once a second, what other brokers did. So the limits of pending asks and
-// stored bytes apply to all brokers together, and those of rates and held
-// requests to each of them.
+// stored bytes apply to all brokers together, up to what they store within that
+// second, and those of rates and held requests to each of them. A counter in the
+// ledger would add a synced write to each ask, and a server cannot count the
+// bytes below a subject. A pending ask counts twice, because its outcome will
+// copy it.
 package quota
 
 import (

@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 
@@ -160,10 +160,7 @@ func (h *hostDialog) close() {
 // hostHome returns the tenant and session of an agent whose host started us: those of the
 // credential, the settings, or else the fallback.
 func hostHome(a *cli.App, fallback func() string) (tenant, session string, err error) {
-	tenant, session = a.Tenant, a.Session
-	if session == "" {
-		session = os.Getenv("__VF_PROJECT_AI_SESSION_ID__")
-	}
+	tenant, session = a.Tenant, cmp.Or(a.Session, a.Host.ProjectSession)
 	if session == "" {
 		session = fallback()
 	}

@@ -50,8 +50,8 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 			work := checkout.Of(".") // the host's directory
 			work.Branch = ""         // it changes while we run
 			work.Fill(&who.Agent)
-			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
-				who.Metadata = map[string]any{"task": task}
+			if a.Host.ProjectTask != "" {
+				who.Metadata = map[string]any{"task": a.Host.ProjectTask}
 			}
 			opts := mcpserver.Options{Logger: a.Logger(), Version: cli.BuildVersion(), Span: telemetry.Tools(a.Tracing()), Wait: wait, Link: func(p0 ask.Key) string { return askLink(a, p0) }, Waiting: a.NeededFor()}
 			if elicit {

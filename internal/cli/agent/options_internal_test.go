@@ -51,3 +51,15 @@ func TestEveryQuestionIsAsked(t *testing.T) {
 		t.Errorf("an option for two questions: %v", err)
 	}
 }
+
+// A host's own variable names the session where no setting of ours does.
+func TestTheHostsVariableNamesTheSession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ ours, hosts, want string }{{"", "", "fallback"}, {"", "hosts", "hosts"}, {"ours", "hosts", "ours"}} {
+		a := &cli.App{Session: c.ours}
+		a.Tenant, a.Host.ProjectSession = "acme", c.hosts
+		if _, got, err := hostHome(a, func() string { return "fallback" }); err != nil || got != c.want {
+			t.Errorf("%+v: session %q, %v", c, got, err)
+		}
+	}
+}

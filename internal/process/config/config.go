@@ -265,6 +265,9 @@ func collect(t reflect.Type, prefix string, seen map[string]Setting) {
 	}
 	for f := range t.Fields() {
 		name := prefix + "_" + words(f.Name)
+		if own := f.Tag.Get("envconfig"); own != "" { // a variable of somebody else, without our prefix
+			name = own
+		}
 		switch {
 		case f.Anonymous:
 			collect(f.Type, prefix, seen)

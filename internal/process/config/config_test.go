@@ -78,6 +78,23 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	}
 }
 
+// A variable that a host of the agent names keeps that name, in the table and in
+// the environment.
+func TestAVariableOfTheHostHasNoPrefix(t *testing.T) {
+	const session, task = "__VF_PROJECT_AI_SESSION_ID__", "__VF_PROJECT_AI_TASK_ID__"
+	t.Setenv(session, "s-1")
+	t.Setenv(task, "t-1")
+	var s cli.HostSettings
+	if err := config.Load(&s); err != nil || s.ProjectSession != "s-1" || s.ProjectTask != "t-1" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, want := range []string{session, task} {
+		if !slices.ContainsFunc(config.Settings(s), func(r config.Setting) bool { return r.Name == want && r.Description != "" }) {
+			t.Errorf("%s is not in the table", want)
+		}
+	}
+}
+
 func TestUnknownVariablesAreNamed(t *testing.T) {
 	t.Setenv("ASKBUS_RETENTON", "1h")
 	t.Setenv("ASKBUS_OPSADDR", "x")

@@ -9,7 +9,10 @@ import (
 )
 
 // By default a heap is collected when it has doubled. A process with little in
-// memory then collects many times a second under load.
+// memory then collects many times a second under load, which is a tenth of the
+// processor time of an ask. A fixed GOGC is too much for a large heap (a million
+// pending asks would take more than 2 GB) or too little for a small one; the right
+// memory limit depends on the machine.
 const (
 	heapSpare   = 128 << 20 // how much a small heap may grow before it is collected
 	heapPercent = 400       // but at most by this

@@ -106,7 +106,7 @@ func decodeStatus(data []byte) (StatusReply, error) {
 type Query struct {
 	Tenant   string `json:"tenant,omitempty"`
 	Session  string `json:"session,omitempty"`
-	ID       string `json:"id,omitempty"` // of the ask, in any session
+	ID       string `json:"id,omitempty"` // of the ask, in any session: the server finds it by its subject, without reading others
 	State    string `json:"state,omitempty"`
 	Question string `json:"question,omitempty"`
 	Limit    int    `json:"limit,omitempty"`

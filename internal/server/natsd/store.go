@@ -15,7 +15,9 @@ import (
 
 // awaitStore is openStore, and waits while another process has locked the
 // store. On Kubernetes the process of a pod that was deleted by force may run
-// for some time beside its successor.
+// beside its successor, for up to its grace period; ending at once would leave the
+// successor to the kubelet's back-off. At a terminal a second server should be told
+// at once, so by default there is no wait.
 func awaitStore(opts Options) (*os.File, error) {
 	begun := time.Now()
 	lock, err := storecheck.Lock(opts.Dir)

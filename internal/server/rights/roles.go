@@ -49,7 +49,7 @@ const (
 	RoleIssuer      = "issuer"  // exchanges tokens for credentials
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
-	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster
+	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster; in the servers' account, and never handed out
 	RoleClock       = "clock"        // asks the servers for their time
 	RoleGuard       = "guard"        // watches connections; of the server's own process
 	RoleAdmin       = "admin"        // everything in the account of clients
