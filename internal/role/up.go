@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/operator"
 	"github.com/askbus/askbus/internal/process/config"
@@ -24,6 +26,7 @@ type upSettings struct {
 	config.Web
 	config.Push
 	config.Gateway
+	config.Webhook
 	config.SSH
 	config.Types
 	config.Issuer
@@ -59,6 +62,7 @@ It refuses addresses that other machines can reach without TLS, except with --in
 	s.ledgerFlags(cmd)
 	gatewayFlags(&s.Gateway, cmd)
 	sshFlags(&s.SSH, cmd)
+	webhookFlag(cmd, &s.Webhook)
 	issuerFlags(&s.Issuer, cmd)
 	tlsFlags(&s.Listen, cmd)
 	clientCAFlag(&s.Listen, cmd)
@@ -148,6 +152,17 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	}
 	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web); err != nil {
 		return err
+	}
+	if s.Webhook.Webhook.File != "" {
+		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: webhooks.Type})
+		if err != nil {
+			return err
+		}
+		_, answers, err := r.webhooks(cred, s.Webhook, cmp.Or(s.Webhook.Webhook.URL, r.base(ln)))
+		if err != nil {
+			return err
+		}
+		r.mount(webhooks.PathAnswer, answers)
 	}
 	if _, err := r.inbox(webCred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey); err != nil {
 		return err

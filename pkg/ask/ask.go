@@ -66,6 +66,10 @@ type Ask struct {
 	// docs/protocol.md.
 	WhileWaiting bool `json:"while_waiting,omitempty"`
 
+	// Callback is the name of an address that an operator registered, to which
+	// the outcome is sent as a signed webhook. It changes nothing about waiting.
+	Callback string `json:"callback,omitempty"`
+
 	// Timeout (by the broker's clock) or Deadline says when the ask ends by
 	// itself; at most one of them is set. A stored ask has a Deadline. In JSON
 	// the timeout is a string in Go syntax, such as "2h".

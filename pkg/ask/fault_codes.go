@@ -72,6 +72,7 @@ const (
 	FaultNoDefault         FaultCode = "no_default"
 	FaultEmptyDefault      FaultCode = "empty_default"
 	FaultDefaultCancels    FaultCode = "default_cancels"
+	FaultUnknownCallback   FaultCode = "unknown_callback"
 
 	// Bodies in a dialect, and JSON of the wrong form.
 	FaultMissing           FaultCode = "missing"

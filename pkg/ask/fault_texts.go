@@ -81,6 +81,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultNoDefault:         {english: `is missing; with at_deadline "default" every required question needs one`, chinese: `缺失；at_deadline 为 "default" 时，每个必答的问题都需要默认值`},
 	FaultEmptyDefault:      {english: `is empty; leave it out`, chinese: `是空的；请去掉`},
 	FaultDefaultCancels:    {english: `chooses option {given:quoted}, which cancels; a default must answer`, chinese: `选择了会取消整个提问的选项 {given:quoted}；默认值必须是回答`},
+	FaultUnknownCallback:   {english: `is {given:quoted}, which no operator registered for this tenant and token[; registered: {callbacks}]`, chinese: `是 {given:quoted}，运维人员没有为此租户和令牌登记这个名称[；已登记：{callbacks}]`},
 
 	FaultMissing:           {english: `is missing; give {want:term}`, chinese: `缺失；请给出{want:term}`},
 	FaultMissingItems:      {english: `is missing; give {least} to {most} {items:term}`, chinese: `缺失；请给出 {least} 到 {most} {items:term}`},

@@ -14,7 +14,8 @@ const (
 	ProofTelegram   = "telegram"
 	ProofOIDC       = "oidc"
 	ProofPasskey    = "passkey"
-	ProofProxy      = "proxy" // a proxy in front of the web inbox names the person
+	ProofWebhook    = "webhook" // a program that an operator registered: nobody in particular
+	ProofProxy      = "proxy"   // a proxy in front of the web inbox names the person
 )
 
 // The strengths of proofs, the weakest first. Proofs of equal strength are

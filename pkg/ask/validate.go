@@ -63,6 +63,9 @@ func (a *Ask) Validate(now time.Time) error {
 	if len(a.Metadata) > MaxMetadata {
 		f.add("/metadata", FaultTooMany, len(a.Metadata), "entries", MaxMetadata)
 	}
+	if a.Callback != "" && !ValidToken(a.Callback) {
+		f.add("/callback", FaultBadToken, clip(a.Callback), MaxToken)
+	}
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
 	return InvalidError("ask", f)

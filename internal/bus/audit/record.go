@@ -59,6 +59,7 @@ const (
 	CredentialRevoked Action = "credential.revoked" //nolint:gosec // a name
 	PolicyChanged     Action = "policy.changed"
 	PolicyRemoved     Action = "policy.removed"
+	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
 	AuditBegan        Action = "audit.began"
@@ -72,7 +73,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

@@ -133,6 +133,9 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 		if typ == subject.TypeWeb { // it signs people in
 			return append(own, audit.SignedIn, audit.AsksDeclined, audit.AsksDismissed)
 		}
+		if typ == subject.TypeWebhook {
+			return append(own, audit.WebhookFailed)
+		}
 		return own
 	case subject.StateIssuer:
 		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged)

@@ -26,6 +26,8 @@ const (
 	Push       = subject.BucketPush
 	Policy     = subject.BucketPolicy
 	Leases     = subject.BucketLeases
+	Callbacks  = subject.BucketCallbacks
+	Deliveries = subject.BucketDeliveries
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.

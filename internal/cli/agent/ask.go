@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type askFlags struct {
 	file, id, title, context, agent, priority, atDeadline             string
 	header, kind, defaultValue                                        string
 	repository, branch, link                                          string
-	minProof                                                          string
+	minProof, callback                                                string
 	questions, options, audience, asker                               []string
 	excludeAsker                                                      bool
 	multiple, text, noOther, optional, requireResponder, whileWaiting bool
@@ -83,6 +84,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "the asker may not answer: neither the principals of --asker nor people without a proven identity")
 	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:mei@example.com"; repeatable (default: the user who runs this)`)
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
+	fl.StringVar(&f.callback, "callback", "", "name of a callback that an operator registered: the outcome is sent there too")
 	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after the last wait for it has ended")
 	fl.StringVar(&f.id, "id", "", "id of the ask; repeating an id repeats the same ask (default: a new id)")
 	fl.DurationVar(&f.timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
@@ -246,6 +248,7 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	}
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
+	q.Callback = cmp.Or(f.callback, q.Callback)
 	return q, nil
 }
 

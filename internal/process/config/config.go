@@ -192,6 +192,15 @@ type Telegram struct {
 	}
 }
 
+// Webhook has the settings of webhooks: callbacks of agents, and programs that get asks.
+type Webhook struct {
+	Webhook struct {
+		File     string `desc:"file (YAML) of the callbacks that agents may name and of the programs that get asks; read again when it changes; default: none"`
+		URL      string `desc:"URL at which receivers reach the inbox and answer addresses; default: that of this process or of context.json, unless another machine cannot reach it"`
+		HTTPAddr string `split_words:"true" desc:"address of the answers of programs, for \"askbus webhook\"; default: none"`
+	}
+}
+
 // SSH has the settings of the inbox over SSH.
 type SSH struct {
 	SSHAddr string `split_words:"true" desc:"address of the inbox over SSH; default: none in \"askbus up\", 127.0.0.1:8022 in \"askbus ssh\""`

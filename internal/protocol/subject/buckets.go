@@ -19,6 +19,8 @@ const (
 	BucketPush       = "push"            // push subscriptions of browsers
 	BucketPolicy     = "policy"          // operators' decisions, by tenant
 	BucketLeases     = "leases"          // liveness of agents' sessions
+	BucketCallbacks  = "callbacks"       // the names under which asks may be called back, without the addresses
+	BucketDeliveries = "deliveries"      // webhooks that are sent later, and failures
 	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
 )
 
@@ -96,6 +98,8 @@ func Buckets() []Bucket {
 			{StateResponder, "", read},
 			{StateAgent, "", []Verb{VerbGet, VerbPut, VerbDelete}},
 		}},
+		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
+		{BucketDeliveries, 1 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}},
 	}
 }

@@ -51,7 +51,9 @@ const (
 // The responder types of a web inbox, which signs people in, and of a terminal.
 const (
 	TypeWeb = "web"
-	TypeTUI = "tui"
+	// TypeWebhook calls agents back and sends asks to programs: it registers callbacks.
+	TypeWebhook = "webhook"
+	TypeTUI     = "tui"
 )
 
 // ReplyAllowed reports whether the broker may reply to request r at reply: it

@@ -83,6 +83,7 @@ func Run(ctx context.Context, o Options) finding.List {
 	}
 	if len(brokers) > 0 { // which keep shared state
 		l = append(l, Push(countBrowsers(ctx, o.Operator, seen))...)
+		l = append(l, Webhooks(listDeliveries(ctx, o.Operator))...)
 	}
 	switch {
 	case o.NoAsk:

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -94,4 +96,37 @@ func countBrowsers(ctx context.Context, nc *nats.Conn, in *ledger.Inspection) Pu
 	defer cancel()
 	all, err := state.Open(nc, state.Operator(), state.Push).List(ctx)
 	return PushFacts{Browsers: len(all), Err: err, Ledger: in}
+}
+
+// Webhooks judges deliveries: those that failed for good, and those that wait. The entries are those of
+// the bucket deliveries.
+func Webhooks(entries []state.Entry, err error) finding.List {
+	var l finding.List
+	if err != nil {
+		l.Say("webhooks", finding.Missing, "the deliveries cannot be read: %v", err)
+		return l
+	}
+	waiting := 0
+	for i := range entries {
+		e := &entries[i]
+		if !strings.HasPrefix(e.Key.Name, wire.WebhookFailuresPrefix) {
+			waiting++
+			continue
+		}
+		var f wire.WebhookFailures
+		if json.Unmarshal(e.Value, &f) == nil {
+			l.Say("webhooks", finding.Missing, "%d deliveries to %s of tenant %s failed for good, the last, of ask %s, at %s: %s; their outcomes are in the inbox and in \"askbus list\"", f.Count, f.Receiver, e.Key.Tenant, f.Ask, f.At.Format(time.RFC3339), f.Error)
+		}
+	}
+	if waiting > 0 {
+		l.Say("webhooks", finding.Missing, "%d deliveries wait for their receivers, and are tried again for up to three days", waiting)
+	}
+	return l
+}
+
+// listDeliveries reads what webhooks could not deliver yet, or at all.
+func listDeliveries(ctx context.Context, nc *nats.Conn) ([]state.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return state.Open(nc, state.Operator(), state.Deliveries).List(ctx)
 }

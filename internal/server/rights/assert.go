@@ -31,6 +31,8 @@ func (r Role) Assertions() assertion.Set {
 		return assertion.Set{Proven: []string{ask.ProofSlack + "-*=slack:*"}, Groups: groups}
 	case "telegram": // the groups are those that the routes map
 		return assertion.Set{Proven: []string{ask.ProofTelegram + "=telegram:*"}, Groups: groups}
+	case "webhook":
+		return assertion.Set{Proven: []string{ask.ProofWebhook + "=webhook:*"}}
 	case ask.ResponderNative, ask.ResponderElicit:
 		return hostAssertions()
 	}

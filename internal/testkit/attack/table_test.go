@@ -15,26 +15,28 @@ func roles() map[string]rights.Role {
 		return rights.Role{Name: rights.RoleResponder, Type: typ, Tenant: tenant, Session: session}
 	}
 	return map[string]rights.Role{
-		"agent":                 {Name: rights.RoleAgent, Tenant: "acme", Session: "s1"},
-		"agent-tenant":          {Name: rights.RoleAgent, Tenant: "acme"},
-		"responder":             responder("slack", "", ""),
-		"responder-tenant":      responder("slack", "acme", ""),
-		"responder-session":     responder("slack", "acme", "s1"),
-		"responder-web":         responder("web", "", ""),
-		"responder-tenant-web":  responder("web", "acme", ""),
-		"responder-push":        responder("push", "", ""),
-		"responder-tenant-push": responder("push", "acme", ""),
-		"host":                  {Name: rights.RoleHost, Tenant: "acme", Session: "s1"},
-		"gateway":               {Name: rights.RoleGateway},
-		"operator":              {Name: rights.RoleOperator},
-		"auditor":               {Name: rights.RoleAuditor},
-		"auditor-tenant":        {Name: rights.RoleAuditor, Tenant: "acme"},
-		"broker":                {Name: rights.RoleBroker},
-		"ledger":                {Name: rights.RoleLedger},
-		"maintenance":           {Name: rights.RoleMaintenance},
-		"issuer":                {Name: rights.RoleIssuer},
-		"cluster":               {Name: rights.RoleCluster},
-		"clock":                 {Name: rights.RoleClock},
+		"agent":                    {Name: rights.RoleAgent, Tenant: "acme", Session: "s1"},
+		"agent-tenant":             {Name: rights.RoleAgent, Tenant: "acme"},
+		"responder":                responder("slack", "", ""),
+		"responder-tenant":         responder("slack", "acme", ""),
+		"responder-session":        responder("slack", "acme", "s1"),
+		"responder-web":            responder("web", "", ""),
+		"responder-tenant-web":     responder("web", "acme", ""),
+		"responder-push":           responder("push", "", ""),
+		"responder-tenant-push":    responder("push", "acme", ""),
+		"responder-webhook":        responder("webhook", "", ""),
+		"responder-tenant-webhook": responder("webhook", "acme", ""),
+		"host":                     {Name: rights.RoleHost, Tenant: "acme", Session: "s1"},
+		"gateway":                  {Name: rights.RoleGateway},
+		"operator":                 {Name: rights.RoleOperator},
+		"auditor":                  {Name: rights.RoleAuditor},
+		"auditor-tenant":           {Name: rights.RoleAuditor, Tenant: "acme"},
+		"broker":                   {Name: rights.RoleBroker},
+		"ledger":                   {Name: rights.RoleLedger},
+		"maintenance":              {Name: rights.RoleMaintenance},
+		"issuer":                   {Name: rights.RoleIssuer},
+		"cluster":                  {Name: rights.RoleCluster},
+		"clock":                    {Name: rights.RoleClock},
 	}
 }
 
@@ -56,8 +58,9 @@ const (
 	slackWide = "responder responder-tenant"
 	web       = "responder-web responder-tenant-web"
 	push      = "responder-push responder-tenant-push"
-	screens   = slackWide + " " + web + " " + push
-	everyType = "responder responder-web responder-push"
+	hooks     = "responder-webhook responder-tenant-webhook"
+	screens   = slackWide + " " + web + " " + push + " " + hooks
+	everyType = "responder responder-web responder-push responder-webhook"
 )
 
 // state returns the permissions for each bucket of shared state, by the role in
@@ -65,7 +68,7 @@ const (
 func state() map[string]map[string]string {
 	const read, write, remove = "get list watch", "get list watch put delete", "get list watch delete"
 	all := func(verbs string, more map[string]string) map[string]string {
-		for _, typ := range []string{"slack", "web", "push"} {
+		for _, typ := range []string{"slack", "web", "push", "webhook"} {
 			more[typ] = verbs
 		}
 		return more
@@ -81,6 +84,8 @@ func state() map[string]map[string]string {
 		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
+		subject.BucketCallbacks:  {"operator": remove, "webhook": write},
+		subject.BucketDeliveries: {"operator": remove, "webhook": write},
 		subject.BucketRepeats:    {"operator": remove},
 	}
 }
@@ -117,6 +122,7 @@ func publish() []line {
 		"slack":    {slack, slackWide, "responder"},
 		"web":      {web, web, "responder-web"},
 		"push":     {push, push, "responder-push"},
+		"webhook":  {hooks, hooks, "responder-webhook"},
 		"gateway":  {"gateway", "gateway", "gateway"},
 		"operator": {"operator", "operator", "operator"},
 		"native":   {}, "SLACK": {}, "slackx": {},
@@ -150,7 +156,7 @@ func publish() []line {
 	add("gateway", "auditv1.~.report.gateway")
 	add("issuer", "auditv1.~.report.issuer")
 	add("operator", "auditv1.~.report.operator")
-	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push} {
+	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 		wide, narrow, _ := strings.Cut(may, " ")
 		add(wide, "auditv1.~.report.responder."+typ)
 		add(narrow, "auditv1.~.report.responder."+typ+".acme")
@@ -180,7 +186,7 @@ func publish() []line {
 				add(granted("operator", "operator"), "kvv1.operator."+at+"."+tenant+".k")
 				add(granted("gateway", "gateway"), "kvv1.gateway."+at+"."+tenant+".k")
 				add(granted("issuer", "issuer"), "kvv1.issuer."+at+"."+tenant+".k")
-				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push} {
+				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
 					}
@@ -191,7 +197,7 @@ func publish() []line {
 			add(granted("agent", "agent-tenant"), "kvv1.agent.acme.s2."+at)
 			add(nobody, "kvv1.agent.other.s1."+at, "kvv1.root."+at+".~.k", "kvv1.responder.native."+at+".acme.k", "kvv1.host.acme.s1."+at)
 		}
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 			begin, wide := "kvv1."+role+".", strings.Fields(who)[0]
 			if role != "operator" && role != "gateway" && role != "issuer" {
 				begin = "kvv1.responder." + role + "."
@@ -264,7 +270,7 @@ func subscribe() []line {
 	// Shared state.
 	for bucket, may := range state() {
 		var wide, ofTenant []string
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 			if slices.Contains(strings.Fields(may[role]), "watch") {
 				wide, ofTenant = append(wide, strings.Fields(who)[0]), append(ofTenant, strings.Fields(who)...)
 			}

@@ -71,6 +71,8 @@ export interface AskOptions {
   excludeAsker?: boolean
   requireResponder?: boolean
   whileWaiting?: boolean
+  /** The name of a callback that an operator registered: the outcome is sent there too, see webhook(). */
+  callback?: string
   /** Such as "90s", "30m", "2h", "1d", or milliseconds. After it the ask is expired. */
   timeout?: string | number
   deadline?: Date | string
@@ -122,7 +124,7 @@ export function question(id: string, text: string, field: AnyField): Question {
 export function envelope(o: AskOptions): Omit<Ask, 'id' | 'questions'> {
   return prune({
     title: o.title, context: o.context, agent: o.agent, priority: o.priority, audience: o.audience, min_proof: o.minProof, asker: o.asker,
-    exclude_asker: o.excludeAsker, require_responder: o.requireResponder, while_waiting: o.whileWaiting, timeout: duration(o.timeout),
+    exclude_asker: o.excludeAsker, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
     deadline: o.deadline instanceof Date ? o.deadline.toISOString() : o.deadline, at_deadline: o.atDeadline, metadata: o.metadata,
   }) as unknown as Omit<Ask, 'id' | 'questions'>
 }

@@ -32,6 +32,8 @@ export interface Ask {
   require_responder?: boolean
   /** The ask lives only while its agent waits for it: some minutes after the last sign of that it is withdrawn. */
   while_waiting?: boolean
+  /** The name, not the address, of a callback that an operator registered: the outcome is sent there as a signed webhook. */
+  callback?: string
   /** 1s to 720h, by the clock of the broker. */
   timeout?: string
   deadline?: string

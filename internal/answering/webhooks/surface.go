@@ -1,0 +1,189 @@
+package webhooks
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/webhook"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// shows reports whether a surface gets an ask: nobody in particular answers there, so it gets none
+// that demands to know who decides, and no permission.
+func (e *Entry) shows(a *ask.Ask) bool {
+	return e.Tenant == a.Tenant && !a.NeedsPrincipal() && a.MinProof == "" && !permission(a)
+}
+
+// permission reports whether an ask is about the permission of a tool call. Hosts and dialects mark
+// theirs; an agent cannot take that mark away.
+func permission(a *ask.Ask) bool {
+	_, marked := a.Metadata["askbus_permission"]
+	origin, _ := a.Metadata["dialect"].(map[string]any)
+	name, _ := origin["name"].(string)
+	return marked || slices.Contains([]string{"acp-permission", "ag-ui", "ai-sdk", "langchain", "langgraph"}, name) ||
+		slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.ID == "permission" })
+}
+
+// asked is the data of a message with an ask.
+type asked struct {
+	AskID     string    `json:"ask_id"`
+	Tenant    string    `json:"tenant"`
+	Session   string    `json:"session"`
+	Deadline  time.Time `json:"deadline"`
+	Link      string    `json:"link,omitempty"`       // the page at which people answer
+	AnswerURL string    `json:"answer_url,omitempty"` // POST an answer there
+	Ask       *ask.Ask  `json:"ask"`
+}
+
+func (a *App) asked(d *delivery, e *Entry, rec *ask.Record) asked {
+	k := d.ask()
+	m := asked{AskID: k.ID, Tenant: k.Tenant, Session: k.Session, Deadline: rec.Ask.Deadline.UTC(), Link: a.page(k), Ask: &rec.Ask}
+	if secrets := e.endpoint().Secrets; a.opts.BaseURL != "" && len(secrets) > 0 {
+		m.AnswerURL = a.opts.BaseURL + PathAnswer + d.token(secrets[0])
+	}
+	return m
+}
+
+// shown records that a surface has an ask. It matters to people only.
+func (a *App) shown(ctx context.Context, d *delivery) {
+	err := a.bus.Receipt(ctx, d.ask(), ask.Receipt{
+		Life: d.Life, State: ask.ReceiptPosted, Key: responder.PostKey(Type, d.ask(), d.Life), Places: []ask.Place{{Ref: d.Name, Where: "webhook " + d.Name}},
+	})
+	if err != nil {
+		a.log.InfoContext(ctx, "cannot record that a surface has an ask", slog.String("ask_id", d.ID), slog.Any("error", err))
+	}
+}
+
+// PathAnswer begins the path of answer addresses. A token of one ask and one surface follows.
+const PathAnswer = "/webhooks/answer/"
+
+// token returns what names an ask in an answer address. It is good for one life of one ask, at one
+// surface, and is worth nothing once the ask has ended.
+func (d *delivery) token(s webhook.Secret) string {
+	data, _ := json.Marshal([]string{d.Name, d.Tenant, d.Session, d.ID, d.Life}) // strings always marshal
+	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(seal(s, data))
+}
+
+func seal(s webhook.Secret, data []byte) []byte {
+	mac := hmac.New(sha256.New, s)
+	mac.Write([]byte("askbus answer address\x00"))
+	mac.Write(data)
+	return mac.Sum(nil)
+}
+
+// readToken returns the surface and the ask of an answer address.
+func (a *App) readToken(token string) (*delivery, *Entry) {
+	head, sum, _ := strings.Cut(token, ".")
+	data, err1 := base64.RawURLEncoding.DecodeString(head)
+	given, err2 := base64.RawURLEncoding.DecodeString(sum)
+	var f []string
+	if errors.Join(err1, err2, json.Unmarshal(data, &f)) != nil || len(f) != 5 {
+		return nil, nil
+	}
+	d := &delivery{Kind: question, Name: f[0], Tenant: f[1], Session: f[2], ID: f[3], Life: f[4]}
+	e := a.file().entry(question, d.Tenant, d.Name)
+	if e == nil || !slices.ContainsFunc(e.endpoint().Secrets, func(s webhook.Secret) bool { return hmac.Equal(seal(s, data), given) }) {
+		return nil, nil
+	}
+	return d, e
+}
+
+// Bounds of answers.
+const (
+	maxAnswer  = ask.MaxEventBytes
+	readWithin = 15 * time.Second
+	maxToken   = 1 << 10 // bytes
+)
+
+// Handler serves answer addresses below [PathAnswer]. Only a POST answers.
+func (a *App) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+PathAnswer+"{token}", a.serve)
+	return mux
+}
+
+func (a *App) serve(w http.ResponseWriter, r *http.Request) {
+	o, err := a.answer(w, r)
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if err == nil {
+		var body []byte
+		if body, err = wire.EncodeOutcome(&o, nil); err == nil {
+			h.Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+			return
+		}
+	}
+	e := wire.AsError(err)
+	h.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(wire.HTTPStatus(e.Code))
+	_, _ = w.Write(wire.EncodeProblem(e))
+}
+
+// answer carries out the body of an answer address: an answer as over HTTP, or { "decline": true }.
+func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error) {
+	token := r.PathValue("token")
+	d, e := (*delivery)(nil), (*Entry)(nil)
+	if len(token) <= maxToken {
+		d, e = a.readToken(token)
+	}
+	if d == nil {
+		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "unknown answer address; use answer_url as it was sent")
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readWithin)) // some tests' ResponseWriters have none
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAnswer))
+	if err != nil {
+		return ask.Outcome{}, ask.Refuse(ask.CodeTooLarge, "the body does not arrive within %s, or has more than %d bytes", readWithin, maxAnswer)
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	var given struct {
+		Answers  json.RawMessage `json:"answers,omitempty"`
+		Response string          `json:"response,omitempty"`
+		Decline  bool            `json:"decline,omitempty"`
+		Reason   string          `json:"reason,omitempty"`
+	}
+	if err := wire.Strict("answer", body, &given); err != nil {
+		return ask.Outcome{}, err
+	}
+	rec, err := a.bus.Get(r.Context(), d.ask())
+	switch {
+	case err != nil:
+		return ask.Outcome{}, err
+	case rec.Life != d.Life:
+		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "this answer address is of an earlier ask with the same id")
+	case !e.shows(&rec.Ask):
+		return ask.Outcome{}, ask.Refuse(ask.CodeForbidden, "this ask is not for webhooks")
+	}
+	sum := sha256.Sum256(append([]byte(token+"\x00"), body...))
+	id, by := "wh_"+hex.EncodeToString(sum[:16]), ask.By{Principal: "webhook:" + e.Name, Name: e.Name, Proof: ask.ProofWebhook}
+	if given.Decline {
+		if given.Answers != nil || given.Response != "" {
+			return ask.Outcome{}, ask.InvalidError("answer", []ask.Fault{ask.NewFault("/decline", ask.FaultGivenTogether, "answers")})
+		}
+		return a.bus.Cancel(r.Context(), d.ask(), responder.Decline{AnswerID: id, Reason: given.Reason, By: by})
+	}
+	data, err := wire.Marshal(map[string]any{"ask_id": d.ID, "answer_id": id, "answers": given.Answers, "response": given.Response, "by": map[string]string{"principal": by.Principal, "name": by.Name, "proof": by.Proof}})
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	reply, err := wire.DecodeReply(data, d.ID)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	return a.bus.Answer(r.Context(), d.ask(), reply)
+}
