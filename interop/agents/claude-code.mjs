@@ -152,6 +152,9 @@ const paths = {
     await until('the dialog', () => screen().includes('Enter to select'))
     await sleep(1500)
     tmux('send-keys', '-t', 'c', 'Escape')
+    await until('the stop of the hook', () => hooks().length === 0)
+    const late = spawnSync(askbus, ['answer', ask.id, '--reply', '1'], { env, encoding: 'utf8' })
+    if (late.status === 0 || !late.stderr.includes('the agent has left')) throw new Error('a late answer: ' + late.stderr)
     same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
   },
   'SIGKILL of the agent': async () => {

@@ -20,6 +20,7 @@ const (
 	BucketPolicy     = "policy"          // operators' decisions, by tenant
 	BucketLeases     = "leases"          // liveness of agents' sessions
 	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
+	BucketLeft       = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
 )
 
 // Bucket describes one bucket: its bounds and permissions.
@@ -97,6 +98,7 @@ func Buckets() []Bucket {
 			{StateAgent, "", []Verb{VerbGet, VerbPut, VerbDelete}},
 		}},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}},
+		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}},
 	}
 }
 

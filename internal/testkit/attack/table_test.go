@@ -82,6 +82,7 @@ func state() map[string]map[string]string {
 		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
 		subject.BucketRepeats:    {"operator": remove},
+		subject.BucketLeft:       {"operator": remove},
 	}
 }
 
