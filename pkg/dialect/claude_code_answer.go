@@ -14,6 +14,9 @@ func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		body := ordered()
 		if rowOf(o).decided() {
 			body = interactResult(a, o)
+			if q := &a.Questions[0]; q.Kind != ask.KindChoice && answerTo(o, q) != nil {
+				body.set("result", typedValue(q, *answerTo(o, q)))
+			}
 		}
 		return respond(200, body.ending(a, o, ""))
 	}
@@ -55,11 +58,12 @@ func claudeCodeAnswers(a *ask.Ask, o *ask.Outcome) *object {
 	return answers
 }
 
-func claudeCodeValue(q *ask.Question, ans ask.Answer) string {
+// claudeCodeValue returns the labels of a choice as text, and another answer in its type.
+func claudeCodeValue(q *ask.Question, ans ask.Answer) any {
 	if q.Kind == ask.KindChoice {
 		return strings.Join(q.Labels(ans), claudeCodeSeparator)
 	}
-	return q.Words(ans)
+	return typedValue(q, ans)
 }
 
 // claudeCodeAnnotations returns the person's notes and the previews they
@@ -101,7 +105,14 @@ func claudeCodeQuestions(a *ask.Ask) []any {
 			}
 			options = append(options, option)
 		}
-		questions = append(questions, ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple))
+		question := ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple)
+		switch {
+		case q.Kind == ask.KindNumber && q.Limits.Integer:
+			question.set("type", "integer")
+		case q.Kind != ask.KindChoice:
+			question.set("type", string(q.Kind))
+		}
+		questions = append(questions, question)
 	}
 	return questions
 }
