@@ -137,6 +137,14 @@ const paths = {
     run(askbus, ['answer', ask.id, '--reply', '1'])
     await until('the answer', () => told()?.includes('"Which?"="a, b"'))
   },
+  'several labels with commas, Other and a note, elsewhere': async () => {
+    const several = { ...question.questions[0], question: 'Which ones?', multiSelect: true }
+    await say('AskUserQuestion', { questions: [several, { ...question.questions[0], question: 'And?' }] })
+    const { ask } = await pending()
+    const [one, two] = ask.questions.map((q) => q.id)
+    run(askbus, ['answer', ask.id, '--select', `${one}=a, b`, '--select', `${one}=c`, '--other', `${two}=say "d, e"`, '--note', `${two}=soon`])
+    await until('the answer', () => told()?.includes('"Which ones?"="\"a, b\", c", "And?"="say "d, e"" notes: soon') || (told()?.includes('Which ones?') && console.log(told())))
+  },
   'question answered in the dialog': async () => {
     await say('AskUserQuestion', question)
     const { ask } = await pending()

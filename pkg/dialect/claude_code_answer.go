@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -60,10 +61,48 @@ func claudeCodeAnswers(a *ask.Ask, o *ask.Outcome) *object {
 
 // claudeCodeValue returns the labels of a choice as text, and another answer in its type.
 func claudeCodeValue(q *ask.Question, ans ask.Answer) any {
-	if q.Kind == ask.KindChoice {
+	switch {
+	case q.Kind != ask.KindChoice:
+		return typedValue(q, ans)
+	case !q.Multiple:
 		return strings.Join(q.Labels(ans), claudeCodeSeparator)
 	}
-	return typedValue(q, ans)
+	return claudeCodeJoin(q.Labels(ans))
+}
+
+// claudeCodeJoin joins several labels as Claude Code itself does: one that could be read as two, or has a
+// quote, is a JSON string.
+func claudeCodeJoin(labels []string) string {
+	items := make([]string, len(labels))
+	for i, label := range labels {
+		if items[i] = label; strings.Contains(label, claudeCodeSeparator) || strings.Contains(label, `"`) {
+			items[i] = string(encode(label))
+		}
+	}
+	return strings.Join(items, claudeCodeSeparator)
+}
+
+// claudeCodeSplit undoes [claudeCodeJoin]. It is false without a JSON string, or if the rest of the text is not so
+// joined; then the labels decide where to split.
+func claudeCodeSplit(text string) (items []string, ok bool) {
+	for more := true; more; {
+		var item string
+		if strings.HasPrefix(text, `"`) {
+			d := json.NewDecoder(strings.NewReader(text))
+			if d.Decode(&item) != nil {
+				return nil, false
+			}
+			ok, text = true, text[d.InputOffset():]
+			if text != "" && !strings.HasPrefix(text, claudeCodeSeparator) {
+				return nil, false
+			}
+			text, more = strings.CutPrefix(text, claudeCodeSeparator)
+		} else {
+			item, text, more = strings.Cut(text, claudeCodeSeparator)
+		}
+		items = append(items, item)
+	}
+	return items, ok
 }
 
 // claudeCodeAnnotations returns the person's notes and the previews they
