@@ -137,6 +137,14 @@ const paths = {
     run(askbus, ['answer', ask.id, '--reply', '1'])
     await until('the answer', () => told()?.includes('"Which?"="a, b"'))
   },
+  'several labels with commas, Other and a note, elsewhere': async () => {
+    const several = { ...question.questions[0], question: 'Which ones?', multiSelect: true }
+    await say('AskUserQuestion', { questions: [several, { ...question.questions[0], question: 'And?' }] })
+    const { ask } = await pending()
+    const [one, two] = ask.questions.map((q) => q.id)
+    run(askbus, ['answer', ask.id, '--select', `${one}=a, b`, '--select', `${one}=c`, '--other', `${two}=say "d, e"`, '--note', `${two}=soon`])
+    await until('the answer', () => told()?.includes('"Which ones?"="\"a, b\", c", "And?"="say "d, e"" notes: soon') || (told()?.includes('Which ones?') && console.log(told())))
+  },
   'question answered in the dialog': async () => {
     await say('AskUserQuestion', question)
     const { ask } = await pending()
@@ -152,6 +160,9 @@ const paths = {
     await until('the dialog', () => screen().includes('Enter to select'))
     await sleep(1500)
     tmux('send-keys', '-t', 'c', 'Escape')
+    await until('the stop of the hook', () => hooks().length === 0)
+    const late = spawnSync(askbus, ['answer', ask.id, '--reply', '1'], { env, encoding: 'utf8' })
+    if (late.status === 0 || !late.stderr.includes('the agent has left')) throw new Error('a late answer: ' + late.stderr)
     same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
   },
   'SIGKILL of the agent': async () => {

@@ -222,6 +222,22 @@ func (s Session) Withdraw(ctx context.Context, id, reason string) (ask.Outcome, 
 	return s.end(ctx, "withdraw", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, reason)
 }
 
+// Leave withdraws an ask whose host has closed its own dialog, unless the answer given in that dialog
+// follows within that time, which is more than 0 and at most a minute. From now on nobody else can answer.
+// It does not wait for the end. Its errors are those of Withdraw.
+func (s Session) Leave(ctx context.Context, id, reason string, within time.Duration) error {
+	k, err := s.key(id)
+	if err != nil {
+		return err
+	}
+	data, err := wire.EncodeEnd(k.ID, wire.End{Reason: reason, DialogWithin: within})
+	if err != nil {
+		return fmt.Errorf("leave ask %s: %w", k.ID, err)
+	}
+	_, err = s.send(ctx, "leave ask", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, data)
+	return err
+}
+
 // Abort ends an ask on behalf of an operator and returns the outcome. People
 // are shown the reason. It needs an operator's credential and otherwise fails
 // with [ask.ErrForbidden]. Its other errors are those of Withdraw.
@@ -235,7 +251,7 @@ func (s Session) Abort(ctx context.Context, id, reason string) (ask.Outcome, err
 
 // end sends the event that ends an ask and returns the outcome.
 func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reason string) (ask.Outcome, error) {
-	data, err := wire.EncodeEnd(k.ID, reason)
+	data, err := wire.EncodeEnd(k.ID, wire.End{Reason: reason})
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s ask %s: %w", verb, k.ID, err)
 	}

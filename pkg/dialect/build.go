@@ -55,6 +55,9 @@ func recall(a *ask.Ask, or string, at ...any) string {
 	return or
 }
 
+// AskedIn returns the name of the dialect in which an ask came, or "".
+func AskedIn(a *ask.Ask) string { return recall(a, "", "name") }
+
 // cameAs reports whether the ask came in the dialect of this name.
 func cameAs(a *ask.Ask, name string) bool { return recall(a, "", "name") == name }
 

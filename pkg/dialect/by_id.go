@@ -30,7 +30,7 @@ func byIDAsk(body []byte) (ask.Ask, []Warning, error) {
 	if len(list) > ask.MaxQuestions {
 		questions.faultCount(ask.FaultTooMany, len(list), "questions", ask.MaxQuestions)
 	}
-	b.times(v)
+	b.toolFields(v)
 	for i, item := range atMost(list, ask.MaxQuestions) {
 		b.add(b.byIDQuestion(i, item, cancels), place{at: item.at, fields: byIDFields()})
 	}

@@ -29,20 +29,14 @@ func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.body()
 	input := b.claudeCodeCall(v)
 	b.root = input
-	input.ignore("answers", "annotations", "response", "wait_seconds") // wait_seconds is the MCP tool's
+	input.ignore("answers", "annotations", "response")
 	if input.field("question").given() && !input.field("questions").given() {
 		b.origin["name"] = claudeCodeSingle
 		b.claudeCodeSingle(input)
 	} else {
 		b.claudeCodeInput(input)
 	}
-	b.claudeCodeAround(input)
-	b.times(input)
-	if id := input.field("ask_id"); id.given() {
-		if b.ask.ID = id.string(); !ask.ValidToken(b.ask.ID) {
-			id.fault(ask.FaultBadToken, clip(b.ask.ID), ask.MaxToken)
-		}
-	}
+	b.toolFields(input)
 	return b.finish()
 }
 

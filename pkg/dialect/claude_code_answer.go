@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -14,6 +15,9 @@ func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		body := ordered()
 		if rowOf(o).decided() {
 			body = interactResult(a, o)
+			if q := &a.Questions[0]; q.Kind != ask.KindChoice && answerTo(o, q) != nil {
+				body.set("result", typedValue(q, *answerTo(o, q)))
+			}
 		}
 		return respond(200, body.ending(a, o, ""))
 	}
@@ -55,11 +59,50 @@ func claudeCodeAnswers(a *ask.Ask, o *ask.Outcome) *object {
 	return answers
 }
 
-func claudeCodeValue(q *ask.Question, ans ask.Answer) string {
-	if q.Kind == ask.KindChoice {
+// claudeCodeValue returns the labels of a choice as text, and another answer in its type.
+func claudeCodeValue(q *ask.Question, ans ask.Answer) any {
+	switch {
+	case q.Kind != ask.KindChoice:
+		return typedValue(q, ans)
+	case !q.Multiple:
 		return strings.Join(q.Labels(ans), claudeCodeSeparator)
 	}
-	return q.Words(ans)
+	return claudeCodeJoin(q.Labels(ans))
+}
+
+// claudeCodeJoin joins several labels as Claude Code itself does: one that could be read as two, or has a
+// quote, is a JSON string.
+func claudeCodeJoin(labels []string) string {
+	items := make([]string, len(labels))
+	for i, label := range labels {
+		if items[i] = label; strings.Contains(label, claudeCodeSeparator) || strings.Contains(label, `"`) {
+			items[i] = string(encode(label))
+		}
+	}
+	return strings.Join(items, claudeCodeSeparator)
+}
+
+// claudeCodeSplit undoes [claudeCodeJoin]. It is false without a JSON string, or if the rest of the text is not so
+// joined; then the labels decide where to split.
+func claudeCodeSplit(text string) (items []string, ok bool) {
+	for more := true; more; {
+		var item string
+		if strings.HasPrefix(text, `"`) {
+			d := json.NewDecoder(strings.NewReader(text))
+			if d.Decode(&item) != nil {
+				return nil, false
+			}
+			ok, text = true, text[d.InputOffset():]
+			if text != "" && !strings.HasPrefix(text, claudeCodeSeparator) {
+				return nil, false
+			}
+			text, more = strings.CutPrefix(text, claudeCodeSeparator)
+		} else {
+			item, text, more = strings.Cut(text, claudeCodeSeparator)
+		}
+		items = append(items, item)
+	}
+	return items, ok
 }
 
 // claudeCodeAnnotations returns the person's notes and the previews they
@@ -101,7 +144,14 @@ func claudeCodeQuestions(a *ask.Ask) []any {
 			}
 			options = append(options, option)
 		}
-		questions = append(questions, ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple))
+		question := ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple)
+		switch {
+		case q.Kind == ask.KindNumber && q.Limits.Integer:
+			question.set("type", "integer")
+		case q.Kind != ask.KindChoice:
+			question.set("type", string(q.Kind))
+		}
+		questions = append(questions, question)
 	}
 	return questions
 }

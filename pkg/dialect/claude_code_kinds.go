@@ -101,8 +101,16 @@ func claudeCodeFields() map[string]string {
 	return fields
 }
 
-// claudeCodeAround reads the fields next to the questions.
-func (b *builder) claudeCodeAround(v value) {
+// toolFields reads the fields next to the questions that askbus's MCP tool accepts, in any of its shapes.
+// The tool itself reads wait_seconds.
+func (b *builder) toolFields(v value) {
+	v.ignore("wait_seconds")
+	b.times(v)
+	if id := v.field("ask_id"); id.given() {
+		if b.ask.ID = id.string(); !ask.ValidToken(b.ask.ID) {
+			id.fault(ask.FaultBadToken, clip(b.ask.ID), ask.MaxToken)
+		}
+	}
 	exclude := v.field("exclude_asker")
 	b.tops["/exclude_asker"], b.ask.ExcludeAsker = exclude.at, exclude.bool(false)
 	for native, set := range map[string]func(string){

@@ -61,7 +61,17 @@ func (v value) claudeCodeGiven(a *ask.Ask) Given {
 		}
 		keys = append(keys, key)
 		annotations.field(key).object()
-		ans := answers.field(key).answer(&a.Questions[i], claudeCodeSeparator)
+		at := answers.field(key)
+		if text, isText := at.raw.(string); isText && a.Questions[i].Multiple {
+			if items, ok := claudeCodeSplit(text); ok {
+				list := make([]any, len(items))
+				for j := range items {
+					list[j] = items[j]
+				}
+				at.raw = list
+			}
+		}
+		ans := at.answer(&a.Questions[i], claudeCodeSeparator)
 		ans.Notes = annotations.field(key).field("notes").string()
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}

@@ -40,12 +40,15 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	schema.ignore("$schema", "_meta", "type", "title", "description", "additionalProperties")
 	properties := schema.field("properties")
 	names, required := properties.object().keys, schema.field("required").strings()
+	folded := companions(names, properties, required)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return folded[name].of != "" })
 	if len(names) > ask.MaxQuestions {
 		properties.faultCount(ask.FaultTooMany, len(names), "properties", ask.MaxQuestions)
 		names = names[:ask.MaxQuestions]
 	}
 	for i, name := range names {
 		b.property(i, name, properties.field(name), slices.Contains(required, name))
+		b.fold(i, name, folded, len(names) == 1, message)
 	}
 	if len(names) == 0 {
 		b.add(ask.Question{ID: "confirm", Text: message, NoOther: true, Options: []ask.Option{
@@ -65,7 +68,13 @@ func elicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		action = "accept"
 		for i := range a.Questions {
 			if ans := answerTo(o, &a.Questions[i]); ans != nil && !confirms(a) {
-				content.set(recall(a, a.Questions[i].ID, i, "id"), elicitedValue(a, i, *ans))
+				own, beside := unfold(a, i, *ans)
+				if !own.Empty() {
+					content.set(propertyName(a, i), elicitedValue(a, i, own))
+				}
+				for _, c := range beside {
+					content.set(c[0], c[1])
+				}
 			}
 		}
 	case rowResponse:
@@ -146,6 +155,9 @@ func otherName(a *ask.Ask, i int) string {
 	names := make([]string, len(a.Questions))
 	for j := range a.Questions {
 		names[j] = propertyName(a, j)
+	}
+	if name := recall(a, "", i, roleCustom); name != "" {
+		return name
 	}
 	name := propertyName(a, i) + "_other"
 	for n := 2; slices.Contains(names, name); n++ {

@@ -156,6 +156,10 @@ func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 				ans.Notes = other // one choice was made; the text comments on it
 			}
 		}
+		if note := recall(a, "", i, roleNote); note != "" {
+			names = append(names, note)
+			ans.Notes = strings.TrimSpace(ans.Notes + "\n" + content.field(note).string())
+		}
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}
 	if confirms(a) {

@@ -130,6 +130,9 @@ func (b *builder) constants(i int, v value, titled, below string, q *ask.Questio
 		item.object()
 		item.ignore("_meta")
 		add(j, item.field("const"), item.field("title").string(), item.field("description").string())
+		if meta := item.field("_meta").field(claudeOptionMeta); meta.given() {
+			q.Options[len(q.Options)-1].Preview = b.preview(meta, q.Multiple, i, j)
+		}
 	}
 	at.fields["options"] = below + field
 	if field == "enum" {

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write what was printed into the conversations")
 
-// A conversation is a txtar file. Its comment may set "mode: defer", "limit: 1ns", "bus: away" and
-// "creds: agent". Its sections are, in order:
+// A conversation is a txtar file. Its comment may set "mode: defer", "limit: 1ns", "bus: away",
+// "creds: agent", "stopped: yes" and "dialog within: 1ms". Its sections are, in order:
 //
 //	-- host --    starts a hook with this input
 //	-- waits --   waits until a hook waits for an answer
@@ -71,6 +71,12 @@ func play(t *testing.T, path, text string) {
 			open.Err = ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
 		case "stopped":
 			call.Stopped = true
+		case "dialog within":
+			within, err := time.ParseDuration(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.DialogWithin = within
 		case "creds":
 			opts.Answerer = nil
 		}
@@ -78,7 +84,7 @@ func play(t *testing.T, path, text string) {
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
 	life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	defer stop()
+	defer func() { stop() }()
 	var running []chan printed
 	var last printed
 	subscriptions := func(ok func(n int) bool) {
@@ -97,6 +103,7 @@ func play(t *testing.T, path, text string) {
 			}
 			done := make(chan printed, 1)
 			running = append(running, done)
+			life := life
 			go func() {
 				out, say := h.Run(life, call, sec.Data)
 				done <- printed{string(out), say}
@@ -105,6 +112,7 @@ func play(t *testing.T, path, text string) {
 			subscriptions(func(n int) bool { return n >= 2 }) // replies, and the session's outcomes
 		case "stop":
 			stop()
+			life, stop = context.WithCancel(context.WithoutCancel(t.Context())) // of the next hook
 		case "person":
 			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/askbus/askbus/internal/asking/hook/hostcall"
 	"github.com/askbus/askbus/pkg/ask"
@@ -49,10 +48,6 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 // ErrGone is the cause of the end of a call's context when the host's process is gone.
 var ErrGone = errors.New("the agent is gone")
 
-// grace is how long PostToolUse may follow when the host stopped the hook of its dialog. Claude Code kills
-// the hook after a second.
-const grace = 600 * time.Millisecond
-
 // stopped handles an ask whose host stopped the hook during its wait, or is gone.
 func (r *run) stopped(ctx context.Context) error {
 	dialog := r.event.Name == hostcall.PermissionRequest
@@ -67,13 +62,22 @@ func (r *run) stopped(ctx context.Context) error {
 	case errors.Is(context.Cause(ctx), ErrGone):
 		return r.withdrawn(ctx, "the agent is gone and no longer waits")
 	case dialog: // stopped because the dialog was left, or answered: then PostToolUse has the answer
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer cancel()
-		if _, err := r.asks.Wait(within, r.event.Ask.ID); err == nil {
-			return nil
-		}
+		return r.left(ctx)
 	}
 	return r.withdrawn(ctx, "the agent was interrupted and no longer waits")
+}
+
+// left leaves the ask of a host that closed its own dialog. The hook need not wait for the end: Claude Code
+// kills it after a second.
+func (r *run) left(ctx context.Context) error {
+	k := r.event.Ask.Key()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.h.opts.Patience)
+	defer cancel()
+	err := r.asks.Leave(ctx, k.ID, "the agent's own dialog was left", r.h.opts.DialogWithin)
+	if err != nil && !errors.Is(err, ask.ErrResolved) {
+		return fmt.Errorf("the question stays open as %s: %w", k, err)
+	}
+	return fmt.Errorf("the agent's dialog has closed; without an answer there the question %s is withdrawn", k)
 }
 
 // withdrawn withdraws the ask of a host that no longer waits, and says so.

@@ -42,6 +42,8 @@ type Options struct {
 	Logger   *slog.Logger  // default: discard
 	Answerer Answerer      // default: an answer in the host's dialog withdraws the ask
 	Patience time.Duration // timeout for an unreachable bus; default 5 s
+	// DialogWithin is how long PostToolUse may follow when the host stopped the hook of its dialog; default 5 s.
+	DialogWithin time.Duration
 	// Waiting is called when a wait for people begins; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
 }
@@ -59,6 +61,9 @@ func New(open Opener, opts Options) *Hook {
 	}
 	if opts.Patience <= 0 {
 		opts.Patience = 5 * time.Second
+	}
+	if opts.DialogWithin <= 0 {
+		opts.DialogWithin = 5 * time.Second
 	}
 	return &Hook{open: open, opts: opts}
 }

@@ -346,3 +346,96 @@ func TestTheSameAtTwoServers(t *testing.T) {
 		t.Error("an answer of ten minutes ago is the answer of the new question")
 	}
 }
+
+// A call in ids gets ids back, also when another call picks the answer up.
+func TestACallInIDsGetsIDsBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	cs := f.connect(nil)
+	asked := map[string]any{"questions": []any{
+		map[string]any{"question_id": "pick one", "question": "Which?", "options": []any{
+			map[string]any{"id": "cand 1", "label": "A, B"}, map[string]any{"id": "cand 2", "label": "C"}, map[string]any{"id": "cancel", "label": "None"},
+		}},
+	}, "ask_id": "ids-1", "wait_seconds": 0}
+	r := f.must(cs, "AskUserQuestion", asked)
+	if r.isError || r.object["status"] != "pending" || r.object["ask_id"] != "ids-1" || strings.Contains(r.text, "Warnings") {
+		t.Fatalf("%+v", r)
+	}
+	rec := f.screen.Next(responder.Pending)
+	if q := rec.Ask.Questions[0]; q.Other() || q.Multiple || !q.Options[2].Cancels {
+		t.Errorf("it is asked as %+v", q)
+	}
+	f.screen.Choose(rec, rec.Ask.Questions[0].Options[0].ID)
+	r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "ids-1", "wait_seconds": later})
+	if !strings.HasPrefix(r.text, `{"status":"answered","answers":[{"question_id":"pick one","selected_option_ids":["cand 1"]}]}`) || r.object["status"] != "answered" || r.object["questions"] != nil {
+		t.Errorf("answered: %+v", r)
+	}
+
+	asked["ask_id"] = "ids-2"
+	f.must(cs, "AskUserQuestion", asked)
+	rec = f.screen.Next(responder.Pending)
+	f.screen.Choose(rec, rec.Ask.Questions[0].Options[2].ID)
+	r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "ids-2", "wait_seconds": later})
+	if !strings.HasPrefix(r.text, `{"status":"cancelled","answers":[],"cancelled_by":{"question_id":"pick one","option_id":"cancel"}}`) || r.object["status"] != "cancelled" {
+		t.Errorf("cancelled: %+v", r)
+	}
+
+	asked["ask_id"] = "ids-3"
+	f.must(cs, "AskUserQuestion", asked)
+	r = f.must(cs, "WithdrawQuestion", map[string]any{"ask_id": "ids-3"})
+	if r.isError {
+		t.Fatalf("%+v", r)
+	}
+	if r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "ids-3"}); r.object["status"] != "aborted" || !r.isError {
+		t.Errorf("withdrawn: %+v", r)
+	}
+}
+
+// A Chinese question in ids is refused in Chinese.
+func TestAChineseCallInIDsIsRefusedInChinese(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	r := f.must(f.connect(nil), "AskUserQuestion", map[string]any{"questions": []any{map[string]any{
+		"question_id": "a", "question": "要哪些部分？", "options": []any{map[string]any{"id": "x", "label": 7}},
+	}}})
+	if !r.isError || strings.Contains(r.text, "must be") || !strings.Contains(r.text, "/questions/0/options/0/label") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Typed questions get typed answers.
+func TestATypedQuestionGetsATypedAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	cs := f.connect(nil)
+	r := f.must(cs, "AskUserQuestion", map[string]any{"ask_id": "typed", "wait_seconds": 0, "questions": []any{
+		map[string]any{"question": "How many?", "header": "N", "type": "integer"}, map[string]any{"question": "Public?", "header": "P", "type": "boolean"},
+		map[string]any{"question": "When?", "header": "D", "type": "date"},
+	}})
+	if r.isError {
+		t.Fatal(r.text)
+	}
+	rec := f.screen.Next(responder.Pending)
+	n, yes := 5.0, true
+	qs := rec.Ask.Questions
+	_, err := f.bus.Dialog("web").Answer(t.Context(), rec.Ask.Key(), ask.Reply{AnswerID: "a", By: ask.By{Principal: "os:mei"}, Answers: []ask.Answer{
+		{QuestionID: qs[0].ID, Number: &n}, {QuestionID: qs[1].ID, Boolean: &yes}, {QuestionID: qs[2].ID, Date: "2026-11-20"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "typed", "wait_seconds": later})
+	answers, _ := r.object["answers"].(map[string]any)
+	echo, _ := r.object["questions"].([]any)
+	if answers["How many?"] != 5.0 || answers["Public?"] != true || answers["When?"] != "2026-11-20" || len(echo) != 3 || echo[0].(map[string]any)["type"] != "integer" || echo[1].(map[string]any)["type"] != "boolean" {
+		t.Errorf("%+v", r.object)
+	}
+	f.must(cs, "AskUserQuestion", map[string]any{"ask_id": "one", "wait_seconds": 0, "question": "How many?", "type": "number"})
+	rec = f.screen.Next(responder.Pending)
+	if _, err := f.bus.Dialog("web").Answer(t.Context(), rec.Ask.Key(), ask.Reply{AnswerID: "b", By: ask.By{Principal: "os:mei"}, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Number: &n}}}); err != nil {
+		t.Fatal(err)
+	}
+	if r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "one", "wait_seconds": later}); r.object["result"] != 5.0 {
+		t.Errorf("%+v", r.object)
+	}
+}

@@ -44,7 +44,16 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	if o.Source != "" {
 		more["source"] = o.Source
 	}
-	return result(l, lines, questions().Answer(a, o).Body, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted)
+	object := shapeFor(a).Answer(a, o).Body
+	return inShape(a, object, result(l, lines, object, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted))
+}
+
+// inShape puts the object of an agent that reads JSON before the words of a result.
+func inShape(a *ask.Ask, object []byte, r *mcp.CallToolResult) *mcp.CallToolResult {
+	if shapeFor(a).Name == idShape {
+		r.Content = append([]mcp.Content{&mcp.TextContent{Text: string(object)}}, r.Content...)
+	}
+	return r
 }
 
 // pending returns the result of a call whose ask is still open.
@@ -62,7 +71,8 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	if n.link != "" {
 		more["link"] = n.link
 	}
-	return result(l, lines, questions().Pending(a, dialect.Pending{Hint: hint}).Body, more, n, false)
+	object := shapeFor(a).Pending(a, dialect.Pending{Hint: hint}).Body
+	return inShape(a, object, result(l, lines, object, more, n, false))
 }
 
 // result returns a tool result as text and as an equivalent object.
@@ -75,14 +85,13 @@ func result(l *lang.Language, lines []string, object []byte, more map[string]any
 		more["warnings"] = n.warnings
 	}
 	text := strings.Join(lines, "\n")
-	structured := map[string]any{}
+	structured := maps.Clone(more)
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(object, &fields); err == nil {
-		for k, v := range fields {
+		for k, v := range fields { // the words of the agent's shape, such as its status
 			structured[k] = v
 		}
 	}
-	maps.Copy(structured, more)
 	structured["text"] = text // some clients show a model only one of the two
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: isError}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -17,9 +18,47 @@ type toolCall struct {
 	Wait     time.Duration // requested wait; negative: unset
 }
 
-// questions returns the dialect of AskUserQuestion.
-func questions() dialect.Dialect {
-	d, _ := dialect.Lookup("claude-code")
+// idShape is the dialect of a call in which each question has a question_id and options with ids, and nothing
+// that only the tool's own shape has.
+const idShape = "by-id"
+
+// shapeOf returns the dialect of a call of AskUserQuestion, in which it also gets its answer.
+func shapeOf(arguments []byte) dialect.Dialect {
+	type object = map[string]json.RawMessage
+	var call struct {
+		Questions []object `json:"questions"`
+	}
+	byID := json.Unmarshal(arguments, &call) == nil && len(call.Questions) > 0
+	for _, q := range call.Questions {
+		var options []object
+		byID = byID && q["question_id"] != nil && only(q, "question_id", "question", "allow_multiple", "options", "cancel_option_ids") &&
+			json.Unmarshal(q["options"], &options) == nil && len(options) > 0
+		for _, o := range options {
+			byID = byID && o["id"] != nil && only(o, "id", "label", "description")
+		}
+	}
+	return shape(byID)
+}
+
+// only reports whether an object has no other fields.
+func only(object map[string]json.RawMessage, fields ...string) bool {
+	for k := range object {
+		if !slices.Contains(fields, k) {
+			return false
+		}
+	}
+	return true
+}
+
+// shapeFor returns the dialect in which an agent gets the answer to an ask.
+func shapeFor(a *ask.Ask) dialect.Dialect { return shape(dialect.AskedIn(a) == idShape) }
+
+func shape(byID bool) dialect.Dialect {
+	name := "claude-code"
+	if byID {
+		name = idShape
+	}
+	d, _ := dialect.Lookup(name)
 	return d
 }
 
@@ -42,13 +81,14 @@ func readCall(arguments []byte) (toolCall, error) {
 		}
 	}
 	var err error
-	call.Ask, call.Warnings, err = questions().Ask(arguments)
+	d := shapeOf(arguments)
+	call.Ask, call.Warnings, err = d.Ask(arguments)
 	if refused, ok := errors.AsType[*ask.Error](err); ok {
 		faults = append(refused.Faults, faults...)
 	} else if err != nil {
 		return toolCall{}, err
 	}
-	if err := ask.InvalidError("claude-code request", faults); err != nil {
+	if err := ask.InvalidError(d.Name+" request", faults); err != nil {
 		return toolCall{}, err
 	}
 	return call, nil

@@ -23,6 +23,10 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 	if err != nil {
 		return lifecycle.State{}, err
 	}
+	left, err := b.left(ctx, &s, c)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
 	_, looks := c.(lifecycle.Look)         // reading works even if nothing can be stored
 	counted, isNew := func(bool) {}, false // by the quotas
 	defer func() { counted(isNew) }()
@@ -31,6 +35,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
+		s.Left = left
 		effect, err := lifecycle.Decide(b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err

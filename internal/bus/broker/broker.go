@@ -96,6 +96,8 @@ type Broker struct {
 
 	workers       *workerPool    // carries out requests
 	running       sync.WaitGroup // goroutines that wait, outside of the workers
+	leaving       chan struct{}  // slots of those that [Broker.leave] began
+	draining      chan struct{}  // closed when Run drains
 	subscriptions *subscriptions
 	waits         *waits
 	presence      *presence
@@ -124,6 +126,7 @@ type Broker struct {
 func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
+		leaving: make(chan struct{}, maxLeaving), draining: make(chan struct{}),
 		id: cloudevent.NewID(), nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
 		workers: newWorkerPool(workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
@@ -204,6 +207,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.maintain(ctx)
 
 	b.ready.Store(false)
+	close(b.draining)
 	if b.counting != nil {
 		_ = b.counting.Unsubscribe()
 	}

@@ -195,13 +195,16 @@ func (r *request) status(s *lifecycle.State) wire.StatusReply {
 
 // end serves withdraw and abort.
 func (b *Broker) end(ctx context.Context, r *request) error {
-	reason, err := wire.DecodeEnd(string(r.Verb), r.body, r.ID)
+	e, err := wire.DecodeEnd(string(r.Verb), r.body, r.ID)
 	if err != nil {
 		return err
 	}
-	var c lifecycle.Command = lifecycle.Withdraw{Reason: reason}
+	if e.DialogWithin > 0 {
+		return b.leave(ctx, r, e)
+	}
+	var c lifecycle.Command = lifecycle.Withdraw{Reason: e.Reason}
 	if r.Verb == subject.VerbAbort {
-		c = lifecycle.Abort{Reason: reason}
+		c = lifecycle.Abort{Reason: e.Reason}
 	}
 	return b.resolve(ctx, r, c)
 }

@@ -60,8 +60,8 @@ func everyEvent(t *testing.T) []cloudevent.Event {
 	return []cloudevent.Event{
 		asked, stored, answer,
 		ev(cloudevent.TypeDeclined, cloudevent.ResponderSource("web"), must(wire.EncodeDecline("a1", "w1", "no", by))),
-		ev(cloudevent.TypeWithdrawn, cloudevent.AgentSource("acme", "s1"), must(wire.EncodeEnd("a1", "moot"))),
-		ev(cloudevent.TypeAborted, "/askbus/operator", must(wire.EncodeEnd("a1", ""))),
+		ev(cloudevent.TypeWithdrawn, cloudevent.AgentSource("acme", "s1"), must(wire.EncodeEnd("a1", wire.End{Reason: "moot"}))),
+		ev(cloudevent.TypeAborted, "/askbus/operator", must(wire.EncodeEnd("a1", wire.End{}))),
 		ev(cloudevent.TypePresented, cloudevent.ResponderSource("slack"), must(wire.EncodeReceipt("a1", ask.Receipt{State: ask.ReceiptPosted, Life: "l7", Key: "k", Places: []ask.Place{{Where: "#ops"}}}))),
 		ev(cloudevent.TypeStatus, cloudevent.BrokerSource, must(wire.EncodeStatus(&status))),
 		cloudevent.OutcomeEvent(asked.Trace, &o, must(wire.EncodeOutcome(&o, nil))),

@@ -115,6 +115,8 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return resolved(s.End)
 	case !s.Known():
 		return notFound()
+	case s.Left && by.Responder != ask.ResponderNative:
+		return ask.Refuse(ask.CodeResolved, "the agent has left this question: it was interrupted, or is being answered at its own terminal")
 	case !by.Proves(s.Ask.MinProof):
 		return unproven(by, s.Ask.MinProof, "this ask")
 	case !by.Proves(minProof):

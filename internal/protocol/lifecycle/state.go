@@ -25,6 +25,7 @@ type State struct {
 	Deadline time.Time
 	AskedAt  time.Time
 	End      *ask.Outcome // the first outcome, which counts, with its ask
+	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
 
 	// Fields that are carried along and do not affect decisions.
 	EventID string // of the asking event

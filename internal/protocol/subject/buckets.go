@@ -22,6 +22,7 @@ const (
 	BucketCallbacks  = "callbacks"       // the names under which asks may be called back, without the addresses
 	BucketDeliveries = "deliveries"      // webhooks that are sent later, and failures
 	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
+	BucketLeft       = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
 )
 
 // Bucket describes one bucket: its bounds and permissions.
@@ -101,6 +102,7 @@ func Buckets() []Bucket {
 		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
 		{BucketDeliveries, 1 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}},
+		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}},
 	}
 }
 

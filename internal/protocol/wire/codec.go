@@ -86,8 +86,9 @@ type (
 		By       ask.By `json:"by"`
 	}
 	endBody struct { // withdraw and abort
-		AskID  string `json:"ask_id"`
-		Reason string `json:"reason,omitempty"`
+		AskID        string   `json:"ask_id"`
+		Reason       string   `json:"reason,omitempty"`
+		DialogWithin duration `json:"dialog_within,omitzero"` // withdraw
 	}
 	receiptBody struct {
 		AskID string `json:"ask_id,omitempty"`
@@ -125,19 +126,40 @@ func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err e
 	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, w.Reason, err
 }
 
+// End is the data of a withdraw or abort event.
+type End struct {
+	Reason string
+	// DialogWithin is how long the answer of the host's own dialog may still follow, at most
+	// [MaxDialogWithin]. Only withdraw over NATS has it.
+	DialogWithin time.Duration
+}
+
+// MaxDialogWithin bounds [End.DialogWithin].
+const MaxDialogWithin = time.Minute
+
 // EncodeEnd returns the data of a withdraw or abort event.
-func EncodeEnd(askID, reason string) ([]byte, error) { return Marshal(endBody{askID, reason}) }
+func EncodeEnd(askID string, e End) ([]byte, error) {
+	return Marshal(endBody{askID, e.Reason, duration(e.DialogWithin)})
+}
 
 // DecodeEnd reads the data of a withdraw or abort event, strictly.
-func DecodeEnd(what string, data []byte, askID string) (reason string, err error) {
+func DecodeEnd(what string, data []byte, askID string) (End, error) {
 	var w endBody
 	if err := Strict(what, data, &w); err != nil {
-		return "", err
+		return End{}, err
 	}
-	if f := checkID(askID, w.AskID); f != nil {
-		return "", ask.InvalidError(what, f)
+	f := checkID(askID, w.AskID)
+	within := time.Duration(w.DialogWithin)
+	switch {
+	case what != "withdraw" && within != 0: // of an operator, or over HTTP
+		f = append(f, ask.Fault{Pointer: "/dialog_within", Message: "is for withdraw over NATS only; leave it out"})
+	case within < 0, within > MaxDialogWithin:
+		f = append(f, ask.Fault{Pointer: "/dialog_within", Message: fmt.Sprintf("is %s; give at most %s", within, MaxDialogWithin)})
 	}
-	return w.Reason, checkReason(what, w.Reason)
+	if f != nil {
+		return End{}, ask.InvalidError(what, f)
+	}
+	return End{w.Reason, within}, checkReason(what, w.Reason)
 }
 
 // EncodeReceipt returns the data of a receipt event.

@@ -87,6 +87,7 @@ func state() map[string]map[string]string {
 		subject.BucketCallbacks:  {"operator": remove, "webhook": write},
 		subject.BucketDeliveries: {"operator": remove, "webhook": write},
 		subject.BucketRepeats:    {"operator": remove},
+		subject.BucketLeft:       {"operator": remove},
 	}
 }
 

@@ -52,11 +52,11 @@ func (api *API) event(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 		if err := c.CheckAsk(in.key.Tenant, in.key.Session); err != nil {
 			return err
 		}
-		reason, err := wire.DecodeEnd("withdrawal", in.Data(), in.key.ID)
+		end, err := wire.DecodeEnd("withdrawal", in.Data(), in.key.ID)
 		if err != nil {
 			return err
 		}
-		o, err := api.end(r, in.key, reason)
+		o, err := api.end(r, in.key, end.Reason)
 		return api.sendEnd(w, in, &o, err)
 	case cloudevent.TypeAnswered, cloudevent.TypeDeclined:
 		return api.answerEvent(w, r, c, in)
