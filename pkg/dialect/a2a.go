@@ -12,8 +12,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// An ask is a task in INPUT_REQUIRED: a task that works is somebody else's
-// business, and nobody could answer it over A2A. The official SDK's server is not
+// An ask is a task in INPUT_REQUIRED, because nobody can send a message to a
+// WORKING one, so it could not be answered over A2A. The official SDK's server is not
 // used, because it owns tasks and their store, which are asks on the bus here.
 const a2aName = "a2a"
 
