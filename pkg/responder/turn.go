@@ -56,14 +56,14 @@ const maxAhead = 10_000
 // replicas, if people are at them.
 const settle = 30 * time.Millisecond
 
-// Take chooses what a viewer reads next, and tells other viewers so that they
-// are offered something else. It skips asks at which others look, except
-// urgent ones. It is not a lock: two viewers of one
-// process never take the same ask, and viewers of several replicas rarely do. A
-// lock would keep an ask from everybody while its holder is at lunch; a lost
-// message here costs a wasted read. Three people at three replicas waste 4 % of
-// their reads, and 67 % without it.
-// It returns false if nothing is left for this viewer.
+// Take chooses what a viewer reads next, and tells other viewers so that
+// they are offered something else. It skips asks at which others look,
+// except urgent ones. It is not a lock: two viewers of one process never
+// take the same ask, and viewers of several replicas rarely do. A lock would
+// keep an ask from everybody while its holder is at lunch; a lost message
+// here costs a wasted read. Three people at three replicas waste 4 % of
+// their reads, and 67 % without it. It returns false if nothing is left for
+// this viewer.
 func (b *Board) Take(ctx context.Context, v Viewer, f Filter, t Turn) (Head, bool) {
 	for range 5 {
 		h, company, ok := b.claim(v, f, t)
