@@ -4,41 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/nats-io/nats.go"
 )
-
-// requests counts the requests of session s1 by verb.
-func requests(t *testing.T, b *natstest.Bus) (of func(verb string) int64) {
-	t.Helper()
-	counts := map[string]*atomic.Int64{"ask": {}, "wait": {}}
-	admin := b.Admin()
-	if _, err := admin.Subscribe("askv1.acme.s1.>", func(m *nats.Msg) {
-		if n := counts[strings.Split(m.Subject, ".")[3]]; n != nil {
-			n.Add(1)
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return func(verb string) int64 {
-		t.Helper()
-		if err := admin.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		return counts[verb].Load()
-	}
-}
 
 func waitAsked(ctx context.Context, a client.Asked) <-chan waited {
 	got := make(chan waited, 1)
@@ -62,7 +36,7 @@ func (f *fixture) askToWait(t *testing.T, id string) client.Asked {
 func TestAWaitThatWasAskedForSendsNoRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, natstest.Options{})
-	sent := requests(t, f.Bus)
+	sent := f.Requests()
 	for i, early := range []bool{false, true} {
 		id := fmt.Sprint("a", i)
 		a := f.askToWait(t, id)
@@ -77,7 +51,7 @@ func TestAWaitThatWasAskedForSendsNoRequest(t *testing.T) {
 			t.Errorf("early %t: %+v", early, w)
 		}
 	}
-	if asks, waits := sent("ask"), sent("wait"); asks != 2 || waits != 0 {
+	if asks, waits := sent(subject.VerbAsk), sent(subject.VerbWait); asks != 2 || waits != 0 {
 		t.Errorf("%d asks and %d waits were sent, want 2 and none", asks, waits)
 	}
 	// Any further wait is one of [client.Session.Wait]; the same ask has its outcome.
@@ -88,7 +62,7 @@ func TestAWaitThatWasAskedForSendsNoRequest(t *testing.T) {
 	if o, err := again.Wait(t.Context()); err != nil || o.Status != ask.StatusAnswered {
 		t.Errorf("the same ask again: %s %v", o.Status, err)
 	}
-	if n := sent("wait"); n != 0 {
+	if n := sent(subject.VerbWait); n != 0 {
 		t.Errorf("%d waits were sent for a known outcome", n)
 	}
 }
@@ -97,7 +71,7 @@ func TestAWaitThatWasAskedForSendsNoRequest(t *testing.T) {
 func TestAWaitThatNobodyBeginsHoldsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, natstest.Options{})
-	sent := requests(t, f.Bus)
+	sent := f.Requests()
 	before := f.agentConn.NumSubscriptions()
 	f.client.Linger(0)
 	f.client.Unused(time.Millisecond)
@@ -114,7 +88,7 @@ func TestAWaitThatNobodyBeginsHoldsNothing(t *testing.T) {
 			t.Errorf("late: %+v", w)
 		}
 	}
-	if sent("wait") == 0 {
+	if sent(subject.VerbWait) == 0 {
 		t.Error("a late wait did not ask")
 	}
 }

@@ -89,6 +89,10 @@ func (s Session) AskToWait(ctx context.Context, a ask.Ask) (Asked, error) {
 	return s.askListening(ctx, k, &a, w)
 }
 
+// Asked returns a handle on an ask that was asked earlier, of which only the ID
+// is set. It sends nothing.
+func (s Session) Asked(id string) Asked { return Asked{ID: id, session: s} }
+
 // AskAndWait asks and waits until the ask ends. It is AskToWait and
 // [Asked.Wait], but asks nothing if it cannot wait.
 //
