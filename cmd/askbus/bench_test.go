@@ -44,6 +44,21 @@ func TestBenchScreenFollowsAnInboxInItsOwnProcess(t *testing.T) {
 	pl.must(2, "bench", "screen", "--events", "1", "--output", "json")
 }
 
+func TestBenchEntrancesAsksThroughEach(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	got := pl.must(0, "bench", "entrances", "--rounds", "1", "--round", "20ms", "--in-flight", "1,2", "--output", "json")
+	rows, _ := got["entrances"].([]any)
+	for _, row := range rows {
+		if r, _ := row.(map[string]any); r["per_s"] == 0.0 || r["p50_ratio"] == 0.0 {
+			t.Errorf("%v", r)
+		}
+	}
+	if len(rows) != 2*7 {
+		t.Errorf("%d rows: %v", len(rows), rows)
+	}
+}
+
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}

@@ -53,7 +53,7 @@ func run(ctx context.Context, credentialFile string, out io.Writer) error {
 	asks := c.Session("default", "demo")
 
 	// The id makes a repeated ask harmless: a restarted agent finds its ask.
-	asked, err := asks.Ask(ctx, ask.Ask{
+	asked, err := asks.AskToWait(ctx, ask.Ask{
 		ID: "storage", Title: "Ledger storage", Agent: ask.Agent{Name: "example-agent"}, Timeout: 2 * time.Hour,
 		Questions: []ask.Question{{
 			ID: "db", Text: "Which database should the ledger use?", Header: "Storage",
@@ -68,7 +68,7 @@ func run(ctx context.Context, credentialFile string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "asked; waiting until", asked.Deadline.Local().Format(time.DateTime))
 
-	outcome, err := asks.Wait(ctx, asked.ID)
+	outcome, err := asked.Wait(ctx)
 	if err != nil {
 		return err
 	}

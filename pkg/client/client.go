@@ -118,7 +118,7 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 	}
 	return &Client{
 		nc: nc, on: connection.On(nc), opts: opts, tracer: tracer,
-		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, now: opts.Now},
+		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, unused: unusedFor, now: opts.Now},
 		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		watchers: map[ask.Session]*watcher{}, holders: map[string]struct{}{}, stop: make(chan struct{}),
 	}, nil

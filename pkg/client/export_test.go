@@ -14,6 +14,9 @@ func (c *Client) AliveEvery(d time.Duration) { c.pace.alive = d }
 // Linger changes how long the subscription of a session stays that nothing needs.
 func (c *Client) Linger(d time.Duration) { c.pace.linger = d }
 
+// Unused changes for how long AskToWait listens for a Wait.
+func (c *Client) Unused(d time.Duration) { c.pace.unused = d }
+
 // Clock replaces the client's clock.
 func (c *Client) Clock(now func() time.Time) { c.pace.now = now }
 

@@ -73,8 +73,8 @@ func (f *fixture) answer(t *testing.T, id string) {
 func ours() (stacks []string) {
 	buf := make([]byte, 64<<20)
 	for one := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		for _, of := range []string{"/pkg/client.", "/internal/call.", "/nats.go."} {
-			if strings.Contains(one, of) && !strings.Contains(one, "/internal/broker.") {
+		for _, of := range []string{"/pkg/client.", "/internal/bus/connection.", "/nats.go."} {
+			if strings.Contains(one, of) && !strings.Contains(one, "/internal/bus/broker.") {
 				stacks = append(stacks, one)
 				break
 			}

@@ -21,8 +21,12 @@ func TestTwoThousandAsksLeaveNothing(t *testing.T) {
 	}
 	b.LeavesNothing(t, func(i int) error {
 		s, a := c.Session("acme", fmt.Sprint("s", i%100)), textual(fmt.Sprint("a", i), time.Hour)
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			_, err := s.AskAndWait(t.Context(), a)
+			return err
+		case 1: // nothing waits
+			_, err := s.AskToWait(t.Context(), a)
 			return err
 		}
 		if _, err := s.Ask(t.Context(), a); err != nil {

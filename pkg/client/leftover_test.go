@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -145,7 +144,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 	})
 }
 
-// heapTolerance allows for what the server in the same process keeps.
+// heapTolerance allows for sampling noise.
 const heapTolerance = 3 << 20
 
 // TestMemoryReturns is not parallel: it measures the heap. Ten thousand waits
@@ -177,22 +176,15 @@ func TestMemoryReturns(t *testing.T) {
 		}
 		all.Wait()
 	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	many := 10_000
 	if raced {
 		many = 1000
 	}
 	round(many) // fills pools and caches of the server and of Go
-	before := heap()
+	before := natstest.Heap()
 	round(many)
 	// Ten thousand leaked waits would take more than twice this.
-	if after := heap(); after > before+heapTolerance {
+	if after := natstest.Heap(); after > before+heapTolerance {
 		t.Errorf("heap %d KiB, before %d KiB", after>>10, before>>10)
 	} else {
 		t.Logf("heap %d KiB, before %d KiB", after>>10, before>>10)

@@ -32,7 +32,7 @@ type Session struct {
 	at ask.Session
 }
 
-// Asked is the broker's reply to an ask.
+// Asked is the broker's reply to an ask. [Asked.Wait] waits until it ends.
 type Asked struct {
 	ID       string
 	State    ask.State // resolved if the same ask had ended before
@@ -41,6 +41,9 @@ type Asked struct {
 	Present  []string  // responder types at which a person is present, as far as known
 	Warnings []string  // parts of the ask that were accepted but changed
 	Outcome  *ask.Outcome
+
+	session   Session
+	listening *listening // from before it was asked; nil: Wait begins to listen
 }
 
 // String returns the session in its text form: tenant/session.
@@ -69,8 +72,29 @@ func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
 	return s.ask(ctx, k, &a)
 }
 
-// AskAndWait asks and waits until the ask ends. It subscribes to the outcome
-// before it asks, which saves Wait's initial request.
+// AskToWait is Ask for a caller that is going to wait: it subscribes to the
+// outcome before it asks, so that [Asked.Wait] needs no request of its own. It
+// holds the subscription for a few seconds, so Wait should follow at once, and
+// need not follow at all. An ask is also stored if the client cannot listen;
+// then Wait says why.
+func (s Session) AskToWait(ctx context.Context, a ask.Ask) (Asked, error) {
+	if a.ID == "" {
+		a.ID = cloudevent.NewID()
+	}
+	k, err := s.key(a.ID)
+	if err != nil {
+		return Asked{}, err
+	}
+	w, _ := s.c.enter(k) // an error is that of Wait, too
+	return s.askListening(ctx, k, &a, w)
+}
+
+// Asked returns a handle on an ask that was asked earlier, of which only the ID
+// is set. It sends nothing.
+func (s Session) Asked(id string) Asked { return Asked{ID: id, session: s} }
+
+// AskAndWait asks and waits until the ask ends. It is AskToWait and
+// [Asked.Wait], but asks nothing if it cannot wait.
 //
 // The errors are those of Ask and Wait. The outcome returned with an error
 // still names the ask (its Tenant, Session and AskID): when ctx ends, the ask
@@ -96,15 +120,25 @@ func (s Session) askAndWait(ctx context.Context, k ask.Key, a *ask.Ask) (ask.Out
 	if err != nil {
 		return ask.Outcome{}, err
 	}
-	defer s.c.leave(k, w)
+	asked, err := s.askListening(ctx, k, a, w)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	return asked.Wait(ctx)
+}
+
+// askListening asks, and keeps w for [Asked.Wait] if the ask is pending. w may
+// be nil.
+func (s Session) askListening(ctx context.Context, k ask.Key, a *ask.Ask, w *wait) (Asked, error) {
 	asked, err := s.ask(ctx, k, a)
 	switch {
-	case err != nil:
-		return ask.Outcome{}, err
-	case asked.Outcome != nil:
-		return *asked.Outcome, nil
+	case w == nil:
+	case err != nil || asked.Outcome != nil:
+		s.c.leave(k, w)
+	default:
+		asked.listening = s.c.listen(k, w)
 	}
-	return s.c.told(ctx, k)(s.c.wait(ctx, k, w, known{pending: true, deadline: asked.Deadline}))
+	return asked, err
 }
 
 func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) {
@@ -124,7 +158,10 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 		return Asked{}, fmt.Errorf("ask %s: %w", k.ID, err)
 	}
 	s.c.heardOf(got.Holder)
-	return Asked{ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline, Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome}, nil
+	return Asked{
+		ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline,
+		Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome, session: s,
+	}, nil
 }
 
 // Get returns an ask: its question, its receipts, and its outcome if it has

@@ -35,6 +35,7 @@ type pace struct {
 	limit        time.Duration // of one check
 	alive        time.Duration // between checks whether brokers run
 	linger       time.Duration // how long an unused subscription stays
+	unused       time.Duration // how long AskToWait listens for Asked.Wait
 	now          func() time.Time
 }
 
@@ -69,6 +70,36 @@ func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 	defer s.c.leave(k, w)
 	return s.c.told(ctx, k)(s.c.wait(ctx, k, w, known{}))
 }
+
+// Wait is [Session.Wait] for the ask that was asked. After [Session.AskToWait]
+// it sends no request until something may have been missed.
+func (a Asked) Wait(ctx context.Context) (ask.Outcome, error) {
+	if a.Outcome != nil {
+		return *a.Outcome, nil
+	}
+	l := a.listening
+	if l == nil || !l.unused.Stop() { // never listened, or no longer
+		return a.session.Wait(ctx, a.ID)
+	}
+	defer l.c.leave(l.k, l.w)
+	return l.c.told(ctx, l.k)(l.c.wait(ctx, l.k, l.w, known{pending: true, deadline: a.Deadline}))
+}
+
+// listening is a wait that was registered before its ask was sent. Exactly one
+// of [Asked.Wait] and the timer takes it over, and leaves it.
+type listening struct {
+	c      *Client
+	k      ask.Key
+	w      *wait
+	unused *time.Timer
+}
+
+func (c *Client) listen(k ask.Key, w *wait) *listening {
+	return &listening{c, k, w, time.AfterFunc(c.pace.unused, func() { c.leave(k, w) })}
+}
+
+// unusedFor is how long a registered wait is kept for [Asked.Wait].
+const unusedFor = 5 * time.Second
 
 // told leaves a short span of the moment at which an agent learnt an outcome:
 // one of the whole wait could be days long.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -66,6 +67,7 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	f.introduce(initPlain)
 	f.agent.say(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"coder","version":"1"}}}` + "\n")
 	f.editor.hears()
+	sent := f.bus.Requests()
 	f.agent.say(permission)
 	f.editor.wants(permission)
 	rec := f.screen.Next(responder.Pending)
@@ -80,6 +82,9 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	f.choose(rec, "all")
 	f.agent.wants(`{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"selected","optionId":"all"}}}` + "\n")
 	f.editor.wants(cancelSeven)
+	if asks, waits := sent(subject.VerbAsk), sent(subject.VerbWait); asks != 1 || waits != 0 {
+		t.Errorf("%d asks and %d waits were sent, want 1 and none", asks, waits)
+	}
 	f.editor.say(chose, `{"jsonrpc":"2.0","method":"after"}`+"\n")
 	f.agent.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // the late answer is dropped
 }

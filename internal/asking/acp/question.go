@@ -230,7 +230,7 @@ func (p *proxy) decide(ctx context.Context, q *question, s *stored, given dialec
 	if p.opts.Decider == nil {
 		return errNoDecider
 	}
-	k := ask.Key{Tenant: q.ask.Tenant, Session: q.ask.Session, ID: s.id}
+	k := ask.Key{Tenant: q.ask.Tenant, Session: q.ask.Session, ID: s.asked.ID}
 	given.Reply.By = p.who.Human
 	given.Reply.By.Proof = ask.ProofHostDialog
 	var err error

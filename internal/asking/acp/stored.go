@@ -16,7 +16,7 @@ type stored struct {
 	stop context.CancelFunc
 
 	ready    chan struct{} // closed when it is stored or storeErr is set
-	id       string
+	asked    client.Asked
 	asks     client.Session
 	storeErr error
 
@@ -39,7 +39,7 @@ func (p *proxy) publish(life context.Context, q *question) *stored {
 			return
 		}
 		close(s.ready)
-		o, err := s.asks.Wait(ctx, s.id)
+		o, err := s.asked.Wait(ctx)
 		if err == nil {
 			s.outcome = &o
 		}
@@ -55,8 +55,8 @@ func (s *stored) store(ctx context.Context, q *question) error {
 		return err
 	}
 	own := q.ask // the ask of the dialogs keeps what the agent sent
-	_, err = sameask.Ask(ctx, asks, &own, sameask.Origin{Once: true})
-	s.asks, s.id = asks, own.ID
+	s.asks = asks
+	s.asked, err = sameask.Ask(ctx, asks, &own, sameask.Origin{Once: true, Waits: true})
 	return err
 }
 
@@ -76,8 +76,8 @@ func (s *stored) withdraw(life context.Context, reason string) {
 	if s.storeErr != nil {
 		return
 	}
-	if _, err := s.asks.Withdraw(ctx, s.id, reason); err != nil && !errors.Is(err, ask.ErrResolved) && !errors.Is(err, ask.ErrNotFound) {
-		s.p.opts.Logger.WarnContext(life, "the question could not be withdrawn", slog.String("ask_id", s.id), slog.Any("error", err))
+	if _, err := s.asks.Withdraw(ctx, s.asked.ID, reason); err != nil && !errors.Is(err, ask.ErrResolved) && !errors.Is(err, ask.ErrNotFound) {
+		s.p.opts.Logger.WarnContext(life, "the question could not be withdrawn", slog.String("ask_id", s.asked.ID), slog.Any("error", err))
 	}
 }
 

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write what was printed into the convers
 // "creds: agent", "stopped: yes" and "dialog within: 1ms". Its sections are, in order:
 //
 //	-- host --    starts a hook with this input
-//	-- waits --   waits until a hook waits for an answer
+//	-- waits --   waits until another hook waits for an answer
 //	-- stop --    the host stops the running hooks, if "stopped: yes" allows it
 //	-- person --  a person's action at another screen: the ids of options, or "decline: <reason>"
 //	-- prints --  waits for the oldest hook and checks its output
@@ -81,26 +81,18 @@ func play(t *testing.T, path, text string) {
 			opts.Answerer = nil
 		}
 	}
+	waits := make(chan struct{}, 16)
+	opts.Waiting = func(*ask.Ask) func() { waits <- struct{}{}; return func() {} }
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
 	life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer func() { stop() }()
 	var running []chan printed
 	var last printed
-	subscriptions := func(ok func(n int) bool) {
-		for !ok(open.Conn.NumSubscriptions()) {
-			if err := open.Conn.FlushTimeout(waittest.Limit); err != nil { // a round trip
-				t.Fatal(err)
-			}
-		}
-	}
 	for i := range conversation.Files {
 		sec := &conversation.Files[i]
 		switch sec.Name {
 		case "host":
-			if len(running) == 0 {
-				subscriptions(func(n int) bool { return n < 2 }) // that of the hook before lingers
-			}
 			done := make(chan printed, 1)
 			running = append(running, done)
 			life := life
@@ -109,7 +101,11 @@ func play(t *testing.T, path, text string) {
 				done <- printed{string(out), say}
 			}()
 		case "waits":
-			subscriptions(func(n int) bool { return n >= 2 }) // replies, and the session's outcomes
+			select {
+			case <-waits:
+			case <-time.After(waittest.Limit):
+				t.Fatal("no hook waits")
+			}
 		case "stop":
 			stop()
 			life, stop = context.WithCancel(context.WithoutCancel(t.Context())) // of the next hook

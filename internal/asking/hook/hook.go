@@ -144,13 +144,14 @@ type run struct {
 	event hostcall.Event
 	from  sameask.Origin
 	asks  client.Session
+	asked client.Asked // once it is stored
 	Call
 }
 
 // before handles PreToolUse. A repeated tool use is the same ask: so a resumed host finds its
 // answer.
 func (r *run) before(ctx context.Context) ([]byte, error) {
-	o, err := r.ask(ctx)
+	o, err := r.ask(ctx, r.Mode != Race)
 	switch {
 	case err != nil:
 		return nil, err
@@ -176,7 +177,7 @@ func (r *run) dialog(ctx context.Context) ([]byte, error) {
 	if !r.alone(ctx) {
 		return nil, nil
 	}
-	o, err := r.ask(ctx)
+	o, err := r.ask(ctx, true)
 	if err == nil && o == nil {
 		o, err = r.wait(ctx)
 	}
@@ -186,15 +187,15 @@ func (r *run) dialog(ctx context.Context) ([]byte, error) {
 	return r.decide(ctx, o)
 }
 
-// ask stores the ask. It returns the outcome if the ask has already ended.
-func (r *run) ask(ctx context.Context) (*ask.Outcome, error) {
+// ask stores the ask. It returns the outcome if the ask has already ended. waits says that wait follows.
+func (r *run) ask(ctx context.Context, waits bool) (*ask.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
-	st, err := sameask.Ask(ctx, r.asks, &r.event.Ask, r.from)
-	if err != nil {
-		return nil, err
-	}
-	return st.Outcome, nil
+	from := r.from
+	from.Waits = waits
+	var err error
+	r.asked, err = sameask.Ask(ctx, r.asks, &r.event.Ask, from)
+	return r.asked.Outcome, err
 }
 
 // wait waits for the outcome, up to the call's limit.
@@ -204,7 +205,7 @@ func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 	if r.h.opts.Waiting != nil {
 		defer r.h.opts.Waiting(&r.event.Ask)()
 	}
-	o, err := r.asks.Wait(within, r.event.Ask.ID)
+	o, err := r.asked.Wait(within)
 	switch {
 	case err == nil:
 		return &o, nil

@@ -2,8 +2,10 @@ package hook_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -30,6 +32,21 @@ func TestAHooksAskLivesWhileItsAgentWaits(t *testing.T) {
 		page, err := asks.Page(t.Context(), client.Query{Question: "Which " + id + "?"})
 		if err != nil || len(page.Items) != 1 || page.Items[0].Ask.WhileWaiting != c.while {
 			t.Errorf("%s: %v, %+v", id, err, page.Items)
+		}
+	}
+}
+
+// A hook that waits asks the broker once.
+func TestAHookThatWaitsSendsNoWait(t *testing.T) {
+	t.Parallel()
+	bus := natstest.Start(t, natstest.Options{})
+	bus.AnswerAll("web")
+	h, sent := hook.New(natstest.Opener{Conn: bus.Agent("acme", "s-1")}, hook.Options{}), bus.Requests()
+	for i, event := range []string{"PreToolUse", "PermissionRequest"} {
+		out, say := h.Run(t.Context(), hook.Call{Tenant: "acme", Mode: hook.Wait, Limit: time.Minute},
+			[]byte(`{"hook_event_name":"`+event+`","session_id":"s-1","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?","header":"H","multiSelect":false,"options":[{"label":"A","description":""},{"label":"B","description":""}]}]}}`))
+		if asks, waits := sent(subject.VerbAsk), sent(subject.VerbWait); len(out) == 0 || asks != i+1 || waits != 0 {
+			t.Errorf("%s: %s %s; %d asks and %d waits were sent, want %d and none", event, out, say, asks, waits, i+1)
 		}
 	}
 }

@@ -39,6 +39,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if answered {
 		in.Ask.ID = form.askID(&in.Ask, from)
 	}
+	from.Waits = in.Wait > 0 && !c.rounds()
 	in.Ask.WhileWaiting = c.offers(&in.Ask) && !c.who.Outlive
 	st, err := c.attach(ctx, session, &in.Ask, from)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	}
 	switch {
 	case answered:
-		return c.submit(ctx, session, &in.Ask, form, in.Wait, n)
+		return c.submit(ctx, session, &in.Ask, st, form, in.Wait, n)
 	case st.Outcome != nil:
 		n.again = true
 		c.delivered(ctx, session, in.Ask.ID)
@@ -59,7 +60,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 		return c.formRound(&in.Ask, ""), nil
 	}
 	c.offer(&in.Ask) //nolint:contextcheck // the form outlives the call
-	return c.wait(ctx, session, &in.Ask, in.Wait, n)
+	return c.wait(ctx, session, &in.Ask, st, in.Wait, n)
 }
 
 func (c *call) arguments() []byte {
@@ -131,7 +132,7 @@ func (c *call) sign(a *ask.Ask) {
 }
 
 // wait waits for the outcome until the call's limit. A disconnect ends only the call.
-func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, asked client.Asked, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	if limit <= 0 {
 		return pending(a, n), nil
 	}
@@ -143,7 +144,7 @@ func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, lim
 		defer c.s.opts.Waiting(a)()
 	}
 	stop := c.progress(within, n)
-	o, err := session.Wait(within, a.ID)
+	o, err := asked.Wait(within)
 	stop()
 	switch {
 	case err == nil:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -26,7 +27,11 @@ func TestAnAnswerComesBackInWordsAndAsAnObject(t *testing.T) {
 	f := newFixture(t, mcpserver.Options{})
 	cs := f.connect(nil)
 	f.soon()
+	sent := f.bus.Requests()
 	r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
+	if asks, waits := sent(subject.VerbAsk), sent(subject.VerbWait); asks != 1 || waits != 0 {
+		t.Errorf("the call sent %d asks and %d waits, want 1 and none", asks, waits)
+	}
 	if r.isError || !strings.HasPrefix(r.text, "answered by Mei on the web\n") || !strings.Contains(r.text, `"Which database?"="PostgreSQL"`) {
 		t.Errorf("the text is %q", r.text)
 	}

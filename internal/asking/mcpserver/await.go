@@ -23,7 +23,7 @@ func (c *call) await(ctx context.Context) (*mcp.CallToolResult, error) {
 		c.delivered(ctx, session, rec.Ask.ID)
 		return ended(&rec.Ask, rec.Outcome, n), nil
 	}
-	return c.wait(ctx, session, &rec.Ask, c.seconds(in.WaitSeconds), n)
+	return c.wait(ctx, session, &rec.Ask, session.Asked(in.AskID), c.seconds(in.WaitSeconds), n)
 }
 
 // withdraw serves WithdrawQuestion. If the question was answered first, the agent gets that answer.

@@ -28,6 +28,7 @@ func (c *call) permission(ctx context.Context) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return decision(hostcall.Refuse(err.Error())), nil
 	}
+	from.Waits = true
 	st, err := c.attach(ctx, session, a, from)
 	if err != nil {
 		return decision(hostcall.Refuse(err.Error())), nil
@@ -44,7 +45,7 @@ func (c *call) permission(ctx context.Context) (*mcp.CallToolResult, error) {
 		defer c.s.opts.Waiting(a)()
 	}
 	stop := c.progress(within, notes{present: st.Present})
-	o, err := session.Wait(within, a.ID)
+	o, err := st.Wait(within)
 	stop()
 	if err != nil {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeLimit)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -14,7 +15,7 @@ func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
 	f.who.Permissions = true
-	cs := f.connect(nil)
+	cs, sent := f.connect(nil), f.bus.Requests()
 	call := map[string]any{"tool_name": "Bash", "input": map[string]any{"command": "ls", "n": 1.0}, "tool_use_id": "toolu_1"}
 	for _, c := range []struct{ chosen, want string }{
 		{"allow", `{"behavior":"allow","updatedInput":{"command":"ls","n":1}}`},
@@ -37,6 +38,9 @@ func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
 			t.Errorf("%s: %s", c.chosen, r.text)
 		}
 		<-done
+	}
+	if n := sent(subject.VerbWait); n != 0 {
+		t.Errorf("%d waits were sent besides the asks", n)
 	}
 	var v struct {
 		Behavior string `json:"behavior"`

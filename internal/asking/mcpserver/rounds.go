@@ -51,7 +51,7 @@ func (f returnedForm) askID(a *ask.Ask, from sameask.Origin) string {
 
 // submit sends the form's answer. The result is the first outcome, and says whether the form came
 // too late; a closed form leaves the ask open and the call waiting.
-func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, asked client.Asked, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	limited, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	o, err := c.decide(limited, a, f.res)
@@ -69,5 +69,5 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f
 		c.delivered(ctx, session, a.ID)
 		return ended(a, o, n), nil
 	}
-	return c.wait(ctx, session, a, limit, n)
+	return c.wait(ctx, session, a, asked, limit, n)
 }

@@ -30,6 +30,7 @@ import (
 // Session is the part of [client.Session] that this package uses.
 type Session interface {
 	Ask(ctx context.Context, a ask.Ask) (client.Asked, error)
+	AskToWait(ctx context.Context, a ask.Ask) (client.Asked, error)
 	Repeat(ctx context.Context, r client.Repeat) (id string, err error)
 	Delivered(ctx context.Context, id string) error
 }
@@ -43,6 +44,7 @@ type Origin struct {
 	Permission bool     // the ask permits one call
 	Once       bool     // the entrance never repeats a request, so every ask is a new one
 	Dialog     bool     // the host asks the same again without Call, from its own dialog
+	Waits      bool     // the entrance is going to wait: [client.Asked.Wait] then sends no request
 	// Sign is called when the id is known, before the ask is sent.
 	Sign func(*ask.Ask)
 }
@@ -67,6 +69,9 @@ func Ask(ctx context.Context, s Session, a *ask.Ask, from Origin) (client.Asked,
 	send := func() (client.Asked, error) {
 		if from.Sign != nil {
 			from.Sign(a)
+		}
+		if from.Waits {
+			return s.AskToWait(ctx, *a)
 		}
 		return s.Ask(ctx, *a)
 	}

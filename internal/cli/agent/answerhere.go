@@ -42,7 +42,7 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 	}
 	elsewhere := make(chan end, 1)
 	go func() {
-		o, err := w.asks.Wait(ctx, w.k.ID)
+		o, err := w.asked.Wait(ctx)
 		elsewhere <- end{o, err}
 		faster()
 	}()

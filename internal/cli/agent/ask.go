@@ -126,7 +126,11 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 	defer b.Close()
 	tenant, session = a.Home(b)
 	asks := b.Asks.Session(tenant, session)
-	st, err := asks.Ask(ctx, q)
+	send := asks.AskToWait
+	if wait == 0 {
+		send = asks.Ask
+	}
+	st, err := send(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,7 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 	if st.Outcome != nil {
 		return a.TellOutcome(st.Outcome)
 	}
-	w := waiting{a: a, asks: asks, k: k, deadline: st.Deadline, present: st.Present, heading: card.Heading(&q), fresh: true}
+	w := waiting{a: a, asks: asks, asked: st, k: k, deadline: st.Deadline, present: st.Present, heading: card.Heading(&q), fresh: true}
 	if q.Timeout > 0 || !q.Deadline.IsZero() {
 		w.ends = st.Deadline
 	}

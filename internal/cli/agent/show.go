@@ -55,7 +55,7 @@ func WaitCmd(a *cli.App) *cobra.Command {
 				if rec.Outcome != nil {
 					return a.TellOutcome(rec.Outcome)
 				}
-				w := waiting{a: a, asks: asks, k: k, deadline: rec.Ask.Deadline, heading: card.Heading(&rec.Ask)}
+				w := waiting{a: a, asks: asks, asked: asks.Asked(k.ID), k: k, deadline: rec.Ask.Deadline, heading: card.Heading(&rec.Ask)}
 				if at, declared := rec.Deadline(); declared {
 					w.ends = at
 				}

@@ -16,6 +16,7 @@ import (
 type waiting struct {
 	a        *cli.App
 	asks     client.Session
+	asked    client.Asked
 	k        ask.Key
 	deadline time.Time
 	ends     time.Time // the declared deadline, if any
@@ -60,7 +61,7 @@ func (w *waiting) wait(ctx context.Context) (ask.Outcome, error) {
 		return w.race(ctx)
 	}
 	defer w.show(ctx)()
-	return w.asks.Wait(ctx, w.k.ID)
+	return w.asked.Wait(ctx)
 }
 
 // pending prints the status of a pending ask.

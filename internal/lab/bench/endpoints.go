@@ -103,17 +103,27 @@ func (d *endpoints) post(ctx context.Context, path, body, says string, headers .
 
 // socket asks over a new WebSocket.
 func (d *endpoints) socket(ctx context.Context, i int, text string) error {
-	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/ws", &websocket.DialOptions{
+	conn, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow() //nolint:errcheck // only read
+	return askSocket(ctx, conn, fmt.Sprintf(`{"type":"ask:question:request","data":{"id":"w%d","agentId":"bench","questions":[{"question":%q,"options":[{"label":"PostgreSQL"},{"label":"SQLite"}]}]}}`, i, text))
+}
+
+// dial opens a WebSocket in the session.
+func (d *endpoints) dial(ctx context.Context) (*websocket.Conn, error) {
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/ws?session="+d.session, &websocket.DialOptions{ //nolint:bodyclose // closed by Dial
 		HTTPClient: &http.Client{Transport: d.http.Transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}},
 	})
 	if err != nil {
-		return fmt.Errorf("bench: /ws: %w", err)
+		return nil, fmt.Errorf("bench: /ws: %w", err)
 	}
-	if res.Body != nil {
-		defer res.Body.Close() //nolint:errcheck // only read
-	}
-	defer conn.CloseNow() //nolint:errcheck // only read
-	frame := fmt.Sprintf(`{"type":"ask:question:request","data":{"id":"w%d","agentId":"bench","questions":[{"question":%q,"options":[{"label":"PostgreSQL"},{"label":"SQLite"}]}]}}`, i, text)
+	return conn, nil
+}
+
+// askSocket sends a frame that asks, and reads until the answer.
+func askSocket(ctx context.Context, conn *websocket.Conn, frame string) error {
 	if err := conn.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
 		return fmt.Errorf("bench: /ws: %w", err)
 	}

@@ -131,6 +131,11 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 			r.Quick = f.quick
 			return r, err
 		}),
+		sub("entrances", "The cycle through each entrance of \"askbus up\": HTTP, WebSocket, MCP, hook and NATS by hand, beside the Go client", func(ctx context.Context) (report, error) {
+			r, err := bench.Entrances(ctx, self, "", plan(a, *f))
+			r.Quick = f.quick
+			return r, err
+		}),
 		sub("r3", "The cycle on a cluster of three, with three replicas of everything", func(ctx context.Context) (report, error) {
 			return bench.R3(ctx, opts(), plan(a, *f))
 		}),

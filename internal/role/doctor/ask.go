@@ -46,7 +46,7 @@ func testAsk(ctx context.Context, nc *nats.Conn, tenant string) finding.List {
 		return failed("reading the credential", err)
 	}
 	s := c.Session(tenant, doctorSession)
-	asked, err := s.Ask(ctx, ask.Ask{
+	asked, err := s.AskToWait(ctx, ask.Ask{
 		Title: "askbus doctor", Agent: ask.Agent{Name: "askbus doctor"}, Priority: ask.PriorityLow, Audience: []string{assertion.OwnName(user)}, Timeout: time.Minute,
 		Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Does askbus work? (A check; it answers itself.)"}},
 	})
@@ -55,13 +55,10 @@ func testAsk(ctx context.Context, nc *nats.Conn, tenant string) finding.List {
 	}
 	stored := time.Since(began)
 	ended := make(chan error, 1)
-	waiting := make(chan struct{})
 	go func() {
-		close(waiting)
-		_, err := s.Wait(ctx, asked.ID)
+		_, err := asked.Wait(ctx)
 		ended <- err
 	}()
-	<-waiting
 	yes := true
 	if _, err := r.Answer(ctx, ask.Key{Tenant: tenant, Session: doctorSession, ID: asked.ID}, ask.Reply{Answers: []ask.Answer{{QuestionID: "ok", Boolean: &yes}}}); err != nil {
 		_, _ = s.Withdraw(ctx, asked.ID, "askbus doctor could not answer it")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
@@ -144,6 +147,15 @@ func (l Leak) grown(before Leak) string {
 	return s.String()
 }
 
+// Heap returns the live heap of this process, in bytes, except what the server
+// and the broker allocated.
+func Heap() (size int64) {
+	for _, s := range heap() {
+		size += s
+	}
+	return size
+}
+
 // heap estimates the live heap from the profile, as pprof does, by place. The
 // server caches many MiB of its streams, so what it and the broker allocated is
 // left out.
@@ -182,7 +194,7 @@ func placeOf(stack []uintptr) string {
 // serves reports whether a stack or a function belongs to the server or the
 // broker.
 func serves(s string) bool {
-	return strings.Contains(s, "/nats-server/") || strings.Contains(s, "/internal/broker.") || strings.Contains(s, "/internal/ledger.")
+	return strings.Contains(s, "/nats-server/") || strings.Contains(s, reflect.TypeFor[broker.Broker]().PkgPath()+".") || strings.Contains(s, reflect.TypeFor[ledger.Ledger]().PkgPath()+".")
 }
 
 // String formats the figures for people.

@@ -48,9 +48,9 @@ func (a *Asks) Delivered(ctx context.Context, k ask.Key) {
 // deliveredTimeout bounds how long an outcome waits for that record.
 const deliveredTimeout = 3 * time.Second
 
-// Outcome waits until the ask ends.
-func (a *Asks) Outcome(ctx context.Context, k ask.Key) (ask.Outcome, error) {
-	return a.client.Session(k.Tenant, k.Session).Wait(ctx, k.ID)
+// Asked returns an ask that was stored earlier.
+func (a *Asks) Asked(k ask.Key) client.Asked {
+	return a.client.Session(k.Tenant, k.Session).Asked(k.ID)
 }
 
 // Withdraw withdraws an ask, even if the caller disconnects.

@@ -197,7 +197,7 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 	}
 	o := rec.Outcome
 	if o == nil {
-		if o, err = api.await(w, r, k, wait); err != nil {
+		if o, err = api.await(w, r, api.asks.Asked(k), wait); err != nil {
 			return nil, err
 		}
 	}

@@ -37,14 +37,14 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err != nil {
 		return err
 	}
-	st, err := api.asks.Store(r.Context(), &a, sameask.Origin{}, traceOf(r))
+	st, err := api.asks.Store(r.Context(), &a, sameask.Origin{Waits: wait > 0}, traceOf(r))
 	if err != nil {
 		return err
 	}
 	k := a.Key()
 	o := st.Outcome
 	if o == nil {
-		if o, err = api.await(w, r, k, wait); err != nil {
+		if o, err = api.await(w, r, st, wait); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	if rec.State == ask.StatePending && wait > 0 {
-		o, err := api.await(w, r, k, wait)
+		o, err := api.await(w, r, api.asks.Asked(k), wait)
 		if err != nil {
 			return err
 		}

@@ -90,6 +90,7 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	if dialect.GoesOn(a) {
 		wait = 0
 	}
+	from.Waits = wait > 0
 	warnings = append(warnings, dialect.ClipTimes(a, api.opts.Now())...)
 	st, err := api.asks.Store(r.Context(), a, from, traceOf(r))
 	if err != nil {
@@ -102,7 +103,7 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	if st.Outcome != nil {
 		return st.Outcome, warnings, nil
 	}
-	o, err := api.await(w, r, a.Key(), wait)
+	o, err := api.await(w, r, st, wait)
 	return o, warnings, err
 }
 

@@ -157,14 +157,14 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 	if err != nil {
 		return err
 	}
-	st, err := api.asks.Store(r.Context(), &a, sameask.Origin{}, cloudevent.Trace(in.Event))
+	st, err := api.asks.Store(r.Context(), &a, sameask.Origin{Waits: wait > 0}, cloudevent.Trace(in.Event))
 	if err != nil {
 		return err
 	}
 	a.Deadline = st.Deadline
 	o := st.Outcome
 	if o == nil {
-		if o, err = api.await(w, r, in.key, wait); err != nil {
+		if o, err = api.await(w, r, st, wait); err != nil {
 			return err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// await waits until the ask ends, for at most the given time; nil means still pending. Clients that
+// await waits until an ask ends, for at most the given time; nil means still pending. Clients that
 // support it get interim responses, so that they do not take the silence for a dead connection.
-func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait time.Duration) (*ask.Outcome, error) {
+func (api *API) await(w http.ResponseWriter, r *http.Request, asked client.Asked, wait time.Duration) (*ask.Outcome, error) {
 	if wait <= 0 {
 		return nil, nil //nolint:nilnil // pending
 	}
@@ -22,7 +22,7 @@ func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait ti
 	defer cancel()
 	stop := api.keepAlive(w, r)
 	defer stop()
-	o, err := api.asks.Outcome(ctx, k)
+	o, err := asked.Wait(ctx)
 	switch {
 	case err == nil:
 		return &o, nil

@@ -60,7 +60,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	if _, twice := s.asker.open[a.Key()]; !twice && len(s.asker.open) >= s.server.opts.MaxPerSocket {
 		return s.complain(ctx, a.ID, ask.Refuse(ask.CodeQuota, "%d asks wait on this socket, its limit", s.server.opts.MaxPerSocket))
 	}
-	st, err := s.server.asks.Store(ctx, &a, sameask.Origin{}, "")
+	st, err := s.server.asks.Store(ctx, &a, sameask.Origin{Waits: true}, "")
 	if err != nil {
 		return s.complain(ctx, a.ID, err)
 	}
@@ -82,7 +82,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 		return err
 	}
 	if _, twice := s.asker.open[k]; !twice {
-		s.await(ctx, k, agent, helpers)
+		s.await(ctx, st, k, agent, helpers)
 	}
 	return nil
 }
@@ -102,17 +102,17 @@ func (s *socket) begin(ctx context.Context, helpers *sync.WaitGroup) {
 	}
 	for _, k := range s.asker.before {
 		if _, open := s.asker.open[k]; !open && len(s.asker.open) < s.server.opts.MaxPerSocket {
-			s.await(ctx, k, k.String(), helpers) // in any order
+			s.await(ctx, s.server.asks.Asked(k), k, k.String(), helpers) // in any order
 		}
 	}
 	s.asker.before = nil
 }
 
-func (s *socket) await(ctx context.Context, k ask.Key, agent string, helpers *sync.WaitGroup) {
+func (s *socket) await(ctx context.Context, asked client.Asked, k ask.Key, agent string, helpers *sync.WaitGroup) {
 	s.asker.open[k] = agent
 	s.asker.order[agent] = append(s.asker.order[agent], k)
 	helpers.Go(func() {
-		o, err := s.server.asks.Outcome(ctx, k)
+		o, err := asked.Wait(ctx)
 		if errors.Is(err, client.ErrClosed) {
 			return // the gateway is stopping
 		}
