@@ -28,6 +28,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -73,6 +74,7 @@ type Responder struct {
 	opts Options
 
 	tracer *tracing.Tracer
+	keys   *lru.Cache[string, ask.Key] // of posts: see Posted
 
 	snapshotEvery time.Duration // only tests change it
 }
@@ -101,7 +103,11 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Responder{nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
+	keys, err := lru.New[string, ask.Key](maxKeys)
+	if err != nil {
+		return nil, fmt.Errorf("responder: %w", err)
+	}
+	return &Responder{keys: keys, nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
 }
 
 // Query selects asks for [Responder.List].

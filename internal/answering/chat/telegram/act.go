@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math/big"
 	"regexp"
@@ -51,7 +50,7 @@ func at(q *models.CallbackQuery) (p place) {
 // press carries out a button, and returns what to tell the person; "" if nothing.
 func (s *App) press(ctx context.Context, q *models.CallbackQuery, d pressedData) (told string) {
 	l, m := s.speaks(&q.From), at(q)
-	rec, err := s.find(ctx, d.ID)
+	rec, err := s.bus.Posted(ctx, keyOf(d.ID))
 	if err != nil {
 		return s.lost(ctx, l, m, err)
 	}
@@ -154,49 +153,10 @@ func (s *App) review(view *drawing, answers []ask.Answer) []card.Line {
 	return d.Review()[:min(len(answers), len(d.Review()))]
 }
 
-// find returns the ask of a short id in the life that the id names. The error is [ask.ErrNotFound] if
-// there is none, or nobody knows it any more, and [errOtherLife] if it was asked again.
-func (s *App) find(ctx context.Context, id string) (ask.Record, error) {
-	if k, ok := s.asks.Get(id); ok {
-		rec, err := s.bus.Get(ctx, k)
-		if err == nil && shortID(k, rec.Life) != id {
-			err = errOtherLife
-		}
-		return rec, err
-	}
-	q := responder.Query{PageSize: 500}
-	for range maxPages { // after a restart
-		page, err := s.bus.List(ctx, q)
-		if err != nil {
-			return ask.Record{}, err
-		}
-		for i := range page.Items {
-			rec := &page.Items[i]
-			one := shortID(rec.Ask.Key(), rec.Life)
-			s.asks.Add(one, rec.Ask.Key())
-			if one == id {
-				return s.bus.Get(ctx, rec.Ask.Key())
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
-	}
-	return ask.Record{}, ask.ErrNotFound
-}
-
-var errOtherLife = errors.New("the ask was asked again")
-
-// maxPages bounds the asks that are searched for a button's, in pages of 500.
-const maxPages = 20
-
 // lost returns what to tell of a button whose ask is not there, and closes its message.
 func (s *App) lost(ctx context.Context, l *lang.Language, m place, err error) string {
-	cause := err
-	if errors.Is(err, errOtherLife) {
-		cause = nil
-	}
-	told, shown := chat.Lost(l, lang.Of(s.routes().Default.Language), cause)
+	told, _ := card.Viewer{Lang: l.Tag}.Gone(err)
+	_, shown := card.Viewer{Lang: s.routes().Default.Language}.Gone(err)
 	if shown != "" && m.ID != 0 {
 		var t text
 		t.add(shown, "", "")
@@ -254,7 +214,7 @@ func (s *App) send(ctx context.Context, l *lang.Language, rec *ask.Record, m pla
 	} else {
 		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
 	}
-	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now()), err
+	return card.Viewer{Surface: Type, Lang: l.Tag}.Explain(rec, err, s.opts.Clock.Now()), err
 }
 
 func (s *App) decline(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, d responder.Decline) string {
@@ -270,7 +230,7 @@ func (s *App) decline(ctx context.Context, l *lang.Language, rec *ask.Record, m 
 	} else {
 		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
-	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now())
+	return card.Viewer{Surface: Type, Lang: l.Tag}.Explain(rec, err, s.opts.Clock.Now())
 }
 
 // prompt asks a person for words, as a message that their reply names.
@@ -320,7 +280,7 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 		}
 		return
 	}
-	rec, err := s.find(ctx, id)
+	rec, err := s.bus.Posted(ctx, keyOf(id))
 	if err != nil {
 		s.tell(ctx, here, s.lost(ctx, l, place{}, err))
 		return
