@@ -101,7 +101,7 @@ func draw(c *card.Card, s card.Steps, key string) (text string, k keyboard) {
 func (b *bot) decide(ctx context.Context, e *event, message *event, data, typed string) string {
 	user, id, place := strconv.FormatInt(e.From.ID, 10), fmt.Sprint("telegram-", e.ID, "-", e.At), ask.Place{Ref: strconv.Itoa(message.At)}
 	by := b.people[user]
-	by.Principal, by.Name = cmp.Or(by.Principal, "telegram:"+user), cmp.Or(by.Name, e.From.Name)
+	by.Principal, by.Name, by.Proof = cmp.Or(by.Principal, "telegram:"+user), cmp.Or(by.Name, e.From.Name), ask.ProofTelegram
 	v := card.Viewer{By: by, Surface: "telegram"}
 	key, data, _ := strings.Cut(data, "/")
 	rec, err := b.bus.Posted(ctx, key)

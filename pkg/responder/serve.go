@@ -240,7 +240,6 @@ func (s *Server) count(n int) {
 
 func (s *Server) post(it Item) Post {
 	p := Post{Key: PostKey(s.r.typ, it.Key, it.Life), Ask: it.Ask, Life: it.Life, AskedAt: it.AskedAt}
-	s.r.keys.Add(p.Key, it.Key)
 	p.Ask.Tenant, p.Ask.Session, p.Ask.ID = it.Key.Tenant, it.Key.Session, it.Key.ID
 	if s.opts.Link != nil {
 		p.Link = s.opts.Link(it.Key)

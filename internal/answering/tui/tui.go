@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Terminal is the terminal of the screen. The zero value is the process's own.
@@ -101,8 +101,8 @@ func (w newlines) Write(p []byte) (int, error) {
 }
 
 // Board returns a function that reports the changes of the kit's board, for [Run].
-func Board(b *responder.Board) func(ctx context.Context, changed func()) {
+func Board(b *board.Board) func(ctx context.Context, changed func()) {
 	return func(ctx context.Context, changed func()) {
-		b.Subscribe(ctx, responder.Filter{}, func(responder.Event) { changed() })
+		b.Subscribe(ctx, board.Filter{}, func(board.Event) { changed() })
 	}
 }

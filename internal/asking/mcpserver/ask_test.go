@@ -13,8 +13,8 @@ import (
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -87,7 +87,7 @@ func TestADroppedCallWithdrawsNothing(t *testing.T) {
 		_, err := f.call(ctx, cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
 		dropped <- err
 	}()
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	drop()
 	if err := <-dropped; err == nil {
 		t.Error("the call was not dropped")
@@ -263,13 +263,13 @@ func TestWhoAsksIsShown(t *testing.T) {
 	f := newFixture(t, mcpserver.Options{})
 	cs := f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0}))
-	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "test-client" {
+	if a := f.screen.Next(board.Pending).Ask; a.Agent.Name != "test-client" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	f.who.Agent = mcpserver.AgentPath("planner/a-1/builder")
 	cs = f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "ask_id": "b"}))
-	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
+	if a := f.screen.Next(board.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	if _, err := client.New(nil, client.Options{}); err == nil {
@@ -302,7 +302,7 @@ func TestTheModelExcludesThePersonItWorksFor(t *testing.T) {
 	if r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "exclude_asker": true})); r.object["status"] != "pending" {
 		t.Fatalf("%+v", r)
 	}
-	if rec := f.screen.Next(responder.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
+	if rec := f.screen.Next(board.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
 		t.Errorf("asked %+v", rec.Ask)
 	}
 }
