@@ -96,11 +96,12 @@ func (s Steps) Buttons(c *Card) (all []Button) {
 func (s Steps) Press(c *Card, data string) (Steps, Do) {
 	var do Do
 	var n, option int
-	if _, err := fmt.Sscanf(data, "%d:%d:%d", &do, &n, &option); err != nil || n < 0 || n > len(s.Answers) {
+	if _, err := fmt.Sscanf(data, "%d:%d:%d", &do, &n, &option); err != nil {
 		return s, DoNothing
 	}
-	if n < len(s.Answers) {
-		s = Steps{Answers: s.Answers[:n]}
+	s, ok := s.Back(n)
+	if !ok {
+		return s, DoNothing
 	}
 	q := s.Next(c)
 	if q == nil {
@@ -159,6 +160,17 @@ func (s Steps) Type(c *Card, words string) (Steps, error) {
 	}
 	ans.QuestionID = q.ID
 	return s.Answer(ans), nil
+}
+
+// Back returns the steps before the answer to question n, from 0, and whether there are as many.
+func (s Steps) Back(n int) (Steps, bool) {
+	switch {
+	case n == len(s.Answers):
+		return s, true
+	case n < 0 || n > len(s.Answers):
+		return s, false
+	}
+	return Steps{Answers: s.Answers[:n]}, true
 }
 
 // Review returns the answers so far.

@@ -55,7 +55,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to chat.T
 	at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 	c := p.drawn(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
 	c.mentions = to.Mention
-	id, err := p.api.send(ctx, at, rankOf(&post), c.text(0, nil), nil, 0)
+	id, err := p.api.send(ctx, at, rankOf(&post), c.text(chat.Draft{}), nil, 0)
 	if err != nil {
 		return ask.Place{}, err
 	}
@@ -86,7 +86,7 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 		if _, begun := p.drafts.Peek(c.id); begun {
 			continue // somebody answers already: it has its buttons
 		}
-		if err := p.api.buttons(ctx, at, rankOf(&post), c.keyboard(0, "")); err != nil {
+		if err := p.api.buttons(ctx, at, rankOf(&post), c.keyboard(card.Steps{})); err != nil {
 			if gone(err) {
 				continue
 			}
