@@ -122,4 +122,4 @@ quick: ## before a commit: build, vet and the tests that need no server, under t
 newest-nats: ## run the tests against the newest nats-server and nats.go, in a copy of this tree
 	@rm -rf bin/newest && mkdir -p bin/newest && git ls-files -z | xargs -0 cp --parents --target-directory bin/newest
 	cd bin/newest && go get github.com/nats-io/nats-server/v2@latest github.com/nats-io/nats.go@latest && go mod tidy && go list -m github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go
-	go -C bin/newest test $(if $(ARGS),$(ARGS),./internal/bus/ledger/... ./internal/server/natsd/... ./internal/bus/broker/... ./internal/bus/state/... ./pkg/client/... ./pkg/responder/...)
+	go -C bin/newest test $(if $(ARGS),$(ARGS),./internal/bus/ledger/... ./internal/server/natsd/... ./internal/bus/broker/... ./internal/bus/state/... ./pkg/client/... ./pkg/responder/... ./pkg/board/...)

@@ -19,6 +19,7 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -137,15 +138,15 @@ func (b *bus) attend() {
 	var once sync.Once
 	go func() {
 		defer close(done)
-		if err := b.screen.Watch(ctx, func(e responder.Event) {
+		if err := board.Watch(ctx, b.screen, func(e board.Event) {
 			switch e.Kind {
-			case responder.Pending:
+			case board.Pending:
 				b.asked <- e.Record
-			case responder.Resolved:
+			case board.Resolved:
 				b.ended <- e.Record
-			case responder.Synced:
+			case board.Synced:
 				once.Do(func() { close(synced) })
-			case responder.Offline, responder.Reset, responder.Changed:
+			case board.Offline, board.Reset, board.Changed:
 			}
 		}); err != nil {
 			b.t.Error(err)

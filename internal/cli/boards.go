@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -10,11 +11,11 @@ import (
 // NewBoard returns a board that shares snoozes and hand-overs with all surfaces. Credentials of a
 // single session, and those of non-responders, have no access to that shared state: their boards
 // keep it in memory.
-func NewBoard(r *responder.Responder, role rights.Role) *responder.Board {
+func NewBoard(r *responder.Responder, role rights.Role) *board.Board {
 	if role.Name != rights.RoleResponder || role.Session != "" {
-		return responder.NewBoard(r, responder.BoardOptions{})
+		return board.New(r, board.Options{})
 	}
-	return responder.NewBoard(r, responder.BoardOptions{Snoozes: r.SharedSnoozes(), Handovers: r.SharedHandovers()})
+	return board.New(r, board.Options{Snoozes: board.NewSharedSnoozes(r), Handovers: board.NewSharedHandovers(r)})
 }
 
 // AsResponder connects as a responder if the keys of the directory are available: an operator may

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -135,7 +136,7 @@ func (r *Process) ssh(ctx context.Context, c client.Credential, s config.SSH) (*
 }
 
 // inboxOn runs the inbox on the terminal of a signed-in person.
-func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *responder.Board, resp *responder.Responder) error {
+func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *board.Board, resp *responder.Responder) error {
 	if leave, err := resp.Present("", ""); err == nil {
 		defer leave()
 	}

@@ -20,6 +20,7 @@ var (
 	ErrUnavailable = errors.New("unavailable")             // no ledger, or the ledger is full
 	ErrNobody      = errors.New("nobody there to answer")  // the ask requires a responder
 	ErrUnsupported = errors.New("not known to this build") // a newer peer's question kind or event
+	ErrAskedAgain  = errors.New("asked again since")       // a card of an earlier life of the ask; only within a surface
 )
 
 // Codes of refusals, as used in a problem body.

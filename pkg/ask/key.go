@@ -1,5 +1,7 @@
 package ask
 
+import "fmt"
+
 // Session is one run of one agent, within its tenant.
 type Session struct {
 	Tenant string `json:"tenant"`
@@ -27,6 +29,14 @@ func (k Key) String() string { return k.Tenant + "/" + k.Session + "/" + k.ID }
 
 // Valid reports whether all three parts are tokens.
 func (k Key) Valid() bool { return ValidToken(k.Tenant) && ValidToken(k.Session) && ValidToken(k.ID) }
+
+// Check returns an [*Error] with [ErrInvalid] unless the key is valid.
+func (k Key) Check() error {
+	if k.Valid() {
+		return nil
+	}
+	return InvalidError("ask", []Fault{{Message: fmt.Sprintf("invalid ask %.200q: use A-Z a-z 0-9 _ - for tenant, session and id", k.String())}})
+}
 
 // InSession returns the session of the ask.
 func (k Key) InSession() Session { return Session{Tenant: k.Tenant, Name: k.Session} }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
@@ -94,8 +95,8 @@ func (b *Bus) people(act func(*responder.Responder, ask.Ask) error) {
 		}
 	}
 	b.running.Go(func() {
-		err := r.Watch(b.ctx, func(e responder.Event) {
-			if e.Kind != responder.Pending {
+		err := board.Watch(b.ctx, r, func(e board.Event) {
+			if e.Kind != board.Pending {
 				return
 			}
 			if err := act(r, e.Record.Ask); err != nil {

@@ -14,6 +14,9 @@ type Viewer struct {
 	By   ask.By // as proven by the surface
 	Lang string // a language tag such as "zh-CN"; unknown and empty: English
 	Zone *time.Location
+	// Shared says that several people read the card, such as a channel's: it says who may answer, instead
+	// of whether this viewer may. By is then nobody.
+	Shared bool
 	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
 	Access ask.Access
 
@@ -73,6 +76,8 @@ func (v Viewer) May(r *ask.Record) May {
 	switch {
 	case r.State == ask.StateResolved || r.Outcome != nil:
 		return May{Why: w.over}
+	case v.Shared:
+		return May{Answer: true, Decline: true}
 	case v.By.Principal != "" && !v.By.Proves(a.MinProof):
 		return May{Why: fill(w.tooWeak, w.needs(a.MinProof))}
 	case !v.Access.Decides(v.By, a.Key(), a.Audience):

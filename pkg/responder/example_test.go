@@ -9,8 +9,25 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// A live screen draws its events and sends back a person's decision.
-func Example() {
+// printer is a surface that posts on paper.
+type printer struct{ shown chan string }
+
+func (p printer) Present(_ context.Context, post responder.Post) ([]ask.Place, error) {
+	p.shown <- "posted: " + post.Ask.Heading()
+	return []ask.Place{{Ref: "page 1"}}, nil
+}
+
+func (p printer) Update(_ context.Context, e responder.Ended) error {
+	p.shown <- e.Places[0].Ref + ": " + e.Outcome.Answers[0].Selected[0] + ", says " + e.Outcome.By.Name
+	return nil
+}
+
+// Find finds nothing: paper cannot be searched, so a crash may print an ask twice.
+func (p printer) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
+
+// A surface that posts implements three methods. The server posts each ask once, records where, and makes every
+// post show the outcome, wherever the ask was answered.
+func ExampleResponder_Serve() {
 	b, err := askbustest.New()
 	if err != nil {
 		panic(err)
@@ -18,33 +35,30 @@ func Example() {
 	defer b.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if _, err := b.Session("acme", "s1").Ask(ctx, ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "n", Kind: ask.KindNumber, Text: "How many replicas?"}}}); err != nil {
+
+	paper := printer{make(chan string, 10)}
+	r := b.Responder("paper") // in a real surface: responder.New(nc, "paper", responder.Options{})
+	done := make(chan error, 1)
+	go func() { done <- r.Serve(ctx, paper, responder.ServeOptions{}) }()
+
+	_, err = b.Session("acme", "s1").Ask(ctx, ask.Ask{ID: "a1", Questions: []ask.Question{
+		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
+	}})
+	if err != nil {
 		panic(err)
 	}
-
-	r := b.Responder("tui") // in a real surface: responder.New(nc, "tui", responder.Options{})
-	err = r.Watch(ctx, func(ev responder.Event) {
-		switch ev.Kind {
-		case responder.Pending:
-			fmt.Println("pending:", ev.Record.Ask.Heading())
-		case responder.Synced:
-			fmt.Println("that is all for now")
-			o, err := r.Answer(ctx, ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, ask.Reply{
-				Answers: []ask.Answer{{QuestionID: "n", Number: new(3.0)}},
-				By:      ask.By{Principal: "os:mei", Name: "Mei"},
-			})
-			fmt.Println(o.Status, err)
-		case responder.Resolved:
-			fmt.Println("ended:", *ev.Record.Outcome.Answer("n").Number, "by", ev.Record.Outcome.By.Name, "on", ev.Record.Outcome.By.Responder)
-			cancel()
-		case responder.Offline, responder.Reset, responder.Changed:
-		}
+	fmt.Println(<-paper.shown)
+	_, err = b.Responder("web").Answer(ctx, ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, ask.Reply{
+		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ask.By{Principal: "os:mei", Name: "Mei"},
 	})
-	fmt.Println(err)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(<-paper.shown)
+	cancel()
+	fmt.Println(<-done)
 	// Output:
-	// pending: How many replicas?
-	// that is all for now
-	// answered <nil>
-	// ended: 3 by Mei on tui
+	// posted: Which database?
+	// page 1: lite, says Mei
 	// <nil>
 }

@@ -13,6 +13,7 @@ import (
 // present posts an ask, unless it was already posted or has ended.
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
+	s.r.keys.Add(p.Key, it.Key)
 	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting { // posted, or given up
 		return s.open(ctx, it, p, it.Receipt.Places)
 	}

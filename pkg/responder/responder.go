@@ -1,17 +1,15 @@
 // Package responder is for surfaces: programs that show asks to people and send
-// back their decisions.
+// back their decisions with [Responder.Answer] or [Responder.Cancel].
 //
-// A live screen (a web page, a terminal) keeps a [Board], a replica of the
-// pending asks, or runs [Responder.Watch]; it draws the events, declares with
-// [Responder.Present] that a person is looking, and calls [Responder.Answer] or
-// [Responder.Cancel]. A surface that posts (a chat, mail, a phone) implements
-// [Presenter] and runs a [Server], which is built on [Responder.Work]. Both
-// must pass the suites of package respondertest that apply to them.
+// A surface that posts (a chat, mail, a phone) implements [Presenter] and runs a
+// [Server], which is built on [Responder.Work]. A live screen (a web page, a
+// terminal) follows what is pending with package board, and declares with
+// [Responder.Present] that a person is looking. Package card says what to show.
+// Package respondertest has a suite for each kind of surface.
 //
 // The package decides nothing: the broker says which answer counts. It promises
-// that a Board and Watch lose no ask and no outcome through reconnects,
-// restarts and missed messages, that an ask is posted by one replica, and that
-// repeating an Answer with the same AnswerID is harmless.
+// that an ask is posted by one replica, and that repeating an Answer with the
+// same AnswerID is harmless.
 package responder
 
 import (
@@ -28,6 +26,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -41,8 +40,8 @@ type Options struct {
 	// which may only read and answer single asks. The type says in which
 	// dialog: [ask.ResponderNative] or [ask.ResponderElicit].
 	Host bool
-	// Limit is the maximum number of pending asks that Watch tracks at once,
-	// the oldest first; default 2000.
+	// Limit is the maximum number of pending asks that a watch (package board)
+	// tracks at once, the oldest first; default 2000.
 	Limit  int
 	Logger *slog.Logger // default: discard
 	// Now is this surface's clock. It dates the events that are sent and
@@ -73,8 +72,7 @@ type Responder struct {
 	opts Options
 
 	tracer *tracing.Tracer
-
-	snapshotEvery time.Duration // only tests change it
+	keys   *lru.Cache[string, ask.Key] // of posts: see Posted
 }
 
 // New makes a responder of the given type, such as "web", over a connection
@@ -101,8 +99,21 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Responder{nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
+	keys, err := lru.New[string, ask.Key](maxKeys)
+	if err != nil {
+		return nil, fmt.Errorf("responder: %w", err)
+	}
+	return &Responder{keys: keys, nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator)}, nil
 }
+
+// Conn returns its connection.
+func (r *Responder) Conn() *nats.Conn { return r.nc }
+
+// Type returns its responder type.
+func (r *Responder) Type() string { return r.typ }
+
+// Options returns its options, with the defaults filled in.
+func (r *Responder) Options() Options { return r.opts }
 
 // Query selects asks for [Responder.List].
 type Query struct {
@@ -168,7 +179,7 @@ func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, erro
 
 // Get returns one ask; the error is [ask.ErrNotFound] if there is none.
 func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
-	if err := checkKey(k); err != nil {
+	if err := k.Check(); err != nil {
 		return ask.Record{}, err
 	}
 	_, data, err := connection.Msg(ctx, r.on, &nats.Msg{Subject: r.at(k, subject.VerbGet)}, 0)
@@ -180,13 +191,6 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
 	return s.Record(), nil
-}
-
-func checkKey(k ask.Key) error {
-	if k.Valid() {
-		return nil
-	}
-	return ask.InvalidError("ask", []ask.Fault{{Message: fmt.Sprintf("invalid ask %.200q: use A-Z a-z 0-9 _ - for tenant, session and id", k.String())}})
 }
 
 // Answer sends a person's reply. It returns the outcome if the reply won.
@@ -209,7 +213,7 @@ func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask
 // resolve sends the event that ends an ask. Retrying is safe: the answer id
 // identifies the reply.
 func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, typ string, by ask.By, data []byte) (o ask.Outcome, err error) {
-	if err := checkKey(k); err != nil {
+	if err := k.Check(); err != nil {
 		return ask.Outcome{}, err
 	}
 	ctx, end := r.tracer.Start(ctx, string(verb), tracing.Sends, "", r.about(k))
@@ -267,7 +271,7 @@ func (r *Responder) Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt)
 
 // receipt records a receipt and returns the state of the ask.
 func (r *Responder) receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) (ask.State, error) {
-	if err := checkKey(k); err != nil {
+	if err := k.Check(); err != nil {
 		return "", err
 	}
 	receipt.Type, receipt.At = "", time.Time{} // the broker sets both

@@ -174,6 +174,17 @@ func (s *Server) Cancel(ctx context.Context, k ask.Key, at ask.Place, d Decline)
 	return o, err
 }
 
+// Correct makes a post show how its ask ended, before anything else: for a post that was clicked although its ask
+// had ended. It does nothing for a pending ask.
+func (s *Server) Correct(rec ask.Record, at ask.Place) {
+	if rec.Outcome == nil {
+		return
+	}
+	o := *rec.Outcome
+	o.Ask = &rec.Ask
+	s.clicked(rec.Ask.Key(), at, o, nil)
+}
+
 // clicked updates a post that was clicked.
 func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	if err != nil {

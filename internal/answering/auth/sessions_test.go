@@ -22,6 +22,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -238,7 +239,7 @@ func TestTwoInboxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := web.New(responder.NewBoard(resp, responder.BoardOptions{}), resp, web.Options{CookieKey: key, Sessions: sessions})
+		s, err := web.New(board.New(resp, board.Options{}), resp, web.Options{CookieKey: key, Sessions: sessions})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,15 +16,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // service is a push service with its browsers: it verifies the sender (VAPID) and decrypts messages
@@ -36,6 +39,8 @@ type service struct {
 
 	mu       sync.Mutex
 	browsers map[string]*browser
+	// intercept is called before and after each notice takes effect; nil: nothing is
+	intercept func(n card.Notice, done bool) error
 }
 
 // ring is a message as received by a browser.
@@ -107,6 +112,25 @@ func (s *service) push(w http.ResponseWriter, r *http.Request) {
 	}
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
+	}
+	s.mu.Lock()
+	intercept := s.intercept
+	s.mu.Unlock()
+	if intercept != nil {
+		err = intercept(n, false)
+		if err == nil {
+			s.rung <- ring{strings.TrimPrefix(r.URL.Path, "/"), n, r.Header}
+			err = intercept(n, true)
+		}
+		status = http.StatusCreated
+		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.After.Seconds()))))
+			status = http.StatusTooManyRequests
+		} else if err != nil {
+			status = http.StatusBadGateway
+		}
+		w.WriteHeader(status)
+		return
 	}
 	w.WriteHeader(status)
 	s.rung <- ring{strings.TrimPrefix(r.URL.Path, "/"), n, r.Header}

@@ -91,6 +91,11 @@ func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 // Run sends notices until ctx ends, then returns nil. It takes no work before the first
 // subscription.
 func (a *App) Run(ctx context.Context) error {
+	return a.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Grace: sendLimit}, Every: 50 * time.Millisecond, Burst: 20})
+}
+
+// Serve is Run with other options of the kit.
+func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	following := make(chan error, 1)
@@ -102,9 +107,7 @@ func (a *App) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-a.some:
-		err = a.r.Serve(ctx, a, responder.ServeOptions{
-			WorkOptions: responder.WorkOptions{Grace: sendLimit}, Every: 50 * time.Millisecond, Burst: 20,
-		})
+		err = a.r.Serve(ctx, a, opts)
 	}
 	cancel()
 	return errors.Join(err, <-following)
@@ -238,6 +241,8 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 			return fmt.Errorf("forget a subscription: %w", err)
 		}
 		return errGone
+	case res.StatusCode >= 500 && res.Header.Get("Retry-After") == "": // down: the kit backs off
+		return fmt.Errorf("the push service says %s", res.Status)
 	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
 		return &responder.RetryError{After: retryAfter(res), Err: fmt.Errorf("the push service says %s", res.Status)}
 	}

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/answering/tui"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -29,14 +30,14 @@ type bus struct {
 	refuse  []error
 }
 
-func (b *bus) Pending(_ responder.Filter, offset, limit int) ([]responder.Head, int) {
+func (b *bus) Pending(_ board.Filter, offset, limit int) ([]board.Head, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var heads []responder.Head
+	var heads []board.Head
 	for i := range b.records {
 		a := &b.records[i].Ask
 		if i >= offset && len(heads) < limit {
-			heads = append(heads, responder.Head{
+			heads = append(heads, board.Head{
 				Key: a.Key(), Life: b.records[i].Life, Heading: card.Heading(a), Agent: a.Agent.Name, Priority: a.Priority, AskedAt: b.records[i].AskedAt, Deadline: b.records[i].Ask.Deadline,
 			})
 		}
@@ -44,7 +45,7 @@ func (b *bus) Pending(_ responder.Filter, offset, limit int) ([]responder.Head, 
 	return heads, len(b.records)
 }
 
-func (b *bus) Ended(responder.Filter) []ask.Record {
+func (b *bus) Ended(board.Filter) []ask.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.ended)
@@ -61,10 +62,10 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 	return ask.Record{}, ask.ErrNotFound
 }
 
-func (b *bus) Status() responder.BoardStatus {
+func (b *bus) Status() board.Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return responder.BoardStatus{Synced: true, Offline: b.offline, Pending: len(b.records)}
+	return board.Status{Synced: true, Offline: b.offline, Pending: len(b.records)}
 }
 
 func (b *bus) Learn(rec ask.Record) {

@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -19,7 +19,7 @@ func (m *model) group() {
 		urgent  bool
 		session string
 	}
-	of := func(h *responder.Head) part { return part{h.Priority == ask.PriorityUrgent, h.Key.Session} }
+	of := func(h *board.Head) part { return part{h.Priority == ask.PriorityUrgent, h.Key.Session} }
 	rank := map[part]int{}
 	m.rows = m.rows[:0]
 	find := strings.ToLower(strings.TrimSpace(m.filter.String()))

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/tui"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
@@ -32,7 +33,7 @@ type live struct {
 
 	ctx   context.Context //nolint:containedctx // that of Run
 	r     *responder.Responder
-	board *responder.Board
+	board *board.Board
 
 	mu       sync.Mutex
 	programs map[opened]*program
@@ -48,7 +49,7 @@ type opened struct {
 func (l *live) Type() string { return "cli" }
 
 func (l *live) Run(ctx context.Context, r *responder.Responder) error {
-	l.ctx, l.r, l.board = ctx, r, responder.NewBoard(r, responder.BoardOptions{})
+	l.ctx, l.r, l.board = ctx, r, board.New(r, board.Options{})
 	close(l.ready)
 	err := l.board.Run(ctx)
 	l.running.Wait()

@@ -6,16 +6,17 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Source provides pending and recently ended asks: the kit's board. Calls may be concurrent.
 type Source interface {
-	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
-	Ended(f responder.Filter) []ask.Record
+	Pending(f board.Filter, offset, limit int) (heads []board.Head, total int)
+	Ended(f board.Filter) []ask.Record
 	Get(ctx context.Context, k ask.Key) (ask.Record, error)
-	Status() responder.BoardStatus
+	Status() board.Status
 	Learn(rec ask.Record)
 }
 
@@ -27,12 +28,12 @@ type Decider interface {
 
 // Team provides who works on an ask: the kit's board. Calls may be concurrent.
 type Team interface {
-	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
-	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
-	HandOver(ctx context.Context, v responder.Viewer, k ask.Key, to, word string) error
-	Attending(k ask.Key) []responder.Attention
-	Look(v responder.Viewer, k ask.Key, answering bool) error
-	Leave(v responder.Viewer, k ask.Key) error
+	Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error
+	Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error)
+	HandOver(ctx context.Context, v board.Viewer, k ask.Key, to, word string) error
+	Attending(k ask.Key) []board.Attention
+	Look(v board.Viewer, k ask.Key, answering bool) error
+	Leave(v board.Viewer, k ask.Key) error
 }
 
 // Options configures the screen.
@@ -67,10 +68,10 @@ type model struct {
 	width  int
 	height int
 
-	heads   []responder.Head
+	heads   []board.Head
 	rows    []int // indexes of heads that match the filter
 	total   int
-	status  responder.BoardStatus
+	status  board.Status
 	ended   []ask.Record
 	focus   ask.Key
 	top     int // first visible row of the list
@@ -194,8 +195,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-func (m *model) boardFilter() responder.Filter {
-	f := responder.Filter{Viewer: m.viewer(), Mine: m.mine, Session: m.opts.Session, Without: m.off}
+func (m *model) boardFilter() board.Filter {
+	f := board.Filter{Viewer: m.viewer(), Mine: m.mine, Session: m.opts.Session, Without: m.off}
 	if m.snoozed {
 		f.Without, f.Only = nil, m.off
 	}
@@ -207,7 +208,7 @@ func (m *model) boardFilter() responder.Filter {
 func (m *model) refresh() tea.Cmd {
 	m.readOff()
 	m.heads, m.total = m.opts.Source.Pending(m.boardFilter(), 0, maxRows)
-	m.ended = m.opts.Source.Ended(responder.Filter{Viewer: responder.Viewer{By: m.opts.By}, Session: m.opts.Session})
+	m.ended = m.opts.Source.Ended(board.Filter{Viewer: board.Viewer{By: m.opts.By}, Session: m.opts.Session})
 	m.status = m.opts.Source.Status()
 	m.group()
 	for i := range m.ended {

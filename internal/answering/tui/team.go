@@ -8,8 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -33,7 +33,7 @@ type movedMsg struct {
 	err  error
 }
 
-func (m *model) viewer() responder.Viewer { return responder.Viewer{By: m.opts.By} }
+func (m *model) viewer() board.Viewer { return board.Viewer{By: m.opts.By} }
 
 // readOff reads this person's snoozed asks. On an error the previous ones stay.
 func (m *model) readOff() {
@@ -113,7 +113,7 @@ func (m *model) beginSnooze() tea.Cmd {
 		return nil
 	}
 	if _, is := m.off[m.focus]; is {
-		return m.change(m.say("back in the list"), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.change(m.say("back in the list"), func(ctx context.Context, v board.Viewer, k ask.Key) error {
 			return m.opts.Team.Snooze(ctx, v, k, time.Time{})
 		})
 	}
@@ -139,7 +139,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(m.say("snoozed: %s", choice.words), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+	return m.change(m.say("snoozed: %s", choice.words), func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	})
 }
@@ -166,7 +166,7 @@ func (m *model) handKey(name, text string) tea.Cmd {
 		}
 		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
 		m.overlay = overlay{}
-		return m.change(m.say("handed to %s", to), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.change(m.say("handed to %s", to), func(ctx context.Context, v board.Viewer, k ask.Key) error {
 			return m.opts.Team.HandOver(ctx, v, k, to, word)
 		})
 	default:
@@ -176,7 +176,7 @@ func (m *model) handKey(name, text string) tea.Cmd {
 }
 
 // change applies a change to the focused ask that moves it between lists.
-func (m *model) change(said string, do func(ctx context.Context, v responder.Viewer, k ask.Key) error) tea.Cmd {
+func (m *model) change(said string, do func(ctx context.Context, v board.Viewer, k ask.Key) error) tea.Cmd {
 	k, v := m.focus, m.viewer()
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/answering/tui"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // team is an in-memory team; the kit's board has its own tests.
@@ -17,12 +17,12 @@ type team struct {
 	off    map[ask.Key]time.Time
 	handed []string
 	told   chan string
-	there  map[ask.Key][]responder.Attention
+	there  map[ask.Key][]board.Attention
 }
 
-func (c *team) Pending(f responder.Filter, offset, limit int) ([]responder.Head, int) {
+func (c *team) Pending(f board.Filter, offset, limit int) ([]board.Head, int) {
 	all, _ := c.bus.Pending(f, 0, 1000)
-	var heads []responder.Head
+	var heads []board.Head
 	for _, h := range all {
 		if f.Takes(h) {
 			heads = append(heads, h)
@@ -31,18 +31,18 @@ func (c *team) Pending(f responder.Filter, offset, limit int) ([]responder.Head,
 	return heads, len(heads)
 }
 
-func (c *team) Snooze(_ context.Context, _ responder.Viewer, k ask.Key, until time.Time) error {
+func (c *team) Snooze(_ context.Context, _ board.Viewer, k ask.Key, until time.Time) error {
 	if delete(c.off, k); !until.IsZero() {
 		c.off[k] = until
 	}
 	return nil
 }
 
-func (c *team) Snoozed(context.Context, responder.Viewer) (map[ask.Key]time.Time, error) {
+func (c *team) Snoozed(context.Context, board.Viewer) (map[ask.Key]time.Time, error) {
 	return c.off, nil
 }
 
-func (c *team) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, word string) error {
+func (c *team) HandOver(_ context.Context, _ board.Viewer, _ ask.Key, to, word string) error {
 	if to == "Zoe" {
 		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
 	}
@@ -50,21 +50,21 @@ func (c *team) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, wo
 	return nil
 }
 
-func (c *team) Attending(k ask.Key) []responder.Attention { return c.there[k] }
+func (c *team) Attending(k ask.Key) []board.Attention { return c.there[k] }
 
-func (c *team) Look(_ responder.Viewer, k ask.Key, answering bool) error {
+func (c *team) Look(_ board.Viewer, k ask.Key, answering bool) error {
 	c.told <- map[bool]string{false: "looks at ", true: "answers "}[answering] + k.ID
 	return nil
 }
 
-func (c *team) Leave(_ responder.Viewer, k ask.Key) error {
+func (c *team) Leave(_ board.Viewer, k ask.Key) error {
 	c.told <- "leaves " + k.ID
 	return nil
 }
 
 func withTeam(t *testing.T, asks ...ask.Ask) (*screen, *team) {
 	t.Helper()
-	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]board.Attention{}}
 	s, _ := start(t, 120, 40, func(o *tui.Options) {
 		c.bus = o.Source.(*bus)
 		o.Source, o.Team = c, c
@@ -115,7 +115,7 @@ func TestHandingOver(t *testing.T) {
 func TestPresenceIsShownAndReported(t *testing.T) {
 	t.Parallel()
 	s, c := withTeam(t, database(), text("Next?"))
-	c.there[keyOf("a1")] = []responder.Attention{{Principal: "os:tom", Name: "Tom", Answering: true}}
+	c.there[keyOf("a1")] = []board.Attention{{Principal: "os:tom", Name: "Tom", Answering: true}}
 	s.send(tui.Changed())
 	s.has("Tom is answering", "Tom answers · 5 min")
 	said := func(want string) {
@@ -148,7 +148,7 @@ func TestPresenceIsShownAndReported(t *testing.T) {
 // A terminal that nobody touches for a minute takes no asks out of the others' queues.
 func TestPresenceEndsInAnUntouchedTerminal(t *testing.T) {
 	t.Parallel()
-	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]board.Attention{}}
 	now := began
 	s, _ := start(t, 120, 40, func(o *tui.Options) {
 		c.bus = o.Source.(*bus)
@@ -190,7 +190,7 @@ func TestTheListIsTranslated(t *testing.T) {
 		o.Viewer.Lang = "zh"
 		o.Open = func(string) { links++ }
 		team := &team{bus: o.Source.(*bus), off: map[ask.Key]time.Time{}, told: make(chan string, 10)}
-		team.there = map[ask.Key][]responder.Attention{keyOf("a1"): {{Principal: "os:tom", Name: "Tom"}}}
+		team.there = map[ask.Key][]board.Attention{keyOf("a1"): {{Principal: "os:tom", Name: "Tom"}}}
 		o.Team = team
 	}, database())
 	b.asked(text("Next?"))

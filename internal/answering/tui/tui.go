@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/charmbracelet/colorprofile"
 )
 
@@ -118,8 +118,8 @@ func (w newlines) Write(p []byte) (int, error) {
 }
 
 // Board returns a function that reports the changes of the kit's board, for [Run].
-func Board(b *responder.Board) func(ctx context.Context, changed func()) {
+func Board(b *board.Board) func(ctx context.Context, changed func()) {
 	return func(ctx context.Context, changed func()) {
-		b.Subscribe(ctx, responder.Filter{}, func(responder.Event) { changed() })
+		b.Subscribe(ctx, board.Filter{}, func(board.Event) { changed() })
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // as signs a person with this access in, as a provider would.
@@ -131,7 +131,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 	t.Run("the stream follows only asks that the person may see", func(t *testing.T) {
 		t.Parallel()
 		bus := newBus()
-		heard := make(chan responder.Filter, 10)
+		heard := make(chan board.Filter, 10)
 		in := serveAsks(t, bus, bus)
 		bus.mu.Lock()
 		bus.heard = heard

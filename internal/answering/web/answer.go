@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 // answer stores a person's answer. When it fails, the page that is returned
 // keeps everything the person typed.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		reply, faults := form.reply(&record.Ask, me.By)
 		if _, _, err := record.Ask.Check(reply); err != nil {
@@ -31,7 +32,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Vie
 }
 
 // decline declines the whole ask.
-func (s *Server) decline(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) decline(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
 			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me.By,
@@ -59,7 +60,7 @@ func faultsOf(err error) []ask.Fault {
 
 type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
 
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Viewer, send send) {
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer, send send) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
 		return
@@ -102,7 +103,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 // Scripts get that page in the response, which saves them the round trip of a
 // redirect: a person 80 ms away sees the next card within 120 ms. The next ask is
 // not fetched ahead, because that would tell others that somebody looks at it.
-func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewer, to string) {
+func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me board.Viewer, to string) {
 	next, err := url.Parse(to)
 	if err != nil || !listingOf(r).part {
 		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of this inbox
@@ -123,7 +124,7 @@ func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewe
 }
 
 // refused explains why a reply was rejected.
-func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, err error) {
+func (s *Server) refused(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed, err error) {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
@@ -147,7 +148,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Vi
 }
 
 // general returns the message of a fault that belongs to no single question.
-func general(me responder.Viewer, e *ask.Error) string {
+func general(me board.Viewer, e *ask.Error) string {
 	for _, f := range e.Faults {
 		if f.QuestionID == "" {
 			return say(me, "Not sent: %s.", f.String())
@@ -160,7 +161,7 @@ func general(me responder.Viewer, e *ask.Error) string {
 }
 
 // redrawForm draws the form again with everything the person typed.
-func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
+func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
 	k := record.Ask.Key()
 	p := s.newPage(r.Context(), me, &k, listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
@@ -176,7 +177,7 @@ func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me responder
 
 // again draws the current state of the ask, without input that was typed for an
 // earlier life.
-func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, status int, problem string) {
+func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, status int, problem string) {
 	k := record.Ask.Key()
 	p := s.newPage(ctx, me, &k, listingOf(r))
 	p.focus(s, s.newAsk(ctx, record, me, typed{}, nil), record, me)
@@ -186,7 +187,7 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Reque
 
 // tooLate says who answered first. The person's own answer, sent twice, is not
 // a conflict.
-func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
+func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
 		s.goOn(w, r, me, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}))
@@ -199,7 +200,7 @@ func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Vi
 	s.redrawForm(w, r, me, record, form, status, "", nil)
 }
 
-func (s *Server) badForm(w http.ResponseWriter, me responder.Viewer, err error) {
+func (s *Server) badForm(w http.ResponseWriter, me board.Viewer, err error) {
 	status, line := http.StatusBadRequest, say(me, "The form could not be read. Go back and send it again.")
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status, line = http.StatusRequestEntityTooLarge, say(me, "What you sent is larger than 1 MiB. Go back and shorten it.")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Values of Event.Kind.
@@ -67,7 +67,7 @@ func (s *Server) noteRefused(r *http.Request, what string, by ask.By, err error)
 }
 
 // notePerson notes that a signed-in person was refused an action.
-func (s *Server) notePerson(r *http.Request, what, code, why string, me responder.Viewer, k ask.Key) {
+func (s *Server) notePerson(r *http.Request, what, code, why string, me board.Viewer, k ask.Key) {
 	s.note(r, Event{Kind: EventRefused, What: what, Code: code, Why: why, By: me.By, Known: true, Tenant: k.Tenant, Session: k.Session})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -25,11 +26,11 @@ type bulkPage struct {
 }
 
 // bulk shows the asks of a listing that the person can decline together.
-func (s *Server) bulk(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) bulk(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.drawBulk(w, r, me, http.StatusOK, nil)
 }
 
-func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.Viewer, status int, result []string) {
+func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me board.Viewer, status int, result []string) {
 	at, now := listingOf(r), s.opts.Now()
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
 	f.Team, f.Pressing = !f.Mine, time.Time{} // leave out asks that only others may decide, and urgent asks outside the filter
@@ -49,7 +50,7 @@ const longAway = 29 * 24 * time.Hour
 // declineAll declines the chosen asks one after the other and reports those
 // that it could not decline. With the other button it snoozes them for this
 // person.
-func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
 		return

@@ -8,7 +8,7 @@
 // that every page works without JavaScript; and that another person's answer
 // never discards what somebody has typed.
 //
-// [Server.Run] watches the bus and keeps the board, a [responder.Board]. Pages
+// [Server.Run] watches the bus and keeps the board, a [board.Board]. Pages
 // are drawn from the board (view.go, rows.go, templates). Each open view, which
 // is what one person sees of one listing, has a feed (feed.go). The feed draws
 // the changed rows once for all browsers at that view, and the event stream of

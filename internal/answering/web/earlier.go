@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -57,7 +58,7 @@ func (m *memory) close() {
 
 // recall shows earlier answers of the session beside the questions of a pending
 // ask. They are never filled in.
-func (s *Server) recall(v *askView, record *ask.Record, me responder.Viewer) {
+func (s *Server) recall(v *askView, record *ask.Record, me board.Viewer) {
 	if v == nil || record.State != ask.StatePending {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -29,7 +30,7 @@ func exportPath(f sought, format string) string {
 
 // export writes the ended asks page by page, in the order of asking: JSON has
 // the protocol's records, CSV one line per ask.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) export(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	f, format := soughtOf(r), r.URL.Query().Get("format")
 	var write exporter
 	switch format {
@@ -80,7 +81,7 @@ func (s *Server) exported(rec *ask.Record, f sought) bool {
 	if f.search == "" {
 		return f.takes(rec.Outcome.Status, "")
 	}
-	end := card.NewEnd(rec, viewer(responder.Viewer{}), s.opts.Now())
+	end := card.NewEnd(rec, viewer(board.Viewer{}), s.opts.Now())
 	who := ""
 	if by := rec.Outcome.By; by != nil {
 		who = by.Principal + " " + by.Name
@@ -133,7 +134,7 @@ func (e *csvExport) record(rec *ask.Record) error {
 		}
 	}
 	o, k := rec.Outcome, rec.Ask.Key()
-	end := card.NewEnd(rec, viewer(responder.Viewer{}), o.At)
+	end := card.NewEnd(rec, viewer(board.Viewer{}), o.At)
 	by := ask.By{}
 	if o.By != nil {
 		by = *o.By

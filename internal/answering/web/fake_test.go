@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -23,32 +24,32 @@ type bus struct {
 	held     map[ask.Key]*ask.Record
 	ended    []ask.Key // newest last
 	watchers map[chan struct{}]struct{}
-	status   responder.BoardStatus
+	status   board.Status
 	seq      uint64
 	fail     error // returned by Answer and Cancel, if set
 	receipts chan ask.Receipt
 	present  chan int // +1 when presence is declared, -1 when it ends
 	now      func() time.Time
 	people   people
-	handed   map[ask.Key]*responder.Handover
-	there    map[ask.Key][]responder.Attention
-	snoozes  responder.MemorySnoozes
-	lists    int                   // calls of List
-	heard    chan responder.Filter // receives the filter of each opened page, if set
+	handed   map[ask.Key]*board.Handover
+	there    map[ask.Key][]board.Attention
+	snoozes  board.MemorySnoozes
+	lists    int               // calls of List
+	heard    chan board.Filter // receives the filter of each opened page, if set
 	follows  map[*follow]struct{}
 }
 
 // follow is one subscriber to changes.
 type follow struct {
-	filter  responder.Filter
+	filter  board.Filter
 	changed chan struct{}
-	touched responder.Touched
+	touched board.Touched
 }
 
 func newBus() *bus {
 	return &bus{
 		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan struct{}]struct{}),
-		follows: make(map[*follow]struct{}), handed: make(map[ask.Key]*responder.Handover), there: make(map[ask.Key][]responder.Attention),
+		follows: make(map[*follow]struct{}), handed: make(map[ask.Key]*board.Handover), there: make(map[ask.Key][]board.Attention),
 		receipts: make(chan ask.Receipt, 100), present: make(chan int, 100), now: time.Now,
 	}
 }
@@ -100,7 +101,7 @@ func (b *bus) tell(keys ...ask.Key) {
 	}
 }
 
-func (b *bus) Follow(filter responder.Filter) (<-chan struct{}, func() responder.Touched, func()) {
+func (b *bus) Follow(filter board.Filter) (<-chan struct{}, func() board.Touched, func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.heard != nil {
@@ -108,11 +109,11 @@ func (b *bus) Follow(filter responder.Filter) (<-chan struct{}, func() responder
 	}
 	f := &follow{filter: filter, changed: make(chan struct{}, 1)}
 	b.follows[f] = struct{}{}
-	take := func() responder.Touched {
+	take := func() board.Touched {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		t := f.touched
-		f.touched = responder.Touched{}
+		f.touched = board.Touched{}
 		return t
 	}
 	return f.changed, take, func() {
@@ -186,13 +187,13 @@ func (b *bus) Run(ctx context.Context) error {
 	return nil
 }
 
-func (b *bus) Status() responder.BoardStatus {
+func (b *bus) Status() board.Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.status
 }
 
-func (b *bus) Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int) {
+func (b *bus) Pending(f board.Filter, offset, limit int) (heads []board.Head, total int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.pending(f)
@@ -200,9 +201,9 @@ func (b *bus) Pending(f responder.Filter, offset, limit int) (heads []responder.
 	return rest[:min(limit, len(rest))], len(all)
 }
 
-func (b *bus) pending(f responder.Filter) (all []responder.Head) {
+func (b *bus) pending(f board.Filter) (all []board.Head) {
 	for k, r := range b.held {
-		h := responder.Head{
+		h := board.Head{
 			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Source: r.Ask.Agent.Repository, Priority: r.Ask.Priority,
 			AskedAt: r.AskedAt, Deadline: r.Ask.Deadline, Audience: r.Ask.Audience, Handed: b.handed[k],
 		}
@@ -213,12 +214,12 @@ func (b *bus) pending(f responder.Filter) (all []responder.Head) {
 			all = append(all, h)
 		}
 	}
-	slices.SortFunc(all, responder.Compare)
+	slices.SortFunc(all, board.Compare)
 	f.Group.Arrange(all)
 	return all
 }
 
-func (b *bus) Ended(f responder.Filter) (ended []ask.Record) {
+func (b *bus) Ended(f board.Filter) (ended []ask.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range slices.Backward(b.ended) {
@@ -231,7 +232,7 @@ func (b *bus) Ended(f responder.Filter) (ended []ask.Record) {
 
 func (b *bus) Learn(ask.Record) {}
 
-func (b *bus) Changes(f responder.Filter) (changed <-chan struct{}, stop func()) {
+func (b *bus) Changes(f board.Filter) (changed <-chan struct{}, stop func()) {
 	ch := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -321,56 +322,56 @@ func through(by ask.By) *ask.By {
 }
 
 // Take, Look, Leave and Attending behave as those of a board in one process.
-func (b *bus) Take(_ context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool) {
+func (b *bus) Take(_ context.Context, v board.Viewer, f board.Filter, t board.Turn) (board.Head, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h, ok := t.Next(b.pending(f), func(h responder.Head) bool {
-		return slices.ContainsFunc(b.there[h.Key], func(a responder.Attention) bool { return a.Principal != v.By.Principal })
+	h, ok := t.Next(b.pending(f), func(h board.Head) bool {
+		return slices.ContainsFunc(b.there[h.Key], func(a board.Attention) bool { return a.Principal != v.By.Principal })
 	})
 	if ok {
-		b.look(h.Key, responder.Attention{Principal: v.By.Principal, Name: v.By.Name})
+		b.look(h.Key, board.Attention{Principal: v.By.Principal, Name: v.By.Name})
 	}
 	return h, ok
 }
 
-func (b *bus) look(k ask.Key, a responder.Attention) {
+func (b *bus) look(k ask.Key, a board.Attention) {
 	before := len(b.there[k])
-	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == a.Principal }), a)
+	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x board.Attention) bool { return x.Principal == a.Principal }), a)
 	if len(b.there[k]) != before || a.Answering {
 		b.tell(k)
 	}
 }
 
-func (b *bus) Look(v responder.Viewer, k ask.Key, answering bool) error {
+func (b *bus) Look(v board.Viewer, k ask.Key, answering bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.look(k, responder.Attention{Principal: v.By.Principal, Name: v.By.Name, Answering: answering})
+	b.look(k, board.Attention{Principal: v.By.Principal, Name: v.By.Name, Answering: answering})
 	return nil
 }
 
-func (b *bus) Leave(v responder.Viewer, k ask.Key) error {
+func (b *bus) Leave(v board.Viewer, k ask.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.there[k] = slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == v.By.Principal })
+	b.there[k] = slices.DeleteFunc(b.there[k], func(x board.Attention) bool { return x.Principal == v.By.Principal })
 	b.tell(k)
 	return nil
 }
 
-func (b *bus) Attending(k ask.Key) []responder.Attention {
+func (b *bus) Attending(k ask.Key) []board.Attention {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.there[k])
 }
 
-func (b *bus) Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error {
-	err := b.snoozes.Put(ctx, v.By, responder.Snooze{Key: k, Until: until})
+func (b *bus) Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error {
+	err := b.snoozes.Put(ctx, v.By, board.Snooze{Key: k, Until: until})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tell(k)
 	return err
 }
 
-func (b *bus) Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error) {
+func (b *bus) Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error) {
 	all, err := b.snoozes.Of(ctx, v.By.Principal)
 	off := map[ask.Key]time.Time{}
 	for _, s := range all {
@@ -379,13 +380,13 @@ func (b *bus) Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time
 	return off, err
 }
 
-func (b *bus) HandOver(_ context.Context, v responder.Viewer, k ask.Key, to, word string) error {
+func (b *bus) HandOver(_ context.Context, v board.Viewer, k ask.Key, to, word string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if to != "" && !strings.Contains(to, ":") {
 		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
 	}
-	b.handed[k] = &responder.Handover{Key: k, To: to, Word: word, By: v.By}
+	b.handed[k] = &board.Handover{Key: k, To: to, Word: word, By: v.By}
 	if to == "" {
 		delete(b.handed, k)
 	}

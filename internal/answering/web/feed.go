@@ -9,7 +9,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Bounds of a feed.
@@ -42,13 +42,13 @@ type feeds struct {
 // stream.
 type feed struct {
 	s    *Server
-	me   responder.Viewer
+	me   board.Viewer
 	at   listing
 	n    int // streams; guarded by mu of feeds
 	stop func()
 
 	changed <-chan struct{}
-	touched func() responder.Touched
+	touched func() board.Touched
 
 	drawing sync.Mutex // held while told and parts are used or whole is drawn
 	told    []row
@@ -88,7 +88,7 @@ func newFeeds(s *Server) *feeds {
 
 // viewKey names a view: the person, the language and time zone, and the
 // listing.
-func viewKey(me responder.Viewer, at listing) string {
+func viewKey(me board.Viewer, at listing) string {
 	zone := ""
 	if me.Zone != nil {
 		zone = me.Zone.String()
@@ -101,7 +101,7 @@ func viewKey(me responder.Viewer, at listing) string {
 // it.
 //
 //nolint:contextcheck,nolintlint // it outlives the request of the first stream
-func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
+func (fs *feeds) join(me board.Viewer, at listing) (f *feed, leave func()) {
 	key := viewKey(me, at)
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -110,7 +110,7 @@ func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
 		ctx, cancel := context.WithCancel(context.Background())
 		f = &feed{s: fs.s, me: me, at: at, parts: map[string]string{}, news: make(chan struct{})}
 		var forget func()
-		f.changed, f.touched, forget = fs.s.board.Follow(responder.Filter{Viewer: me})
+		f.changed, f.touched, forget = fs.s.board.Follow(board.Filter{Viewer: me})
 		f.stop = func() { cancel(); forget() }
 		fs.open[key] = f
 		fs.running.Go(func() { fs.run(ctx, f) })

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 func listed(names ...string) []entry {
@@ -114,19 +114,19 @@ func TestAPageThatIsBehindGetsTheKeptEvents(t *testing.T) {
 
 func TestAViewIsOnePersonsListing(t *testing.T) {
 	t.Parallel()
-	mei := responder.Viewer{By: ask.By{Principal: "os:mei", Proof: "local"}}
+	mei := board.Viewer{By: ask.By{Principal: "os:mei", Proof: "local"}}
 	keys := map[string]string{}
 	for name, v := range map[string]struct {
-		me responder.Viewer
+		me board.Viewer
 		at listing
 	}{
 		"plain":     {mei, listing{}},
 		"team":      {mei, listing{show: showTeam}},
-		"other":     {responder.Viewer{By: ask.By{Principal: "os:tom", Proof: "local"}}, listing{}},
-		"in groups": {responder.Viewer{By: ask.By{Principal: "os:mei", Proof: "local", Groups: []string{"g"}}}, listing{}},
-		"nothing":   {responder.Viewer{By: mei.By, Access: ask.Access{}}, listing{}},
-		"a tenant":  {responder.Viewer{By: mei.By, Access: ask.Access{{Tenants: []string{"acme"}}}}, listing{}},
-		"Chinese":   {responder.Viewer{By: mei.By, Language: "zh-CN"}, listing{}},
+		"other":     {board.Viewer{By: ask.By{Principal: "os:tom", Proof: "local"}}, listing{}},
+		"in groups": {board.Viewer{By: ask.By{Principal: "os:mei", Proof: "local", Groups: []string{"g"}}}, listing{}},
+		"nothing":   {board.Viewer{By: mei.By, Access: ask.Access{}}, listing{}},
+		"a tenant":  {board.Viewer{By: mei.By, Access: ask.Access{{Tenants: []string{"acme"}}}}, listing{}},
+		"Chinese":   {board.Viewer{By: mei.By, Language: "zh-CN"}, listing{}},
 	} {
 		key := viewKey(v.me, v.at)
 		if was := keys[key]; was != "" {

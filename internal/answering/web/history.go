@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/process/lang"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -43,7 +44,7 @@ func statuses() []ask.Status {
 	return []ask.Status{ask.StatusAnswered, ask.StatusCancelled, ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted}
 }
 
-func statusWords(me responder.Viewer, s ask.Status) string {
+func statusWords(me board.Viewer, s ask.Status) string {
 	switch s {
 	case ask.StatusAnswered:
 		return say(me, "Answered")
@@ -122,12 +123,12 @@ type pastRow struct {
 }
 
 // showHistory lists ended asks, newest first.
-func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	f, now := soughtOf(r), s.opts.Now()
 	if me.Zone != nil {
 		now = now.In(me.Zone)
 	}
-	rows, whole := s.past.newest(r.Context(), s.board.Ended(responder.Filter{Viewer: me}))
+	rows, whole := s.past.newest(r.Context(), s.board.Ended(board.Filter{Viewer: me}))
 	rows = slices.DeleteFunc(rows, func(p *past) bool { return p.test || !me.Sees(p.key, p.named) || !f.takes(p.status, p.text) })
 	p := historyPage{
 		Title: say(me, "History"), Me: card.Name(me.By), Now: card.Moment{At: now}.Stamp(), Search: f.search,
@@ -164,7 +165,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responde
 	s.render(w, http.StatusOK, "history", p)
 }
 
-func dayWords(me responder.Viewer, at, now time.Time) string {
+func dayWords(me board.Viewer, at, now time.Time) string {
 	switch at.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
 		return say(me, "Today")
@@ -174,7 +175,7 @@ func dayWords(me responder.Viewer, at, now time.Time) string {
 	return viewer(me).Day(at)
 }
 
-func (p *past) row(me responder.Viewer, at time.Time) pastRow {
+func (p *past) row(me board.Viewer, at time.Time) pastRow {
 	told := p.told[lang.Of(me.Language).Tag]
 	r := pastRow{
 		Path: askPath(p.key), Heading: p.heading, Gist: told.gist, Where: told.where, Agent: cmp.Or(p.agent, say(me, "an agent")), Session: p.key.Session,
@@ -202,7 +203,7 @@ type exchange struct {
 
 // conversation shows the asks and outcomes of one session, in the order of
 // asking.
-func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	k, now := ask.Key{Tenant: r.PathValue("tenant"), Session: r.PathValue("session")}, s.opts.Now()
 	if !ask.ValidToken(k.Tenant) || !ask.ValidToken(k.Session) {
 		s.notFound(w, me)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/lang"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Cookies for the reader's preferences. They hold nothing secret.
@@ -55,7 +55,7 @@ func zoneOf(r *http.Request) *time.Location {
 }
 
 // reader adds the language and time zone of a request to its viewer.
-func reader(me responder.Viewer, r *http.Request) responder.Viewer {
+func reader(me board.Viewer, r *http.Request) board.Viewer {
 	me.Language, me.Zone = languageOf(r).Tag, zoneOf(r)
 	return me
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 const (
@@ -37,7 +37,7 @@ type listing struct {
 	agent    string
 	source   string
 	priority ask.Priority
-	group    responder.Grouping
+	group    board.Grouping
 	part     bool // only the ask in focus is needed: the page already has the list
 }
 
@@ -68,7 +68,7 @@ func listingOf(r *http.Request) listing {
 	if p := ask.Priority(q.Get("priority")); slices.Contains(priorities(), p) {
 		l.priority = p
 	}
-	if g := responder.Grouping(q.Get("group")); g == responder.BySession || g == responder.ByAgent {
+	if g := board.Grouping(q.Get("group")); g == board.BySession || g == board.ByAgent {
 		l.group = g
 	}
 	return l
@@ -129,8 +129,8 @@ func (l listing) clear() string {
 
 // filter returns the listing as the board's filter. Off holds what this person
 // snoozed.
-func (l listing) filter(me responder.Viewer, off map[ask.Key]time.Time, now time.Time) responder.Filter {
-	f := responder.Filter{
+func (l listing) filter(me board.Viewer, off map[ask.Key]time.Time, now time.Time) board.Filter {
+	f := board.Filter{
 		Viewer: me, Tenant: l.tenant, Session: l.session, Agent: l.agent, Source: l.source, Priority: l.priority, Search: l.search, Group: l.group, Without: off,
 		Mine: l.show == showMine, Team: l.show == showTeam,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -38,7 +39,7 @@ func TestTheInboxIsALiveScreen(t *testing.T) {
 func (l *live) Type() string { return "web" }
 
 func (l *live) Run(ctx context.Context, r *responder.Responder) error {
-	s, err := web.New(responder.NewBoard(r, responder.BoardOptions{}), r, web.Options{
+	s, err := web.New(board.New(r, board.Options{}), r, web.Options{
 		CookieKey: cookieKey, Sessions: &l.people, BaseURL: "http://" + l.srv.Listener.Addr().String(),
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Sessions stores sign-in sessions and which login links were used, shared by
@@ -191,29 +191,29 @@ var errSignedOut = errors.New("signed out")
 
 // whoIs returns the signed-in person. The error is errSignedOut, or means that
 // the session could not be looked up.
-func (s *Server) whoIs(r *http.Request, active bool) (responder.Viewer, error) {
+func (s *Server) whoIs(r *http.Request, active bool) (board.Viewer, error) {
 	if s.opts.Proxy.vouches(r) {
 		p, err := s.opts.Proxy.person(r)
 		if err == nil && s.proxied.first(p.By.Principal, s.opts.Now()) {
 			s.note(r, Event{Kind: EventSignedIn, By: p.By, Known: true})
 		}
-		return responder.Viewer{By: p.By, Access: p.Access}, err
+		return board.Viewer{By: p.By, Access: p.Access}, err
 	}
 	id, ok := s.sessionID(r)
 	if !ok {
-		return responder.Viewer{}, errSignedOut
+		return board.Viewer{}, errSignedOut
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
 	p, err := s.opts.Sessions.Find(ctx, id, active)
 	if errors.Is(err, ask.ErrNotFound) {
-		return responder.Viewer{}, errSignedOut
+		return board.Viewer{}, errSignedOut
 	}
-	return responder.Viewer{By: p.By, Access: p.Access}, err
+	return board.Viewer{By: p.By, Access: p.Access}, err
 }
 
 // person wraps a handler that requires a signed-in person.
-func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.Viewer)) http.HandlerFunc {
+func (s *Server) person(next func(http.ResponseWriter, *http.Request, board.Viewer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		by, err := s.whoIs(r, r.URL.Path != "/events") // an open page is not activity
 		switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/chromedp/chromedp"
 )
@@ -462,7 +463,7 @@ func TestBrowserAnEndedAskHasNobodyAtIt(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	k := bus.ask(question("db", database()), 0)
-	bus.look(k, responder.Attention{Principal: tom.Principal, Name: tom.Name, Answering: true})
+	bus.look(k, board.Attention{Principal: tom.Principal, Name: tom.Name, Answering: true})
 	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
 	b.sees("Tom is answering")
 	b.keys("rx") // the ask is not in focus: these keys do nothing

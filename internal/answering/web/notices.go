@@ -9,8 +9,8 @@ import (
 	"net/http"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Pushes stores the push subscriptions of browsers. All methods are safe for
@@ -34,7 +34,7 @@ type Pushes interface {
 const maxSubscription = 4 << 10
 
 // notice returns an ask as the content of a browser notification.
-func (s *Server) notice(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) notice(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
 	if err != nil {
 		s.say(w, r, err)
@@ -46,7 +46,7 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request, me responder.Vie
 
 // pick answers an ask of one question with one option, from a notification. The
 // life is that of the ask in the notification.
-func (s *Server) pick(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) pick(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
 	if err != nil {
 		s.say(w, r, err)
@@ -84,7 +84,7 @@ func (s *Server) pick(w http.ResponseWriter, r *http.Request, me responder.Viewe
 }
 
 // subscribe stores this browser's push subscription.
-func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSubscription))
 	id, ok := s.sessionID(r)
 	switch {
@@ -98,7 +98,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me responder.
 	s.say(w, r, err)
 }
 
-func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if s.opts.Push == nil {
 		s.say(w, r, nil)
 		return

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // inbox shows the list and the ask that this person should decide first.
-func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	at, ctx := listingOf(r), r.Context()
-	t := responder.Turn{}
+	t := board.Turn{}
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldSince), 10, 64); err == nil && ms > 0 {
 		t.Since = time.UnixMilli(ms)
 	}
@@ -47,7 +47,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.View
 }
 
 // done shows what this person has just decided.
-func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
+func (s *Server) done(r *http.Request, p *page, me board.Viewer) {
 	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
 		if record, err := s.record(r.Context(), me, k); err == nil && record.Outcome != nil {
 			p.Done = card.NewEnd(&record, viewer(me), s.opts.Now())
@@ -56,7 +56,7 @@ func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
 }
 
 // show puts one ask in focus, whether it is pending or not.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	k := keyOf(r)
 	record, err := s.record(r.Context(), me, k)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewe
 	s.write(w, http.StatusOK, p)
 }
 
-func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me responder.Viewer, err error) {
+func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me board.Viewer, err error) {
 	if errors.Is(err, ask.ErrNotFound) {
 		s.notFound(w, me)
 		return
@@ -85,7 +85,7 @@ func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me responder
 	})
 }
 
-func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
+func (s *Server) notFound(w http.ResponseWriter, me board.Viewer) {
 	s.plain(w, http.StatusNotFound, plainPage{
 		Me: card.Name(me.By), Title: say(me, "There is no such ask"),
 		Lines: []string{say(me, "The link is wrong, or the ask ended long ago and its record is gone.")}, Back: true,
@@ -94,7 +94,7 @@ func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
 
 // record reads an ask through the board, so that many open pages do not read
 // the same ask repeatedly. An ask that the person may not see is not found.
-func (s *Server) record(ctx context.Context, me responder.Viewer, k ask.Key) (ask.Record, error) {
+func (s *Server) record(ctx context.Context, me board.Viewer, k ask.Key) (ask.Record, error) {
 	if !k.Valid() {
 		return ask.Record{}, ask.ErrNotFound
 	}

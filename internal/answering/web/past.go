@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -49,7 +50,7 @@ type gist struct{ gist, where string }
 func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
 	told = map[string]gist{}
 	for _, l := range lang.All() {
-		end := card.NewEnd(r, viewer(responder.Viewer{Language: l.Tag}), now)
+		end := card.NewEnd(r, viewer(board.Viewer{Language: l.Tag}), now)
 		one := gist{strings.Clone(end.Gist), end.Where}
 		if first, ok := told[lang.English]; ok && first.gist == one.gist {
 			one.gist = first.gist
@@ -176,7 +177,7 @@ func (a *archive) close() {
 
 // take adds an ended ask. The caller holds mu.
 func (a *archive) take(r *ask.Record) {
-	end := card.NewEnd(r, viewer(responder.Viewer{}), a.now())
+	end := card.NewEnd(r, viewer(board.Viewer{}), a.now())
 	if end == nil {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // questionView is one question of the ask in focus and its part of the form.
@@ -36,7 +36,7 @@ type optionView struct {
 	Text   string        // submitted beside Other
 }
 
-func (s *Server) newQuestion(ctx context.Context, me responder.Viewer, q *card.Question, form typed, again []card.Again) questionView {
+func (s *Server) newQuestion(ctx context.Context, me board.Viewer, q *card.Question, form typed, again []card.Again) questionView {
 	v := questionView{
 		Question: q, Element: "q" + strconv.Itoa(q.Number),
 		NoteField: fieldNote + q.ID, Note: form.get(fieldNote + q.ID),
@@ -72,7 +72,7 @@ func (s *Server) newQuestion(ctx context.Context, me responder.Viewer, q *card.Q
 	return v
 }
 
-func (s *Server) choice(ctx context.Context, me responder.Viewer, v *questionView, form typed) {
+func (s *Server) choice(ctx context.Context, me board.Viewer, v *questionView, form typed) {
 	q := v.Question
 	v.Field, v.OtherField = fieldSelect+q.ID, fieldOther+q.ID
 	for i := range q.Options {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Form fields of the queue, in addition to those of answers.
@@ -40,7 +40,7 @@ type turn struct {
 }
 
 // snoozesFor returns the durations that a person may choose now.
-func snoozesFor(me responder.Viewer, now time.Time, left time.Duration) []pick {
+func snoozesFor(me board.Viewer, now time.Time, left time.Duration) []pick {
 	all := []pick{{Value: "15m", Label: say(me, "15 minutes")}, {Value: "1h", Label: say(me, "1 hour")}, {Value: "4h", Label: say(me, "4 hours")}, {Value: "tomorrow", Label: say(me, "tomorrow, 9:00")}, {Value: "monday", Label: say(me, "Monday, 9:00")}}
 	var fit []pick
 	for _, p := range all {
@@ -71,7 +71,7 @@ func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
 }
 
 // newTurn returns the turn of a pending ask.
-func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
+func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
 	k, now := r.Ask.Key(), s.opts.Now()
 	t := &turn{Path: askPath(k), Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
 	t.Others = s.others(k, me)
@@ -99,8 +99,8 @@ func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map
 }
 
 // head returns the board's head of a pending ask, or nil.
-func (s *Server) head(k ask.Key) *responder.Head {
-	heads, _ := s.board.Pending(responder.Filter{Tenant: k.Tenant, Session: k.Session, Search: k.ID}, 0, maxListed)
+func (s *Server) head(k ask.Key) *board.Head {
+	heads, _ := s.board.Pending(board.Filter{Tenant: k.Tenant, Session: k.Session, Search: k.ID}, 0, maxListed)
 	for i := range heads {
 		if heads[i].Key == k {
 			return &heads[i]
@@ -109,7 +109,7 @@ func (s *Server) head(k ask.Key) *responder.Head {
 	return nil
 }
 
-func handedWords(h *responder.Handover, me responder.Viewer) string {
+func handedWords(h *board.Handover, me board.Viewer) string {
 	you := say(me, "you")
 	to, by := you, you
 	if h.To != me.By.Principal {
@@ -125,7 +125,7 @@ func handedWords(h *responder.Handover, me responder.Viewer) string {
 }
 
 // others names the other people who have an ask open.
-func (s *Server) others(k ask.Key, me responder.Viewer) []string {
+func (s *Server) others(k ask.Key, me board.Viewer) []string {
 	var all []card.Attention
 	for _, a := range s.board.Attending(k) {
 		all = append(all, card.Attention{By: ask.By{Principal: a.Principal, Name: a.Name}, Answering: a.Answering})
@@ -134,7 +134,7 @@ func (s *Server) others(k ask.Key, me responder.Viewer) []string {
 }
 
 // snoozed returns what this person snoozed, or nothing if that cannot be read.
-func (s *Server) snoozed(ctx context.Context, me responder.Viewer) map[ask.Key]time.Time {
+func (s *Server) snoozed(ctx context.Context, me board.Viewer) map[ask.Key]time.Time {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	off, err := s.board.Snoozed(ctx, me)
@@ -146,10 +146,10 @@ func (s *Server) snoozed(ctx context.Context, me responder.Viewer) map[ask.Key]t
 
 // onward chooses the page after an ask that leaves this person's list. Undo
 // releases the next ask to the others.
-func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to string, undo func()) {
+func (s *Server) onward(r *http.Request, me board.Viewer, k ask.Key) (to string, undo func()) {
 	at, now := listingOf(r), s.opts.Now()
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
-	t := responder.Turn{After: k}
+	t := board.Turn{After: k}
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldDrawn), 10, 64); err == nil {
 		t.Since = time.UnixMilli(ms)
 	}
@@ -164,7 +164,7 @@ func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to str
 }
 
 // snooze snoozes an ask for this person, or ends the snooze.
-func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
 		now := s.opts.Now()
 		if zone, err := time.LoadLocation(r.PostForm.Get(fieldZone)); err == nil && r.PostForm.Get(fieldZone) != "" {
@@ -179,7 +179,7 @@ func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Vie
 }
 
 // handOver hands an ask to another person.
-func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
 		return s.board.HandOver(ctx, me, k, r.PostForm.Get(fieldTo), r.PostForm.Get(fieldWord))
 	})
@@ -187,7 +187,7 @@ func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me responder.V
 
 // move carries out an action that moves an ask to another list, and continues
 // with the next ask.
-func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewer, do func(context.Context, ask.Key) error) {
+func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, do func(context.Context, ask.Key) error) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
 		return
@@ -228,7 +228,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 }
 
 // faultWords returns a fault of these forms as a sentence.
-func faultWords(me responder.Viewer, f ask.Fault) string {
+func faultWords(me board.Viewer, f ask.Fault) string {
 	switch f.Pointer {
 	case "/to":
 		return say(me, "Not handed over: “to” %s.", f.Message)
@@ -239,7 +239,7 @@ func faultWords(me responder.Viewer, f ask.Fault) string {
 }
 
 // attend records that a person has an ask open. The page repeats it every 10 s.
-func (s *Server) attend(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) attend(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	k := keyOf(r)
 	var err error
 	switch state := r.FormValue(fieldState); state {

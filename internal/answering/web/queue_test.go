@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/chromedp/chromedp"
 )
 
@@ -209,7 +209,7 @@ func TestBrowserPutsOffAndHandsOverWithKeys(t *testing.T) {
 		}
 		tab.keys("2")
 		tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1') && !document.querySelector('#list li[data-key$="/a0"]')`)
-		if off, err := b.Snoozed(t.Context(), responder.Viewer{By: mei}); err != nil || time.Until(off[at("a0")]) < 59*time.Minute {
+		if off, err := b.Snoozed(t.Context(), board.Viewer{By: mei}); err != nil || time.Until(off[at("a0")]) < 59*time.Minute {
 			t.Errorf("%v %v", off, err)
 		}
 		tab.keys("a")

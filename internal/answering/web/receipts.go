@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // receiptKey is this surface's idempotency key.
@@ -37,7 +37,7 @@ func newReceipts(asks Asks, base string, now func() time.Time, log *slog.Logger)
 
 // run sends receipts until ctx ends, then waits for those in flight.
 func (r *receipts) run(ctx context.Context, b Board, s *streams) {
-	changed, stop := b.Changes(responder.Filter{})
+	changed, stop := b.Changes(board.Filter{})
 	defer stop()
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -57,7 +57,7 @@ func (r *receipts) run(ctx context.Context, b Board, s *streams) {
 		if !s.watched() {
 			continue
 		}
-		heads, _ := b.Pending(responder.Filter{}, 0, maxListed)
+		heads, _ := b.Pending(board.Filter{}, 0, maxListed)
 		for _, head := range r.due(heads) {
 			select {
 			case <-ctx.Done():
@@ -74,13 +74,13 @@ func (r *receipts) run(ctx context.Context, b Board, s *streams) {
 
 // due returns the shown asks without a receipt from this surface, and marks
 // them as sent.
-func (r *receipts) due(shown []responder.Head) []responder.Head {
+func (r *receipts) due(shown []board.Head) []board.Head {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.sent) > 10*maxListed { // forget ended asks and those further down; a repeated receipt is harmless
 		clear(r.sent)
 	}
-	var due []responder.Head
+	var due []board.Head
 	for _, head := range shown {
 		if life, sent := r.sent[head.Key]; !sent || life != head.Life {
 			r.sent[head.Key] = head.Life
@@ -90,7 +90,7 @@ func (r *receipts) due(shown []responder.Head) []responder.Head {
 	return due
 }
 
-func (r *receipts) send(ctx context.Context, head responder.Head) {
+func (r *receipts) send(ctx context.Context, head board.Head) {
 	k := head.Key
 	within, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // heads is a board with one ask.
@@ -22,10 +22,10 @@ type heads struct {
 	changed chan struct{}
 }
 
-func (h *heads) Changes(responder.Filter) (<-chan struct{}, func()) { return h.changed, func() {} }
+func (h *heads) Changes(board.Filter) (<-chan struct{}, func()) { return h.changed, func() {} }
 
-func (h *heads) Pending(responder.Filter, int, int) ([]responder.Head, int) {
-	return []responder.Head{{Key: ask.Key{Tenant: "t", Session: "s", ID: "a"}, Life: "l"}}, 1
+func (h *heads) Pending(board.Filter, int, int) ([]board.Head, int) {
+	return []board.Head{{Key: ask.Key{Tenant: "t", Session: "s", ID: "a"}, Life: "l"}}, 1
 }
 
 // flaky fails the first receipt, as responder does while no broker answers: when

@@ -15,8 +15,8 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // frame is the page around the ask in focus: the list and the messages above
@@ -37,7 +37,7 @@ type frame struct {
 }
 
 // newFrame reads the board for a person. Without list it only counts.
-func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, list bool) frame {
+func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list bool) frame {
 	now, off := s.opts.Now(), s.snoozed(ctx, me)
 	f, most := at.filter(me, off, now), maxListed
 	if !list {
@@ -64,7 +64,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 		if of := at.group.Of(heads[i]); of != group {
 			group = of
 			e.Group = row.Asker.Session
-			if at.group == responder.ByAgent {
+			if at.group == board.ByAgent {
 				e.Group = row.Asker.Agent
 			}
 		}
@@ -81,7 +81,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 		p.List = append(p.List, e)
 	}
 	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
-	for _, r := range s.board.Ended(responder.Filter{Viewer: me}) {
+	for _, r := range s.board.Ended(board.Filter{Viewer: me}) {
 		if len(p.Ended) < maxJustEnded && !testAsk(&r) && now.Sub(r.Outcome.At) < time.Hour {
 			p.Ended = append(p.Ended, card.NewEnd(&r, viewer(me), now))
 		}
@@ -91,7 +91,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 }
 
 // problem returns what the person must know about the bus.
-func (s *Server) problem(me responder.Viewer) string {
+func (s *Server) problem(me board.Viewer) string {
 	switch status := s.board.Status(); {
 	case status.Offline:
 		return say(me, "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back.")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 func pending(b *bus, n int) {
@@ -123,4 +123,4 @@ func TestBrowserAnAnswerIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-func viewerOf(by ask.By) responder.Viewer { return responder.Viewer{By: by} }
+func viewerOf(by ask.By) board.Viewer { return board.Viewer{By: by} }

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // silentBus is a bus that does not answer some reads until their contexts end.
@@ -30,7 +30,7 @@ func (s *silentBus) Recent(ctx context.Context, k ask.Key, age time.Duration) (a
 	return s.bus.Recent(ctx, k, age)
 }
 
-func (s *silentBus) Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error) {
+func (s *silentBus) Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error) {
 	if s.own {
 		<-ctx.Done()
 		return nil, ctx.Err()

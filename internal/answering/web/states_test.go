@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/chromedp/chromedp"
 )
 
@@ -65,7 +65,7 @@ func states() []state {
 		{"snoozed", func(b tab) {
 			b.live()
 			teamAtWork(b)
-			_ = b.in.bus.Snooze(context.Background(), responder.Viewer{By: mei}, at("b1"), time.Now().Add(time.Hour))
+			_ = b.in.bus.Snooze(context.Background(), board.Viewer{By: mei}, at("b1"), time.Now().Add(time.Hour))
 			b.do(chromedp.Navigate(b.in.URL + "/?show=snoozed"))
 			b.live()
 			b.wait(`!!document.querySelector('article')`)
@@ -205,9 +205,9 @@ func states() []state {
 // Mei.
 func teamAtWork(b tab) {
 	team(b.in.bus)
-	_ = b.in.bus.Look(responder.Viewer{By: tom}, at("b3"), true)
-	_ = b.in.bus.HandOver(context.Background(), responder.Viewer{By: tom}, at("a2"), "os:mei", "you know the ledger")
-	_ = b.in.bus.HandOver(context.Background(), responder.Viewer{By: tom}, at("a0"), "os:mei", "you know the ledger")
+	_ = b.in.bus.Look(board.Viewer{By: tom}, at("b3"), true)
+	_ = b.in.bus.HandOver(context.Background(), board.Viewer{By: tom}, at("a2"), "os:mei", "you know the ledger")
+	_ = b.in.bus.HandOver(context.Background(), board.Viewer{By: tom}, at("a0"), "os:mei", "you know the ledger")
 }
 
 func answeredOnSlack(b tab, id string) {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // streams counts the open event streams and those with a present person. While
@@ -191,7 +191,7 @@ var (
 // events serves a browser's stream of changes in its listing; see [feed]. The
 // page sends the mark of what it shows and gets the changes since then, or the
 // whole frame; then hello; then further changes.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) events(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if !s.streams.enter() {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many live pages are open", http.StatusServiceUnavailable)
@@ -274,7 +274,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 
 // still reports whether the person of a request is still signed in with the
 // same access.
-func (s *Server) still(r *http.Request, me responder.Viewer) bool {
+func (s *Server) still(r *http.Request, me board.Viewer) bool {
 	now, err := s.whoIs(r, false)
 	return err == nil && reflect.DeepEqual(now.By, me.By) && reflect.DeepEqual(now.Access, me.Access) && slices.Equal(now.Tenants, me.Tenants)
 }

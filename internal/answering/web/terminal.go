@@ -15,8 +15,8 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Terminals signs terminals in as the people who confirm it at this inbox. All
@@ -101,7 +101,7 @@ type terminalView struct {
 
 // terminalPage shows a person which terminal asks to be signed in, and with
 // what access.
-func (s *Server) terminalPage(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) terminalPage(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if v, _, ok := s.terminalRequest(w, r, me); ok {
 		s.render(w, http.StatusOK, "terminal", v)
 	}
@@ -109,7 +109,7 @@ func (s *Server) terminalPage(w http.ResponseWriter, r *http.Request, me respond
 
 // terminalRequest parses the request of a page. If ok is false, it has already
 // written the response.
-func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me responder.Viewer) (v terminalView, t TerminalRequest, ok bool) {
+func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me board.Viewer) (v terminalView, t TerminalRequest, ok bool) {
 	refuse := func(status int, title string, lines ...string) (terminalView, TerminalRequest, bool) {
 		s.plain(w, status, plainPage{Me: card.Name(me.By), Title: title, Lines: lines, Back: true})
 		return terminalView{}, TerminalRequest{}, false
@@ -139,7 +139,7 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me resp
 func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // letIn handles the person's confirmation.
-func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	v, t, ok := s.terminalRequest(w, r, me)
 	if !ok {
 		return

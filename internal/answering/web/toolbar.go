@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // toolbar holds the views of a list and the fields of its filter.
@@ -42,7 +42,7 @@ type pick struct {
 const maxPicks = 50
 
 // views returns the views and the number of asks in those that count.
-func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
+func (s *Server) views(me board.Viewer, at listing, off int) (all []view) {
 	for _, v := range []struct{ show, words string }{
 		{showMine, say(me, "Mine")}, {showTeam, say(me, "Team")}, {showAll, say(me, "All")}, {showSnoozed, say(me, "Snoozed")},
 	} {
@@ -58,10 +58,10 @@ func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
 }
 
 // newToolbar collects the names in the listed asks.
-func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolbar {
+func (s *Server) newToolbar(me board.Viewer, at listing, views []view) toolbar {
 	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != "", Views: views, Clear: at.clear(), Bulk: "/bulk" + at.query()}
 	tenants, sessions, agents, sources := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	heads, _ := s.board.Pending(responder.Filter{Viewer: me}, 0, maxNamed)
+	heads, _ := s.board.Pending(board.Filter{Viewer: me}, 0, maxNamed)
 	for i := range heads {
 		h := &heads[i]
 		tenants[h.Key.Tenant], sessions[h.Key.Session] = true, true
@@ -89,7 +89,7 @@ func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolb
 			{"low", say(me, "low"), at.priority == ask.PriorityLow},
 		}},
 		choice{"group", say(me, "Group by"), []pick{
-			{"", say(me, "no groups"), at.group == ""}, {"session", say(me, "session"), at.group == responder.BySession}, {"agent", say(me, "agent"), at.group == responder.ByAgent},
+			{"", say(me, "no groups"), at.group == ""}, {"session", say(me, "session"), at.group == board.BySession}, {"agent", say(me, "agent"), at.group == board.ByAgent},
 		}})
 	return t
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // page is the data of the layout: the list of pending asks and one ask in
@@ -71,17 +71,17 @@ type askView struct {
 func askPath(k ask.Key) string { return "/ask/" + k.String() }
 
 // viewer returns the presentation options of a viewer of this inbox.
-func viewer(me responder.Viewer) card.Viewer {
+func viewer(me board.Viewer) card.Viewer {
 	return card.Viewer{By: me.By, Access: me.Access, Surface: "web", Lang: me.Language, Zone: me.Zone}
 }
 
 // say returns a message in the viewer's language.
-func say(me responder.Viewer, text string, args ...any) string {
+func say(me board.Viewer, text string, args ...any) string {
 	return lang.Of(me.Language).Say(text, args...)
 }
 
 // newPage returns the page for one ask in focus, or none.
-func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Key, at listing) page {
+func (s *Server) newPage(ctx context.Context, me board.Viewer, focus *ask.Key, at listing) page {
 	p := page{
 		frame: s.newFrame(ctx, me, at, !at.part),
 		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), PushKey: s.pushKey(),
@@ -98,7 +98,7 @@ func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Ke
 }
 
 // newAsk returns the view of one ask for a person, with submitted values.
-func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer, form typed, faults []ask.Fault) *askView {
+func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, form typed, faults []ask.Fault) *askView {
 	view := card.New(r, viewer(me), s.opts.Now())
 	v := &askView{
 		Card: view, Path: askPath(view.Key), Context: s.context(ctx, me, view.Context),
@@ -125,7 +125,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer,
 }
 
 // html renders a body: prose as Markdown, layout with all its spaces.
-func (s *Server) html(ctx context.Context, me responder.Viewer, p *card.Preview) template.HTML {
+func (s *Server) html(ctx context.Context, me board.Viewer, p *card.Preview) template.HTML {
 	switch {
 	case p == nil:
 		return ""
@@ -141,7 +141,7 @@ func (s *Server) html(ctx context.Context, me responder.Viewer, p *card.Preview)
 
 // context renders the agent's context. Text with columns scrolls on small
 // screens, and the keyboard must reach it.
-func (s *Server) context(ctx context.Context, me responder.Viewer, p *card.Preview) template.HTML {
+func (s *Server) context(ctx context.Context, me board.Viewer, p *card.Preview) template.HTML {
 	html := s.html(ctx, me, p)
 	if rest, drawn := strings.CutPrefix(string(html), "<pre>"); drawn {
 		return template.HTML("<pre " + focusable + ">" + rest) //nolint:gosec // as it was drawn
@@ -150,7 +150,7 @@ func (s *Server) context(ctx context.Context, me responder.Viewer, p *card.Previ
 }
 
 // focus puts an ask in focus, with the actions above it.
-func (p *page) focus(s *Server, v *askView, record *ask.Record, me responder.Viewer) {
+func (p *page) focus(s *Server, v *askView, record *ask.Record, me board.Viewer) {
 	p.Ask = v
 	at := p.at
 	v.Onward = at.query()
@@ -170,9 +170,9 @@ type emptyFocus struct {
 
 // explainEmpty says why nothing is in focus. It is nil if nothing at all is pending, or
 // if the chosen ask cannot be read.
-func (p *page) explainEmpty(s *Server, me responder.Viewer, chosen bool, since time.Time) {
+func (p *page) explainEmpty(s *Server, me board.Viewer, chosen bool, since time.Time) {
 	top := "/" + p.at.query()
-	_, others := s.board.Pending(responder.Filter{Viewer: me}, 0, 0)
+	_, others := s.board.Pending(board.Filter{Viewer: me}, 0, 0)
 	all := listing{show: showAll}
 	switch {
 	case chosen:

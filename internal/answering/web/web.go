@@ -14,36 +14,37 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Board holds the asks that the inbox shows: a [responder.Board]. All methods
+// Board holds the asks that the inbox shows: a [board.Board]. All methods
 // are safe for concurrent use.
 type Board interface {
 	// Run updates the board until ctx ends.
 	Run(ctx context.Context) error
-	Status() responder.BoardStatus
-	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
-	Ended(f responder.Filter) []ask.Record
+	Status() board.Status
+	Pending(f board.Filter, offset, limit int) (heads []board.Head, total int)
+	Ended(f board.Filter) []ask.Record
 	// Recent returns an ask in full, with receipts no older than age. The error
 	// is [ask.ErrNotFound] if there is none.
 	Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error)
 	// Learn tells the board how an ask ended before the bus does.
 	Learn(rec ask.Record)
-	Changes(f responder.Filter) (changed <-chan struct{}, stop func())
-	Follow(f responder.Filter) (changed <-chan struct{}, touched func() responder.Touched, stop func())
+	Changes(f board.Filter) (changed <-chan struct{}, stop func())
+	Follow(f board.Filter) (changed <-chan struct{}, touched func() board.Touched, stop func())
 
 	// Take chooses what a person reads next and tells the other viewers.
-	Take(ctx context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool)
+	Take(ctx context.Context, v board.Viewer, f board.Filter, t board.Turn) (board.Head, bool)
 	// Look and Leave tell the other viewers that a person has an ask open, or
 	// has left it.
-	Look(v responder.Viewer, k ask.Key, answering bool) error
-	Leave(v responder.Viewer, k ask.Key) error
-	Attending(k ask.Key) []responder.Attention
+	Look(v board.Viewer, k ask.Key, answering bool) error
+	Leave(v board.Viewer, k ask.Key) error
+	Attending(k ask.Key) []board.Attention
 	// Snooze and HandOver change whose list an ask is on.
-	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
-	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
-	HandOver(ctx context.Context, v responder.Viewer, k ask.Key, to, word string) error
+	Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error
+	Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error)
+	HandOver(ctx context.Context, v board.Viewer, k ask.Key, to, word string) error
 	People() []ask.By
 }
 
@@ -60,7 +61,7 @@ type Asks interface {
 	Present(tenant, session string) (leave func(), err error)
 }
 
-var _ Board = (*responder.Board)(nil)
+var _ Board = (*board.Board)(nil)
 
 var _ Asks = (*responder.Responder)(nil)
 
@@ -285,7 +286,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/pick", s.person(s.pick))
 	mux.HandleFunc("POST /push/subscribe", s.person(s.subscribe))
 	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
-	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by responder.Viewer) {
+	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by board.Viewer) {
 		s.notFound(w, by)
 	}))
 	return s.guard(s.placed(mux))

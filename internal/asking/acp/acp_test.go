@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -70,7 +71,7 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	sent := f.bus.Requests()
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	q := rec.Ask.Questions[0]
 	var labels []string
 	for _, o := range q.Options {
@@ -95,13 +96,13 @@ func TestAPermissionOfBeforePermitsNothing(t *testing.T) {
 	f := start(t)
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	first := f.screen.Next(responder.Pending)
+	first := f.screen.Next(board.Pending)
 	f.choose(first, "all")
 	f.agent.hears()
 	f.editor.wants(cancelSeven)
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	if second := f.screen.Next(responder.Pending); second.Ask.ID == first.Ask.ID {
+	if second := f.screen.Next(board.Pending); second.Ask.ID == first.Ask.ID {
 		t.Error("the old permission counts")
 	}
 }
@@ -111,7 +112,7 @@ func TestAPermissionIsAnsweredInTheEditor(t *testing.T) {
 	f := permitting(t)
 	f.editor.say(chose)
 	f.agent.wants(chose)
-	o := f.screen.Next(responder.Resolved).Outcome
+	o := f.screen.Next(board.Resolved).Outcome
 	if o.Status != ask.StatusAnswered || o.By == nil || o.By.Responder != ask.ResponderNative || o.By.Proof != ask.ProofHostDialog || o.By.Principal != "os:ben" || o.Answers[0].Selected[0] != "always" {
 		t.Errorf("the outcome is %+v", o)
 	}
@@ -128,7 +129,7 @@ func TestAToolCallSaysWhatItsPermissionDoesNot(t *testing.T) {
 	request := `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"sess","toolCall":{"toolCallId":"c9","title":null},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}` + "\n"
 	f.agent.say(request)
 	f.editor.wants(request)
-	if a := f.screen.Next(responder.Pending).Ask; a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") {
+	if a := f.screen.Next(board.Pending).Ask; a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") {
 		t.Errorf("the ask is %+v", a)
 	}
 }
@@ -138,12 +139,12 @@ func TestFormsForAnEditorWithoutThem(t *testing.T) {
 	f := start(t)
 	f.introduce(initPlain)
 	f.agent.say(elicit)
-	f.choose(f.screen.Next(responder.Pending), "lite")
+	f.choose(f.screen.Next(board.Pending), "lite")
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"lite"}}}` + "\n")
 	f.agent.say(`{"jsonrpc":"2.0","method":"after"}` + "\n")
 	f.editor.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // it got nothing about the form
 	f.agent.say(elicit)
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	if _, err := f.screen.Cancel(t.Context(), rec.Ask.Key(), responder.Decline{Reason: "not mine", By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,16 +169,16 @@ func TestFormsInTheEditorToo(t *testing.T) {
 	} {
 		f.agent.say(elicit)
 		f.editor.wants(elicit)
-		f.screen.Next(responder.Pending)
+		f.screen.Next(board.Pending)
 		f.editor.say(c.reply + "\n")
 		f.agent.wants(c.reply + "\n")
-		if o := f.screen.Next(responder.Resolved).Outcome; o.Status != c.status {
+		if o := f.screen.Next(board.Resolved).Outcome; o.Status != c.status {
 			t.Errorf("%s: the outcome is %+v", c.reply, o)
 		}
 	}
 	f.agent.say(elicit)
 	f.editor.wants(elicit)
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	f.editor.say(`{"jsonrpc":"2.0","id":"e-1","error":{"code":-32601,"message":"Method not found"}}` + "\n")
 	f.choose(rec, "pg") // an editor that fails to show it ends nothing
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"pg"}}}` + "\n")
@@ -197,7 +198,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f.editor.say(noChoice, cancelSeven) // late and repeated
 		f.agent.wants(cancelSeven)
 		f.agent.say(elicit)
-		f.screen.Next(responder.Pending)
+		f.screen.Next(board.Pending)
 		f.agent.say(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"e-1"}}` + "\n")
 		f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","error":{"code":-32800,"message":"Request cancelled"}}` + "\n")
 	})
@@ -206,7 +207,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		stop := `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"sess"}}` + "\n"
 		f.agent.say(elicit)
-		f.screen.Next(responder.Pending)
+		f.screen.Next(board.Pending)
 		f.editor.say(strings.Replace(stop, "sess", "other", 1))
 		f.agent.hears()
 		f.editor.say(stop)
@@ -233,7 +234,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.agent.say(elicit)
-		f.screen.Next(responder.Pending)
+		f.screen.Next(board.Pending)
 		_ = f.editor.hear.Close()
 		f.agent.say("{}\n")
 		f.withdrawn("the editor has gone")

@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // fixture is a bus, a person at a screen, and an editor and an agent whose lines the test sends.
@@ -54,7 +54,7 @@ func permitting(t *testing.T) *fixture {
 	f := start(t)
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	f.screen.Next(responder.Pending)
+	f.screen.Next(board.Pending)
 	return f
 }
 
@@ -154,7 +154,7 @@ func (f *fixture) choose(rec ask.Record, option string) {
 // withdrawn waits for the next outcome and checks that it is a withdrawal with this reason.
 func (f *fixture) withdrawn(reason string) {
 	f.t.Helper()
-	o := f.screen.Next(responder.Resolved).Outcome
+	o := f.screen.Next(board.Resolved).Outcome
 	if o.Status != ask.StatusWithdrawn || o.Reason != reason {
 		f.t.Errorf("the outcome is %s, %q", o.Status, o.Reason)
 	}

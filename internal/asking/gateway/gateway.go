@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/asking/gateway/wsapi"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -96,7 +97,7 @@ type Gateway struct {
 	tokens  *token.Store
 	access  *access.Control
 	asks    *asking.Asks
-	board   *responder.Board
+	board   *board.Board
 	api     *httpapi.API
 	sockets *wsapi.Server
 	panel   panel.Panel
@@ -128,11 +129,11 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	link := func(k ask.Key) string { return opts.BaseURL + "/ask/" + k.String() }
-	asks, board := asking.New(agents, opts.Logger), responder.NewBoard(resp, responder.BoardOptions{})
+	asks, pending := asking.New(agents, opts.Logger), board.New(resp, board.Options{})
 	return &Gateway{
-		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
+		tokens: tokens, access: control, asks: asks, board: pending, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
 		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
-		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
+		sockets: wsapi.New(control, asks, resp, pending, wsapi.Options{
 			MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: link, Now: opts.Now, Logger: opts.Logger,
 		}),
 	}, nil
@@ -182,7 +183,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		g.board.Subscribe(ctx, responder.Filter{}, g.sockets.Publish)
+		g.board.Subscribe(ctx, board.Filter{}, g.sockets.Publish)
 	}()
 	err := g.board.Run(ctx)
 	cancel()

@@ -19,6 +19,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
@@ -174,9 +175,9 @@ func (d *fixture) pending(session, id string) ask.Record {
 	defer cancel()
 	found := make(chan ask.Record, 1)
 	go func() {
-		_ = d.people.Watch(ctx, func(ev responder.Event) {
+		_ = board.Watch(ctx, d.people, func(ev board.Event) {
 			a := &ev.Record.Ask
-			if ev.Kind == responder.Pending && a.Session == session && (id == "" || a.ID == id) {
+			if ev.Kind == board.Pending && a.Session == session && (id == "" || a.ID == id) {
 				select {
 				case found <- ev.Record:
 				default:

@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // waiting are the ways of asking over HTTP and waiting: path, body.
@@ -34,7 +34,7 @@ func TestAWaitingRequestAsksTheBrokerOnce(t *testing.T) {
 	agent := d.agent("*")
 	sent, screen := d.bus.Requests(), d.bus.Screen()
 	choose := func() {
-		rec := screen.Next(responder.Pending)
+		rec := screen.Next(board.Pending)
 		screen.Choose(rec, rec.Ask.Questions[0].Options[0].ID)
 	}
 	asked := 0

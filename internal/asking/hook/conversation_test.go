@@ -85,7 +85,10 @@ func play(t *testing.T, path, text string) {
 	opts.Waiting = func(*ask.Ask) func() { waits <- struct{}{}; return func() {} }
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
-	life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var life context.Context
+	var stop context.CancelFunc
+	begin := func() { life, stop = context.WithCancel(context.WithoutCancel(t.Context())) }
+	begin()
 	defer func() { stop() }()
 	var running []chan printed
 	var last printed
@@ -108,7 +111,7 @@ func play(t *testing.T, path, text string) {
 			}
 		case "stop":
 			stop()
-			life, stop = context.WithCancel(context.WithoutCancel(t.Context())) // of the next hook
+			begin() // the life of the next hook
 		case "person":
 			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":

@@ -8,6 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -15,18 +16,18 @@ import (
 type screen struct {
 	*natstest.Screen
 	t    *testing.T
-	kept map[responder.EventKind][]ask.Record
+	kept map[board.EventKind][]ask.Record
 }
 
 func newScreen(t *testing.T, bus *natstest.Bus) *screen {
 	t.Helper()
-	return &screen{bus.Screen(), t, map[responder.EventKind][]ask.Record{}}
+	return &screen{bus.Screen(), t, map[board.EventKind][]ask.Record{}}
 }
 
 // decide decides the next ask as the conversation says.
 func (s *screen) decide(what string) {
 	s.t.Helper()
-	rec := s.next(responder.Pending)
+	rec := s.next(board.Pending)
 	by := ask.By{Principal: "slack:T01/U02", Name: "Mei", Proof: "slack-signature"}
 	if reason, ok := strings.CutPrefix(what, "decline: "); ok {
 		if _, err := s.Cancel(s.t.Context(), rec.Ask.Key(), responder.Decline{Reason: reason, By: by}); err != nil {
@@ -50,7 +51,7 @@ func (s *screen) decide(what string) {
 // ended waits for the next outcome.
 func (s *screen) ended() string {
 	s.t.Helper()
-	o := s.next(responder.Resolved).Outcome
+	o := s.next(board.Resolved).Outcome
 	words := string(o.Status)
 	for _, ans := range o.Answers {
 		words += " " + o.Ask.Question(ans.QuestionID).Words(ans)
@@ -68,7 +69,7 @@ func (s *screen) ended() string {
 }
 
 // next returns the first event of a kind that was not returned yet.
-func (s *screen) next(kind responder.EventKind) ask.Record {
+func (s *screen) next(kind board.EventKind) ask.Record {
 	s.t.Helper()
 	for len(s.kept[kind]) == 0 {
 		select {

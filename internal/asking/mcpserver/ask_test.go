@@ -14,8 +14,8 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -92,7 +92,7 @@ func TestADroppedCallWithdrawsNothing(t *testing.T) {
 		_, err := f.call(ctx, cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
 		dropped <- err
 	}()
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	drop()
 	if err := <-dropped; err == nil {
 		t.Error("the call was not dropped")
@@ -268,13 +268,13 @@ func TestWhoAsksIsShown(t *testing.T) {
 	f := newFixture(t, mcpserver.Options{})
 	cs := f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0}))
-	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "test-client" {
+	if a := f.screen.Next(board.Pending).Ask; a.Agent.Name != "test-client" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	f.who.Agent = mcpserver.AgentPath("planner/a-1/builder")
 	cs = f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "ask_id": "b"}))
-	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
+	if a := f.screen.Next(board.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	if _, err := client.New(nil, client.Options{}); err == nil {
@@ -307,7 +307,7 @@ func TestTheModelExcludesThePersonItWorksFor(t *testing.T) {
 	if r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "exclude_asker": true})); r.object["status"] != "pending" {
 		t.Fatalf("%+v", r)
 	}
-	if rec := f.screen.Next(responder.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
+	if rec := f.screen.Next(board.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
 		t.Errorf("asked %+v", rec.Ask)
 	}
 }
@@ -366,7 +366,7 @@ func TestACallInIDsGetsIDsBack(t *testing.T) {
 	if r.isError || r.object["status"] != "pending" || r.object["ask_id"] != "ids-1" || strings.Contains(r.text, "Warnings") {
 		t.Fatalf("%+v", r)
 	}
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	if q := rec.Ask.Questions[0]; q.Other() || q.Multiple || !q.Options[2].Cancels {
 		t.Errorf("it is asked as %+v", q)
 	}
@@ -378,7 +378,7 @@ func TestACallInIDsGetsIDsBack(t *testing.T) {
 
 	asked["ask_id"] = "ids-2"
 	f.must(cs, "AskUserQuestion", asked)
-	rec = f.screen.Next(responder.Pending)
+	rec = f.screen.Next(board.Pending)
 	f.screen.Choose(rec, rec.Ask.Questions[0].Options[2].ID)
 	r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "ids-2", "wait_seconds": later})
 	if !strings.HasPrefix(r.text, `{"status":"cancelled","answers":[],"cancelled_by":{"question_id":"pick one","option_id":"cancel"}}`) || r.object["status"] != "cancelled" {
@@ -420,7 +420,7 @@ func TestATypedQuestionGetsATypedAnswer(t *testing.T) {
 	if r.isError {
 		t.Fatal(r.text)
 	}
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	n, yes := 5.0, true
 	qs := rec.Ask.Questions
 	_, err := f.bus.Dialog("web").Answer(t.Context(), rec.Ask.Key(), ask.Reply{AnswerID: "a", By: ask.By{Principal: "os:mei"}, Answers: []ask.Answer{
@@ -436,7 +436,7 @@ func TestATypedQuestionGetsATypedAnswer(t *testing.T) {
 		t.Errorf("%+v", r.object)
 	}
 	f.must(cs, "AskUserQuestion", map[string]any{"ask_id": "one", "wait_seconds": 0, "question": "How many?", "type": "number"})
-	rec = f.screen.Next(responder.Pending)
+	rec = f.screen.Next(board.Pending)
 	if _, err := f.bus.Dialog("web").Answer(t.Context(), rec.Ask.Key(), ask.Reply{AnswerID: "b", By: ask.By{Principal: "os:mei"}, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Number: &n}}}); err != nil {
 		t.Fatal(err)
 	}

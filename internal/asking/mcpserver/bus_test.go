@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -47,7 +47,7 @@ func newFixtureOn(t *testing.T, bus *natstest.Bus, opts mcpserver.Options) *fixt
 // answer answers the screen's next ask with its first option.
 func (f *fixture) answer() ask.Record {
 	f.t.Helper()
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	f.screen.Choose(rec, "o1")
 	return rec
 }

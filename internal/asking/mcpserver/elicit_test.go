@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -45,7 +45,7 @@ func TestAFormInTheClientAnswers(t *testing.T) {
 			if !strings.HasPrefix(r.text, "answered by Ben in the agent's own dialog\n") || !strings.Contains(r.text, "SQLite") {
 				t.Errorf("the result is %+v", r)
 			}
-			ended := f.screen.Next(responder.Resolved)
+			ended := f.screen.Next(board.Resolved)
 			if o := ended.Outcome; o == nil || o.By.Proof != ask.ProofHostDialog {
 				t.Errorf("the outcome is %+v", o)
 			}
@@ -127,7 +127,7 @@ func TestAFormIsDeclinedOrClosed(t *testing.T) {
 				t.Errorf("declined: %+v", r)
 			}
 			action = "cancel"
-			f.screen.Next(responder.Pending)
+			f.screen.Next(board.Pending)
 			f.soon()
 			r = f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later, "ask_id": "again"}))
 			if !strings.HasPrefix(r.text, "answered by Mei on the web\n") {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -120,7 +120,7 @@ func TestAStreamBeginsBeforeTheAnswerAndEndsWithItsServer(t *testing.T) {
 	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, ":") || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("the stream begins with %q, %v", line, err)
 	}
-	rec := f.screen.Next(responder.Pending)
+	rec := f.screen.Next(board.Pending)
 	end()
 	rest, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(rest), "pending") || !strings.Contains(string(rest), rec.Ask.ID) {

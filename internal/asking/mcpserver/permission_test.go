@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
@@ -25,7 +25,7 @@ func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			rec := f.screen.Next(responder.Pending)
+			rec := f.screen.Next(board.Pending)
 			reply := ask.Reply{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "permission", Selected: []string{c.chosen}}}}
 			if c.chosen == "refuse" {
 				reply.Answers[0].Notes = "use make"

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -187,9 +188,9 @@ func TestWatchTellsEveryAskAndOutcomeOnce(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	events := make(chan responder.Event, 1000)
+	events := make(chan board.Event, 1000)
 	done := make(chan error, 1)
-	go func() { done <- r.Watch(ctx, func(e responder.Event) { events <- e }) }()
+	go func() { done <- board.Watch(ctx, r, func(e board.Event) { events <- e }) }()
 	pending, resolved := map[string]int{}, map[string]int{}
 	read := func(until func() bool) {
 		t.Helper()
@@ -197,13 +198,13 @@ func TestWatchTellsEveryAskAndOutcomeOnce(t *testing.T) {
 			select {
 			case e := <-events:
 				switch e.Kind {
-				case responder.Pending:
+				case board.Pending:
 					pending[e.Record.Ask.ID]++
-				case responder.Resolved:
+				case board.Resolved:
 					resolved[e.Record.Ask.ID]++
-				case responder.Synced:
+				case board.Synced:
 					resolved["synced"]++
-				case responder.Offline, responder.Reset, responder.Changed:
+				case board.Offline, board.Reset, board.Changed:
 				}
 			case <-time.After(waittest.Limit):
 				t.Fatalf("stuck with %v %v", pending, resolved)

@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -381,10 +382,10 @@ func TestALateExpiryIsIgnored(t *testing.T) {
 	}
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
 	ctx, cancel := context.WithCancel(t.Context())
-	events := make(chan responder.Event, 100)
+	events := make(chan board.Event, 100)
 	watched := make(chan error, 1)
-	go func() { watched <- r.Watch(ctx, func(e responder.Event) { events <- e }) }()
-	if e := <-events; e.Kind != responder.Synced {
+	go func() { watched <- board.Watch(ctx, r, func(e board.Event) { events <- e }) }()
+	if e := <-events; e.Kind != board.Synced {
 		t.Fatalf("first %+v", e)
 	}
 	a := storage()
@@ -428,11 +429,11 @@ func TestALateExpiryIsIgnored(t *testing.T) {
 	}
 	var told []string
 	for e := range events {
-		if e.Kind == responder.Synced {
+		if e.Kind == board.Synced {
 			continue
 		}
 		told = append(told, fmt.Sprintf("%d %s", e.Kind, e.Record.Ask.ID))
-		if e.Kind == responder.Resolved && e.Record.Outcome.Status != ask.StatusAnswered {
+		if e.Kind == board.Resolved && e.Record.Outcome.Status != ask.StatusAnswered {
 			t.Errorf("watch: %+v", e.Record.Outcome)
 		}
 		if e.Record.Ask.ID == "a2" {

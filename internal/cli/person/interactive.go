@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/internal/answering/prompt"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/spf13/cobra"
 )
 
@@ -59,10 +59,10 @@ func mine(ctx context.Context, a *cli.App, b *cli.Bus) ([]ask.Record, error) {
 
 // inQueue orders asks as every screen does.
 func inQueue(x, y ask.Record) int {
-	head := func(r *ask.Record) responder.Head {
-		return responder.Head{Key: r.Ask.Key(), Priority: r.Ask.Priority, Deadline: r.Ask.Deadline, AskedAt: r.AskedAt}
+	head := func(r *ask.Record) board.Head {
+		return board.Head{Key: r.Ask.Key(), Priority: r.Ask.Priority, Deadline: r.Ask.Deadline, AskedAt: r.AskedAt}
 	}
-	return responder.Compare(head(&x), head(&y))
+	return board.Compare(head(&x), head(&y))
 }
 
 // answerOne lets a person choose one of what waits, and answer it.
@@ -126,61 +126,16 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 		return err
 	}
 	viewer := card.Viewer{By: by, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language()}
-	within, faster := context.WithCancelCause(ctx)
-	defer faster(nil)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		_ = r.Watch(within, func(e responder.Event) { // if it fails, the answer reports an earlier one
-			if e.Kind == responder.Resolved && e.Record.Ask.Key() == k && e.Record.Outcome != nil {
-				faster(&elsewhereError{e.Record.Outcome})
-			}
-		})
-	}()
-	defer func() { faster(nil); <-watched }()
-	leave, err := r.Present(k.Tenant, k.Session)
-	if err == nil {
-		defer leave()
-	}
-	view := card.New(&rec, viewer, time.Now())
 	width, _ := cli.Size(a.Stderr)
-	o, err := prompt.Answer(within, a.Stderr, width, lines, &rec, view, func(ctx context.Context, d prompt.Decision) (ask.Outcome, error) {
-		return decideAs(context.WithoutCancel(ctx), r, k, d, by)
-	})
-	if ended, ok := errors.AsType[*elsewhereError](context.Cause(within)); ok && errors.Is(err, context.Canceled) {
-		return tellFaster(a, &rec, ended.outcome, viewer)
+	o, err := prompt.Decide(ctx, a.Stderr, width, lines, r, &rec, viewer)
+	if ended, ok := errors.AsType[*prompt.EndedError](err); ok {
+		a.Note("")
+		return fmt.Errorf("%s: %w", ended.Words, ask.ErrResolved)
 	}
 	if err != nil {
 		return decided(a, nil, left(err))
 	}
 	return decided(a, &o, nil)
-}
-
-// elsewhereError ends a dialog because its ask has ended elsewhere.
-type elsewhereError struct{ outcome *ask.Outcome }
-
-func (e *elsewhereError) Error() string { return "it ended elsewhere" }
-
-// decideAs sends a person's decision.
-func decideAs(ctx context.Context, r *responder.Responder, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
-	if d.Decline {
-		return r.Cancel(ctx, k, responder.Decline{Reason: d.Reason, By: by})
-	}
-	d.Reply.By = by
-	return r.Answer(ctx, k, d.Reply)
-}
-
-// tellFaster prints the answer that came first.
-func tellFaster(a *cli.App, rec *ask.Record, o *ask.Outcome, v card.Viewer) error {
-	a.Note("")
-	ended := *rec
-	ended.State, ended.Outcome = ask.StateResolved, o
-	view := card.New(&ended, v, time.Now())
-	words := view.End.First
-	if words == "" {
-		words = view.End.Text()
-	}
-	return fmt.Errorf("%s: %w", words, ask.ErrResolved)
 }
 
 // left maps the error of a dialog that the person left.

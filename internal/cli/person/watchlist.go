@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // Events close together cause one read; an agent's credential gets no events and polls; ages keep
@@ -43,7 +43,7 @@ func watchList(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) error {
 		if err != nil {
 			return err
 		}
-		go func() { failed <- r.Watch(ctx, func(responder.Event) { signal() }); close(failed) }()
+		go func() { failed <- board.Watch(ctx, r, func(board.Event) { signal() }); close(failed) }()
 		defer func() {
 			cancel()
 			for range failed { // until the watch ends

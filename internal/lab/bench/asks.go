@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -93,13 +94,13 @@ func (a *Asks) answerAll(ctx context.Context) error {
 	var once sync.Once
 	ended := make(chan error, 1)
 	a.running.Go(func() {
-		ended <- a.screen.Watch(watching, func(e responder.Event) {
+		ended <- board.Watch(watching, a.screen, func(e board.Event) {
 			switch e.Kind {
-			case responder.Synced:
+			case board.Synced:
 				once.Do(func() { close(synced) })
-			case responder.Pending:
+			case board.Pending:
 				a.shown(watching, e.Record)
-			case responder.Resolved, responder.Offline, responder.Reset, responder.Changed:
+			case board.Resolved, board.Offline, board.Reset, board.Changed:
 			}
 		})
 	})

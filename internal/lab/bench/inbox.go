@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -101,7 +102,7 @@ type team struct {
 
 // Inbox has people work through a shared queue: 24 asks of 6 sessions at once, and 200 that arrive
 // at one per second. Each scenario is read from the top by everybody, as without attention, and as
-// [responder.Board.Take] offers it. Every person has their own board and connection, as on
+// [board.Board.Take] offers it. Every person has their own board and connection, as on
 // replicas; on one replica the choice is exact. A faster clock is a disadvantage for the measured
 // system, because messages take as long as always.
 func (b *Bed) Inbox(ctx context.Context, opts InboxOptions) (Inbox, error) {
@@ -164,7 +165,7 @@ func (b *Bed) inboxRun(ctx context.Context, opts InboxOptions, stream, spread bo
 			return run, err
 		}
 	}
-	boards := make([]*responder.Board, opts.People)
+	boards := make([]*board.Board, opts.People)
 	responders := make([]*responder.Responder, opts.People)
 	var at sync.WaitGroup
 	defer at.Wait()
@@ -246,7 +247,7 @@ func (c *team) ask(ctx context.Context, agents []client.Session, n int, every ti
 	return nil
 }
 
-func (c *team) screen() (*responder.Responder, *responder.Board, error) {
+func (c *team) screen() (*responder.Responder, *board.Board, error) {
 	nc, err := c.bed.open(rights.Role{Name: rights.RoleResponder, Type: responderType, Tenant: c.bed.Tenant})
 	if err != nil {
 		return nil, nil, err
@@ -255,17 +256,17 @@ func (c *team) screen() (*responder.Responder, *responder.Board, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return r, responder.NewBoard(r, responder.BoardOptions{}), nil
+	return r, board.New(r, board.Options{}), nil
 }
 
 // person reads and answers one ask after the other until ctx ends.
-func (c *team) person(ctx context.Context, i int, board *responder.Board, r *responder.Responder) error {
-	v := responder.Viewer{By: ask.By{Principal: "os:p" + strconv.Itoa(i), Name: "Person " + strconv.Itoa(i), Proof: "local"}}
-	f := responder.Filter{Viewer: v, Mine: true, Search: c.tag}
-	changed, stop := board.Changes(f)
+func (c *team) person(ctx context.Context, i int, queue *board.Board, r *responder.Responder) error {
+	v := board.Viewer{By: ask.By{Principal: "os:p" + strconv.Itoa(i), Name: "Person " + strconv.Itoa(i), Proof: "local"}}
+	f := board.Filter{Viewer: v, Mine: true, Search: c.tag}
+	changed, stop := queue.Changes(f)
 	defer stop()
 	for {
-		h, ok := c.next(ctx, board, v, f)
+		h, ok := c.next(ctx, queue, v, f)
 		if !ok {
 			select {
 			case <-ctx.Done():
@@ -276,7 +277,7 @@ func (c *team) person(ctx context.Context, i int, board *responder.Board, r *res
 		}
 		// A screen learns at once when another person decides its ask.
 		read := readLeast + rand.N(readMost-readLeast) //nolint:gosec // how long people read
-		gone, err := c.read(ctx, board, h, c.scaled(read), changed)
+		gone, err := c.read(ctx, queue, h, c.scaled(read), changed)
 		if ctx.Err() != nil {
 			return nil // the run is over
 		}
@@ -301,25 +302,25 @@ func (c *team) person(ctx context.Context, i int, board *responder.Board, r *res
 		c.mu.Unlock()
 		if !gone {
 			c.left.Done()
-			board.Learn(ask.Record{State: ask.StateResolved, Life: h.Life, Ask: ask.Ask{Tenant: h.Key.Tenant, Session: h.Key.Session, ID: h.Key.ID}})
+			queue.Learn(ask.Record{State: ask.StateResolved, Life: h.Life, Ask: ask.Ask{Tenant: h.Key.Tenant, Session: h.Key.Session, ID: h.Key.ID}})
 		}
 	}
 }
 
 // next returns what a person reads next.
-func (c *team) next(ctx context.Context, board *responder.Board, v responder.Viewer, f responder.Filter) (responder.Head, bool) {
+func (c *team) next(ctx context.Context, queue *board.Board, v board.Viewer, f board.Filter) (board.Head, bool) {
 	if c.spread {
-		return board.Take(ctx, v, f, responder.Turn{})
+		return queue.Take(ctx, v, f, board.Turn{})
 	}
-	heads, _ := board.Pending(f, 0, 1)
+	heads, _ := queue.Pending(f, 0, 1)
 	if len(heads) == 0 {
-		return responder.Head{}, false
+		return board.Head{}, false
 	}
 	return heads[0], true
 }
 
 // read reads an ask and reports whether it ended meanwhile.
-func (c *team) read(ctx context.Context, board *responder.Board, h responder.Head, d time.Duration, changed <-chan struct{}) (gone bool, err error) {
+func (c *team) read(ctx context.Context, queue *board.Board, h board.Head, d time.Duration, changed <-chan struct{}) (gone bool, err error) {
 	end := time.NewTimer(d)
 	defer end.Stop()
 	for {
@@ -329,8 +330,8 @@ func (c *team) read(ctx context.Context, board *responder.Board, h responder.Hea
 		case <-end.C:
 			return false, nil
 		case <-changed:
-			f := responder.Filter{Session: h.Key.Session, Search: h.Key.ID}
-			if heads, _ := board.Pending(f, 0, 1); len(heads) == 0 {
+			f := board.Filter{Session: h.Key.Session, Search: h.Key.ID}
+			if heads, _ := queue.Pending(f, 0, 1); len(heads) == 0 {
 				return true, nil
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -170,11 +171,11 @@ func (p *process) large(ctx context.Context, l *Large, plan Plan) error {
 func heads(ctx context.Context, r *responder.Responder, want int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	board := responder.NewBoard(r, responder.BoardOptions{})
+	pending := board.New(r, board.Options{})
 	ended := make(chan error, 1)
-	go func() { ended <- board.Run(ctx) }()
-	err := poll(ctx, 5*time.Minute, "a live screen does not have all asks", func() bool { return board.Status().Synced && board.Status().Pending >= want })
-	n := board.Status().Pending
+	go func() { ended <- pending.Run(ctx) }()
+	err := poll(ctx, 5*time.Minute, "a live screen does not have all asks", func() bool { return pending.Status().Synced && pending.Status().Pending >= want })
+	n := pending.Status().Pending
 	cancel()
 	return n, errors.Join(err, <-ended)
 }

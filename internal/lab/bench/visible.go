@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -173,7 +174,7 @@ func (b *Bed) inboxSite(ctx context.Context) (site, error) {
 	if err != nil {
 		return site{}, err
 	}
-	srv, err := web.New(responder.NewBoard(r, responder.BoardOptions{}), r, web.Options{CookieKey: key, Sessions: sessions, BaseURL: base, Logger: b.log})
+	srv, err := web.New(board.New(r, board.Options{}), r, web.Options{CookieKey: key, Sessions: sessions, BaseURL: base, Logger: b.log})
 	if err != nil {
 		return site{}, err
 	}

@@ -3,8 +3,10 @@ package faketelegram
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -15,6 +17,9 @@ import (
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
 	_ = r.ParseMultipartForm(1 << 20) //nolint:gosec // a fake; // a call without fields has no form
+	if r.Header.Get("Content-Type") == "application/json" {
+		r.Form = fields(r.Body)
+	}
 	fail := func(code int, words string, after time.Duration) {
 		body := map[string]any{"ok": false, "error_code": code, "description": words}
 		if after > 0 {
@@ -66,6 +71,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": result})
+}
+
+// fields returns the fields of a JSON body as those of a form.
+func fields(body io.Reader) url.Values {
+	var all map[string]json.RawMessage
+	form := url.Values{}
+	if json.NewDecoder(body).Decode(&all) != nil {
+		return form
+	}
+	for name, value := range all {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		form.Set(name, text)
+	}
+	return form
 }
 
 func failure(after time.Duration) int {

@@ -8,28 +8,29 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 // screen is a live screen that records the events of Watch.
 func (d *driver) screen(ctx context.Context, name string, r *responder.Responder, ready func()) error {
 	shown := map[ask.Key]string{}
-	return r.Watch(ctx, func(ev responder.Event) {
+	return board.Watch(ctx, r, func(ev board.Event) {
 		e := Event{Who: name, Key: ev.Record.Ask.Key(), Life: ev.Record.Ask.Title, Code: OK, Truth: d.h.truth(ev.Record.Outcome), Seq: ev.Record.Seq}
 		switch ev.Kind {
-		case responder.Pending:
+		case board.Pending:
 			e.Op = OpShown
 			shown[e.Key] = e.Life
-		case responder.Resolved:
+		case board.Resolved:
 			e.Op = OpEnded
 			if e.Life == "" { // gone with its retention: that is all that can be told
 				e.Life = shown[e.Key]
 			}
 			delete(shown, e.Key)
-		case responder.Synced:
+		case board.Synced:
 			ready()
 			return
-		case responder.Offline, responder.Reset, responder.Changed:
+		case board.Offline, board.Reset, board.Changed:
 			return
 		}
 		if d.mine(e.Life) {

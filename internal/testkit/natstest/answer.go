@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -27,8 +28,8 @@ func (b *Bus) AnswerAll(typ string) {
 	slots := make(chan struct{}, 64)
 	go func() {
 		defer close(done)
-		_ = r.Watch(ctx, func(e responder.Event) {
-			if e.Kind != responder.Pending {
+		_ = board.Watch(ctx, r, func(e board.Event) {
+			if e.Kind != board.Pending {
 				return
 			}
 			slots <- struct{}{}

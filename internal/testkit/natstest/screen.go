@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -16,7 +17,7 @@ import (
 // Screen is a person at a screen. The test reads the screen's events.
 type Screen struct {
 	*responder.Responder
-	Events <-chan responder.Event
+	Events <-chan board.Event
 
 	t testing.TB
 }
@@ -25,19 +26,19 @@ type Screen struct {
 // with the bus.
 func (b *Bus) Screen() *Screen {
 	b.t.Helper()
-	events := make(chan responder.Event, 100)
+	events := make(chan board.Event, 100)
 	s := &Screen{Responder: b.Dialog("web").Responder, Events: events, t: b.t}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	synced, done := make(chan struct{}), make(chan struct{})
 	isSynced := sync.OnceFunc(func() { close(synced) })
 	go func() {
 		defer close(done)
-		if err := s.Watch(ctx, func(e responder.Event) {
+		if err := board.Watch(ctx, s.Responder, func(e board.Event) {
 			select {
 			case events <- e:
 			case <-ctx.Done():
 			}
-			if e.Kind == responder.Synced {
+			if e.Kind == board.Synced {
 				isSynced()
 			}
 		}); err != nil {
@@ -54,7 +55,7 @@ func (b *Bus) Screen() *Screen {
 }
 
 // Next waits for the next event of a kind. It drops the events before it.
-func (s *Screen) Next(kind responder.EventKind) ask.Record {
+func (s *Screen) Next(kind board.EventKind) ask.Record {
 	s.t.Helper()
 	limit := time.After(waittest.Limit)
 	for {

@@ -46,11 +46,11 @@ type Reading struct {
 	Ref  any    // what the screen needs to answer from it
 }
 
-// RunLive runs the suite on a live screen. newScreen returns a fresh one for
-// each case.
-func RunLive(t *testing.T, newScreen func(t *testing.T) Screen) {
+// RunLive runs the suite on a live screen, but for the cases that it cannot
+// have. newScreen returns a fresh one for each case.
+func RunLive(t *testing.T, newScreen func(t *testing.T) Screen, without ...Without) {
 	t.Helper()
-	for name, run := range map[string]func(*viewing){
+	cases := map[string]func(*viewing){
 		"shows pending asks, old and new":               (*viewing).shows,
 		"removes ended asks, however they ended":        (*viewing).takesBack,
 		"a late answer is told who was first":           (*viewing).late,
@@ -61,9 +61,14 @@ func RunLive(t *testing.T, newScreen func(t *testing.T) Screen) {
 		"very long and hostile text":                    (*viewing).hostile,
 		"recovers after the connection was cut":         (*viewing).reconnects,
 		"recovers after the brokers were down":          (*viewing).brokerAway,
-	} {
+	}
+	check(t, cases, without)
+	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			for _, w := range without {
+				w.skip(t, name)
+			}
 			run(newViewing(t, newScreen(t)))
 		})
 	}

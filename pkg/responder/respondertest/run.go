@@ -22,11 +22,11 @@ func contains(s, part string) bool {
 
 var tom = ask.By{Principal: "chat:tom", Name: "Tom"}
 
-// Run runs the suite on a surface that posts. newSurface returns a fresh one
-// for each case.
-func Run(t *testing.T, newSurface func(t *testing.T) Surface) {
+// Run runs the suite on a surface that posts, but for the cases that it cannot
+// have. newSurface returns a fresh one for each case.
+func Run(t *testing.T, newSurface func(t *testing.T) Surface, without ...Without) {
 	t.Helper()
-	for name, run := range map[string]func(*scene){
+	cases := map[string]func(*scene){
 		"posts once and shows the outcome":              once,
 		"a double click is one answer":                  doubleClick,
 		"a late click is told who was first":            lateClick,
@@ -42,9 +42,14 @@ func Run(t *testing.T, newSurface func(t *testing.T) Surface) {
 		"very long and hostile text":                    hostile,
 		"two replicas share, a third joins, one dies":   replicas,
 		"a replica that stopped is followed by another": handover,
-	} {
+	}
+	check(t, cases, without)
+	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			for _, w := range without {
+				w.skip(t, name)
+			}
 			run(newScene(t, newSurface(t)))
 		})
 	}

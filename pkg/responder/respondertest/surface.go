@@ -35,6 +35,36 @@ type Surface interface {
 	Intercept(f func(Call) error)
 }
 
+// Preparer is a [Surface] that needs more of the bus before it runs, such as subscriptions of people. Connect
+// connects as a responder of a type.
+type Preparer interface {
+	Prepare(connect func(typ string) *nats.Conn)
+}
+
+// Without names cases of a suite that a surface cannot have, each with its reason. They are reported as skipped;
+// a name that the suite does not have fails the test.
+type Without map[string]string
+
+// skip skips a case that is named.
+func (w Without) skip(t *testing.T, name string) {
+	t.Helper()
+	if why := w[name]; why != "" {
+		t.Skip("not for this surface: " + why)
+	}
+}
+
+// check fails for names that are not of cases.
+func check[C any](t *testing.T, cases map[string]C, without []Without) {
+	t.Helper()
+	for _, w := range without {
+		for name := range w {
+			if _, ok := cases[name]; !ok || w[name] == "" {
+				t.Errorf("no case is called %q, or the reason is missing", name)
+			}
+		}
+	}
+}
+
 // Post is a post as people see it.
 type Post struct {
 	Ref  string // identifies it
@@ -123,6 +153,9 @@ func newScene(t *testing.T, s Surface) *scene {
 	sc := &scene{t: t, bus: b, surface: s, clock: &Clock{now: time.Now()}, agent: c.Session("acme", "s1")}
 	sc.other, _ = sc.responder("elsewhere")
 	sc.own, _ = sc.responder(s.Type())
+	if p, ok := s.(Preparer); ok {
+		p.Prepare(func(typ string) *nats.Conn { _, nc := sc.responder(typ); return nc })
+	}
 	return sc
 }
 

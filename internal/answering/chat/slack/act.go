@@ -192,14 +192,14 @@ func selected(q *ask.Question, numbers []int) []string {
 func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t chat.Ref, err error) {
 	shared := lang.Of(s.routes().Default.Language)
 	if err == nil {
-		shared = s.language(&rec.Ask)
+		shared, err = s.language(&rec.Ask), ask.ErrAskedAgain
 	}
-	if _, shown := chat.Lost(shared, shared, err); shown != "" {
+	if _, shown := (card.Viewer{Lang: shared.Tag}).Gone(err); shown != "" {
 		s.close(ctx, m, shown)
 	}
 	s.background(ctx, func(ctx context.Context) {
 		s.meet(ctx, who.User)
-		told, _ := chat.Lost(s.speaks(who.User, nil), shared, err)
+		told, _ := card.Viewer{Lang: s.speaks(who.User, nil).Tag}.Gone(err)
 		s.whisper(ctx, m, who.User, textCard(told))
 	})
 	s.log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
@@ -253,7 +253,7 @@ func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Rec
 	v := answerModal(a, from)
 	switch {
 	case rec.Outcome != nil:
-		v = noteModal(l, l.Say("Already ended"), chat.First(Type, l, rec, rec.Outcome, s.opts.Clock.Now()))
+		v = noteModal(l, l.Say("Already ended"), card.Viewer{Surface: Type, Lang: l.Tag}.Late(rec, rec.Outcome, s.opts.Clock.Now()))
 		s.heal(ctx, rec, m)
 	case name == actionDecline:
 		v = declineModal(a, from)
@@ -310,7 +310,7 @@ func (s *App) decide(ctx context.Context, what string, rec *ask.Record, m messag
 	}
 	s.clicked.Add(m.Channel+"/"+m.TS, struct{}{})
 	_, err = send(rec.Ask.Key(), ask.Place{Ref: m.ref()}, by)
-	return chat.Explain(Type, s.speaks(who.User, &rec.Ask), rec, err, s.opts.Clock.Now()), err
+	return card.Viewer{Surface: Type, Lang: s.speaks(who.User, &rec.Ask).Tag}.Explain(rec, err, s.opts.Clock.Now()), err
 }
 
 // submit handles a modal's submission. The acknowledgement closes the modal, or marks the invalid

@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -40,17 +41,17 @@ func (w *world) screen(typ string) *screen {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = r.Watch(ctx, func(e responder.Event) {
+		_ = board.Watch(ctx, r, func(e board.Event) {
 			switch e.Kind {
-			case responder.Synced:
+			case board.Synced:
 				once.Do(func() { close(s.synced) })
-			case responder.Resolved:
+			case board.Resolved:
 				if e.Record.Outcome != nil {
 					s.mu.Lock()
 					s.ended[e.Record.Ask.ID] = *e.Record.Outcome
 					s.mu.Unlock()
 				}
-			case responder.Pending, responder.Offline, responder.Reset, responder.Changed:
+			case board.Pending, board.Offline, board.Reset, board.Changed:
 			}
 		})
 	}()

@@ -2,9 +2,7 @@ package telegram
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,18 +17,11 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// unfinished are a person's answers to some of an ask's questions. They are in memory: after a restart
-// the person begins with the first question again.
-type unfinished struct {
-	user    int64
-	answers []ask.Answer
-}
-
 // pressed handles a button, and ends its query with what to tell the person.
 func (s *App) pressed(ctx context.Context, q *models.CallbackQuery) {
 	told := ""
-	if d, ok := parseData(q.Data); ok {
-		told = s.press(ctx, q, d)
+	if id, data, ok := strings.Cut(q.Data, ":"); ok && len(id) == 24 {
+		told = s.press(ctx, q, id, data)
 	}
 	if err := s.api.answer(ctx, q.ID, told); err != nil {
 		s.log.InfoContext(ctx, "cannot end a query of Telegram", slog.String("error", err.Error()))
@@ -49,50 +40,52 @@ func at(q *models.CallbackQuery) (p place) {
 }
 
 // press carries out a button, and returns what to tell the person; "" if nothing.
-func (s *App) press(ctx context.Context, q *models.CallbackQuery, d pressedData) (told string) {
+func (s *App) press(ctx context.Context, q *models.CallbackQuery, id, data string) (told string) {
 	l, m := s.speaks(&q.From), at(q)
-	rec, err := s.find(ctx, d.ID)
+	rec, err := s.bus.Posted(ctx, keyOf(id))
 	if err != nil {
 		return s.lost(ctx, l, m, err)
 	}
+	if rec.Outcome != nil {
+		return s.late(l, &rec, m)
+	}
 	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
-	if rec.Outcome == nil && (d.Q >= len(view.Questions)) {
-		return ""
-	}
-	if rec.Outcome != nil { // the answer brings who was first, and corrects the message
-		told, _ = s.send(ctx, l, &rec, m, &q.From, ask.Reply{AnswerID: chat.AnswerID(Type, q.ID), Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Skipped: true}}})
-		return told
-	}
-	question := &view.Questions[d.Q]
-	ans := ask.Answer{QuestionID: question.ID}
-	switch d.Verb {
-	case verbDecline:
+	steps, do := s.held(id, q.Message.Message, &q.From).Press(view.Card, data)
+	switch do {
+	case card.DoDecline:
 		return s.decline(ctx, l, &rec, m, &q.From, responder.Decline{AnswerID: chat.AnswerID(Type, q.ID)})
-	case verbType:
-		s.prompt(ctx, l, m, &q.From, &view, d.Q)
+	case card.DoType:
+		s.prompt(ctx, l, m, &q.From, &view, steps)
 		return ""
-	case verbToggle:
-		set := chosen(d.Chosen)
-		set.SetBit(set, d.Option, 1-set.Bit(d.Option))
-		return s.said(ctx, l, s.api.buttons(ctx, m, s.now(), view.keyboard(d.Q, encode(set))))
-	case verbSend:
-		ans.Selected = options(question, chosen(d.Chosen))
-		ans.Skipped = len(ans.Selected) == 0 && question.Optional
-	case verbSkip:
-		ans.Skipped = true
-	case verbChoose:
-		if d.Option >= len(question.Options) {
-			return ""
+	case card.DoNothing: // of another person's answers: show this person's next question
+		if told = s.advance(ctx, l, &rec, m, &q.From, &view, steps, chat.AnswerID(Type, q.ID)); told == "" {
+			told = l.Say("Please begin with this question.")
 		}
-		if question.Kind == ask.KindBoolean {
-			ans.Boolean = new(question.Options[d.Option].ID == card.Yes)
-		} else {
-			ans.Selected = options(question, new(big.Int).SetBit(new(big.Int), d.Option, 1))
-		}
-	default:
-		return ""
+		return told
+	case card.DoChoose, card.DoContinue:
 	}
-	return s.answered(ctx, l, &rec, m, &q.From, &view, d, ans, chat.AnswerID(Type, q.ID))
+	return s.advance(ctx, l, &rec, m, &q.From, &view, steps, chat.AnswerID(Type, q.ID))
+}
+
+// late corrects the message of an ended ask, and returns what to tell the person who used it.
+func (s *App) late(l *lang.Language, rec *ask.Record, m place) string {
+	if srv := s.server.Load(); srv != nil && m.ID != 0 {
+		s.clicked.Add(m.ref(), struct{}{})
+		srv.Correct(*rec, ask.Place{Ref: m.ref()})
+	}
+	return card.Viewer{Surface: Type, Lang: l.Tag}.Late(rec, rec.Outcome, s.opts.Clock.Now())
+}
+
+// held returns a person's steps so far: those that the message carries, else those in memory.
+func (s *App) held(id string, m *models.Message, who *models.User) card.Steps {
+	user := strconv.FormatInt(who.ID, 10)
+	if _, _, d, ok := s.marked(m); ok && d.By == user {
+		return d.Steps
+	}
+	if d, ok := s.drafts.Get(id); ok && d.By == user {
+		return d.Steps
+	}
+	return card.Steps{}
 }
 
 func (s *App) now() responder.Rank {
@@ -107,96 +100,21 @@ func (s *App) said(ctx context.Context, l *lang.Language, err error) string {
 	return l.Say("Telegram could not be reached; please press again in a moment.")
 }
 
-// answered takes the answer to one question: it sends the reply, or shows the next question.
-func (s *App) answered(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, view *drawing, d pressedData, ans ask.Answer, id string) string {
-	s.mu.Lock()
-	held, _ := s.drafts.Get(view.id)
-	if held == nil || held.user != who.ID {
-		held = &unfinished{user: who.ID}
-	}
-	if d.Q != len(held.answers) && d.Q > 0 { // of a restart, or of another person's answers
-		answers := len(held.answers)
-		s.mu.Unlock()
-		err := s.api.edit(ctx, m, s.now(), view.text(min(answers, len(view.Questions)-1), s.review(view, held.answers)), view.keyboard(min(answers, len(view.Questions)-1), ""))
-		if told := s.said(ctx, l, err); told != "" {
-			return told
-		}
-		return l.Say("Please begin with this question.")
-	}
-	next := &unfinished{user: who.ID, answers: append(slices.Clone(held.answers[:min(d.Q, len(held.answers))]), ans)}
-	s.drafts.Add(view.id, next)
-	s.mu.Unlock()
-	if ends := len(next.answers) == len(view.Questions) || s.complete(view, next.answers, ans); ends {
-		told, err := s.send(ctx, l, rec, m, who, ask.Reply{AnswerID: id, Answers: next.answers})
-		if err != nil {
-			s.drafts.Remove(view.id)
-		}
+// advance shows the next question, or sends the complete reply. It returns what to tell the person.
+func (s *App) advance(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, view *drawing, steps card.Steps, id string) string {
+	if steps.Next(view.Card) == nil {
+		told, _ := s.send(ctx, l, rec, m, who, ask.Reply{AnswerID: id, Answers: steps.Answers})
 		return told
 	}
-	return s.said(ctx, l, s.api.edit(ctx, m, s.now(), view.text(len(next.answers), s.review(view, next.answers)), view.keyboard(len(next.answers), "")))
+	d := chat.Draft{By: strconv.FormatInt(who.ID, 10), Steps: steps}
+	s.drafts.Add(view.id, d)
+	return s.said(ctx, l, s.api.edit(ctx, m, s.now(), view.text(d), view.keyboard(steps)))
 }
-
-// complete reports whether an answer chose an option that ends the whole ask.
-func (s *App) complete(view *drawing, answers []ask.Answer, last ask.Answer) bool {
-	for _, o := range view.Questions[len(answers)-1].Options {
-		if o.Cancels && slices.Contains(last.Selected, o.ID) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *App) review(view *drawing, answers []ask.Answer) []card.Line {
-	d := view.Draft()
-	for _, ans := range answers {
-		d.Set(ans)
-	}
-	return d.Review()[:min(len(answers), len(d.Review()))]
-}
-
-// find returns the ask of a short id in the life that the id names. The error is [ask.ErrNotFound] if
-// there is none, or nobody knows it any more, and [errOtherLife] if it was asked again.
-func (s *App) find(ctx context.Context, id string) (ask.Record, error) {
-	if k, ok := s.asks.Get(id); ok {
-		rec, err := s.bus.Get(ctx, k)
-		if err == nil && shortID(k, rec.Life) != id {
-			err = errOtherLife
-		}
-		return rec, err
-	}
-	q := responder.Query{PageSize: 500}
-	for range maxPages { // after a restart
-		page, err := s.bus.List(ctx, q)
-		if err != nil {
-			return ask.Record{}, err
-		}
-		for i := range page.Items {
-			rec := &page.Items[i]
-			one := shortID(rec.Ask.Key(), rec.Life)
-			s.asks.Add(one, rec.Ask.Key())
-			if one == id {
-				return s.bus.Get(ctx, rec.Ask.Key())
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
-	}
-	return ask.Record{}, ask.ErrNotFound
-}
-
-var errOtherLife = errors.New("the ask was asked again")
-
-// maxPages bounds the asks that are searched for a button's, in pages of 500.
-const maxPages = 20
 
 // lost returns what to tell of a button whose ask is not there, and closes its message.
 func (s *App) lost(ctx context.Context, l *lang.Language, m place, err error) string {
-	cause := err
-	if errors.Is(err, errOtherLife) {
-		cause = nil
-	}
-	told, shown := chat.Lost(l, lang.Of(s.routes().Default.Language), cause)
+	told, _ := card.Viewer{Lang: l.Tag}.Gone(err)
+	_, shown := card.Viewer{Lang: s.routes().Default.Language}.Gone(err)
 	if shown != "" && m.ID != 0 {
 		var t text
 		t.add(shown, "", "")
@@ -254,7 +172,7 @@ func (s *App) send(ctx context.Context, l *lang.Language, rec *ask.Record, m pla
 	} else {
 		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
 	}
-	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now()), err
+	return card.Viewer{Surface: Type, Lang: l.Tag}.Explain(rec, err, s.opts.Clock.Now()), err
 }
 
 func (s *App) decline(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, d responder.Decline) string {
@@ -270,39 +188,45 @@ func (s *App) decline(ctx context.Context, l *lang.Language, rec *ask.Record, m 
 	} else {
 		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
-	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now())
+	return card.Viewer{Surface: Type, Lang: l.Tag}.Explain(rec, err, s.opts.Clock.Now())
 }
 
 // prompt asks a person for words, as a message that their reply names.
-func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models.User, view *drawing, q int) {
+func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models.User, view *drawing, steps card.Steps) {
+	q := steps.Next(view.Card)
+	if q == nil {
+		return
+	}
 	var t text
-	t.add("✏️", "text_link", view.mark(q))
+	t.add("✏️", "text_link", view.mark(chat.Draft{By: strconv.FormatInt(who.ID, 10), Steps: steps}))
 	n := t.n
 	t.add(" "+who.FirstName, "", "")
 	if t.n > n+1 {
 		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n + 1, Length: t.n - n - 1, User: who})
 	}
-	t.add(": "+clip(view.Questions[q].Plain(), 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
+	t.add(": "+clip(q.Plain(), 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
 	force := &models.ForceReply{ForceReply: true, Selective: true}
 	if _, err := s.api.send(ctx, m, s.now(), t, force, m.ID); err != nil {
 		s.log.WarnContext(ctx, "cannot ask for words", slog.String("error", err.Error()))
 	}
 }
 
-var markForm = regexp.MustCompile(`\?start=([0-9a-f]{24})-([0-9]{1,3})$`)
+var markForm = regexp.MustCompile(`\?start=([0-9a-f]{24})-([0-9]{1,3})(?:&draft=([A-Za-z0-9_-]+))?$`)
 
-// marked returns the short id and the question that a message of this bot is about.
-func (s *App) marked(m *models.Message) (id string, q int, ok bool) {
+// marked returns the short id of the ask and the number of the question that a message of this bot is about, and
+// the draft that it carries.
+func (s *App) marked(m *models.Message) (id string, q int, d chat.Draft, ok bool) {
 	me := s.me.Load()
 	if m == nil || m.From == nil || me == nil || m.From.ID != me.ID || len(m.Entities) == 0 || m.Entities[0].Offset != 0 {
-		return "", 0, false
+		return "", 0, d, false
 	}
 	parts := markForm.FindStringSubmatch(m.Entities[0].URL)
 	if parts == nil {
-		return "", 0, false
+		return "", 0, d, false
 	}
 	q, _ = strconv.Atoi(parts[2]) // digits
-	return parts[1], q, true
+	d, _ = chat.ParseDraft(parts[3])
+	return parts[1], q, d, true
 }
 
 // wrote handles a message: an answer if it replies to one of ours, a request for ids, or talk.
@@ -313,19 +237,23 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 		s.tell(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
 		return
 	}
-	id, q, ok := s.marked(m.ReplyToMessage)
+	id, n, _, ok := s.marked(m.ReplyToMessage)
 	if !ok {
 		if m.Chat.Type == "private" {
 			s.tell(ctx, here, l.Say("Please reply to the message of the question, or use its buttons."))
 		}
 		return
 	}
-	rec, err := s.find(ctx, id)
+	rec, err := s.bus.Posted(ctx, keyOf(id))
 	if err != nil {
 		s.tell(ctx, here, s.lost(ctx, l, place{}, err))
 		return
 	}
 	card := s.cardOf(&rec, here)
+	if rec.Outcome != nil {
+		s.tell(ctx, here, s.late(l, &rec, card))
+		return
+	}
 	prompted := m.ReplyToMessage.ID != card.ID
 	h := chat.Listen(m.Text, prompted || m.Chat.Type == "private")
 	reason, declines := chat.Declines(h.Words)
@@ -339,17 +267,22 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 		return
 	}
 	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
-	if q >= len(rec.Ask.Questions) {
+	steps, ok := s.held(id, m.ReplyToMessage, m.From).Back(n)
+	if !ok { // of another person's answers: show this person's next question
+		if told := s.advance(ctx, l, &rec, card, m.From, &view, steps, answerID); told != "" {
+			s.tell(ctx, here, told)
+			return
+		}
+		s.tell(ctx, here, l.Say("Please begin with this question."))
 		return
 	}
-	ans, err := rec.Ask.Questions[q].ParseReply(h.Words)
+	next, err := steps.Type(view.Card, h.Words)
 	if err != nil {
 		s.tell(ctx, here, l.Say("Your words do not answer this question."))
-		s.prompt(ctx, l, here, m.From, &view, q)
+		s.prompt(ctx, l, here, m.From, &view, steps)
 		return
 	}
-	ans.QuestionID = rec.Ask.Questions[q].ID
-	s.tell(ctx, here, s.answered(ctx, l, &rec, card, m.From, &view, pressedData{ID: id, Q: q}, ans, answerID))
+	s.tell(ctx, here, s.advance(ctx, l, &rec, card, m.From, &view, next, answerID))
 }
 
 // cardOf returns where an ask's message is in a chat, by its receipt; without an id if it is unknown.

@@ -93,12 +93,10 @@ type App struct {
 
 	server  atomic.Pointer[responder.Server]
 	me      atomic.Pointer[models.User]
-	polls   atomic.Bool                     // the last poll worked
-	asks    *lru.Cache[string, ask.Key]     // by short id
-	clicked *lru.Cache[string, struct{}]    // places that were just clicked, which are edited first
-	seen    *lru.Cache[int64, struct{}]     // handled updates
-	mu      sync.Mutex                      // of drafts
-	drafts  *lru.Cache[string, *unfinished] // by short id
+	polls   atomic.Bool                    // the last poll worked
+	clicked *lru.Cache[string, struct{}]   // places that were just clicked, which are edited first
+	seen    *lru.Cache[int64, struct{}]    // handled updates
+	drafts  *lru.Cache[string, chat.Draft] // the newest of each ask, by short id
 }
 
 // New makes the surface. It makes no calls.
@@ -130,9 +128,9 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	return &App{
 		opts: opts, log: opts.Logger, bus: bus, api: a, routes: routes,
-		people: chat.NewPeople(opts.Clock.Now, func(context.Context, string) (struct{}, error) { return struct{}{}, nil }, a.member),
-		asks:   chat.NewCache[string, ask.Key](20_000), clicked: chat.NewCache[string, struct{}](2_000),
-		seen: chat.NewCache[int64, struct{}](10_000), drafts: chat.NewCache[string, *unfinished](2_000),
+		people:  chat.NewPeople(opts.Clock.Now, func(context.Context, string) (struct{}, error) { return struct{}{}, nil }, a.member),
+		clicked: chat.NewCache[string, struct{}](2_000),
+		seen:    chat.NewCache[int64, struct{}](10_000), drafts: chat.NewCache[string, chat.Draft](2_000),
 	}, nil
 }
 

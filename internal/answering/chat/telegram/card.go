@@ -1,8 +1,6 @@
 package telegram
 
 import (
-	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -17,7 +15,6 @@ import (
 const (
 	maxText    = 4096
 	maxLabel   = 60 // of a button: phones cut longer ones
-	maxButtons = 30 // of options; more are answered by number
 	maxContext = 900
 	maxPreview = 700 // of each option
 )
@@ -85,58 +82,8 @@ type button struct {
 	Style string `json:"style,omitempty"`
 }
 
-// Verbs of buttons.
-const (
-	verbChoose  = "c"
-	verbToggle  = "t"
-	verbSend    = "s"
-	verbType    = "o" // asks for words
-	verbSkip    = "k"
-	verbDecline = "d"
-)
-
-// pressedData is what a button carries, in at most 64 bytes.
-type pressedData struct {
-	Verb   string
-	ID     string // short id of one life of an ask
-	Q      int    // number of the question
-	Option int
-	Chosen string // options of a multiple choice that are chosen already, as [chosen] encodes them
-}
-
-// maxData is the limit of a button's data, in bytes.
-const maxData = 64
-
-func (d pressedData) String() string {
-	return strings.Join([]string{d.Verb, d.ID, strconv.Itoa(d.Q), strconv.Itoa(d.Option), d.Chosen}, ":")
-}
-
-// parseData parses the data of a button. It is what a client sends, and may be anything.
-func parseData(s string) (d pressedData, ok bool) {
-	parts := strings.Split(s, ":")
-	if len(parts) != 5 || len(s) > maxData {
-		return d, false
-	}
-	q, err := strconv.Atoi(parts[2])
-	o, err2 := strconv.Atoi(parts[3])
-	return pressedData{parts[0], parts[1], q, o, parts[4]}, err == nil && err2 == nil && q >= 0 && o >= 0 && len(parts[1]) == 24
-}
-
-// chosen is a set of options, by number.
-func chosen(s string) *big.Int {
-	set, ok := new(big.Int).SetString(s, 62)
-	if !ok || set.Sign() < 0 {
-		return new(big.Int)
-	}
-	return set
-}
-
-func encode(set *big.Int) string {
-	if set.Sign() == 0 {
-		return ""
-	}
-	return set.Text(62)
-}
+// maxDraft bounds the draft that a message carries in its link. Telegram documents no limit of a link's length.
+const maxDraft = 1000
 
 // drawing is a pending ask to draw.
 type drawing struct {
@@ -147,16 +94,20 @@ type drawing struct {
 	mentions []string
 }
 
-// mark returns the address of the link at the beginning of a message: it says which question a reply
-// to the message is for.
-func (d *drawing) mark(q int) string {
-	return "https://t.me/" + d.bot + "?start=" + d.id + "-" + strconv.Itoa(q)
+// mark returns the address of the link at the beginning of a message: it says which question a reply to the
+// message is for, and carries a person's answers so far.
+func (d *drawing) mark(draft chat.Draft) string {
+	address := "https://t.me/" + d.bot + "?start=" + d.id + "-" + strconv.Itoa(len(draft.Steps.Answers))
+	if held := draft.Encode(maxDraft); draft.By != "" && held != "" {
+		address += "&draft=" + held
+	}
+	return address
 }
 
-// text returns the message at a question, with the answers so far.
-func (d *drawing) text(at int, answers []card.Line) text {
+// text returns the message at the next question, with the answers so far.
+func (d *drawing) text(draft chat.Draft) text {
 	var t text
-	t.add("❓", "text_link", d.mark(at))
+	t.add("❓", "text_link", d.mark(draft))
 	t.add(" "+d.Head()+"\n", "", "")
 	for _, id := range d.mentions {
 		n := t.n
@@ -170,12 +121,12 @@ func (d *drawing) text(at int, answers []card.Line) text {
 	if d.Context != nil {
 		d.body(&t, d.Context, maxContext)
 	}
-	for _, l := range answers {
+	for _, l := range draft.Steps.Review(d.Card) {
 		t.add("✓ "+clip(oneLine(l.Question), 80)+" ", "", "")
 		t.add(clip(oneLine(l.Answer), 80)+"\n", "bold", "")
 	}
-	if at < len(d.Questions) {
-		d.question(&t, &d.Questions[at])
+	if q := draft.Steps.Next(d.Card); q != nil {
+		d.question(&t, q)
 	} else {
 		t.add(d.Text(), "", "")
 	}
@@ -249,56 +200,22 @@ func (d *drawing) foot(t *text) {
 	}
 }
 
-// keyboard returns the buttons of a question. In a multiple choice some options are chosen already.
-func (d *drawing) keyboard(at int, marked string) *keyboard {
-	k := &keyboard{}
-	row := func(b ...button) { k.Rows = append(k.Rows, b) }
-	data := func(verb string, option int, marked string) string {
-		return pressedData{verb, d.id, at, option, marked}.String()
+// keyboard returns the buttons of the next question: a row for each option, and one for the rest.
+func (d *drawing) keyboard(s card.Steps) *keyboard {
+	k, last := &keyboard{}, []button{}
+	for _, one := range s.Buttons(d.Card) {
+		b := button{Text: clip(one.Label, maxLabel), Data: d.id + ":" + one.Data}
+		if one.Recommended {
+			b.Text = "⭐ " + b.Text
+		}
+		if one.Do == card.DoChoose {
+			k.Rows = append(k.Rows, []button{b})
+		} else {
+			last = append(last, b)
+		}
 	}
-	if at < len(d.Questions) {
-		q := &d.Questions[at]
-		if buttons(q) {
-			set := chosen(marked)
-			for i := range q.Options {
-				o := &q.Options[i]
-				label, verb, carried := o.Label, verbChoose, ""
-				if q.Multiple {
-					box := "☐ "
-					if set.Bit(i) == 1 {
-						box = "☑ "
-					}
-					label, verb, carried = box+label, verbToggle, encode(set)
-				}
-				b := button{Text: clip(label, maxLabel), Data: data(verb, i, carried)}
-				if o.Recommended {
-					b.Text = "⭐ " + b.Text
-				}
-				row(b)
-			}
-			if q.Multiple {
-				row(button{Text: d.Say("Send"), Data: data(verbSend, 0, encode(set))})
-			}
-		}
-		last := []button{}
-		if !buttons(q) || q.Other != nil {
-			words := d.Say("Answer…")
-			if buttons(q) {
-				words = d.Say("Other…")
-			}
-			last = append(last, button{Text: words, Data: data(verbType, 0, "")})
-		}
-		if q.Optional {
-			last = append(last, button{Text: d.Say("Skip"), Data: data(verbSkip, 0, "")})
-		}
-		row(append(last, button{Text: d.Say("Decline"), Data: data(verbDecline, 0, "")})...)
-	}
+	k.Rows = append(k.Rows, last)
 	return k
-}
-
-// buttons reports whether a question's options are buttons.
-func buttons(q *card.Question) bool {
-	return !q.Unknown && len(q.Options) > 0 && len(q.Options) <= maxButtons
 }
 
 // outcome returns the text of an ended ask.
@@ -323,13 +240,3 @@ func outcome(a *ask.Ask, o *ask.Outcome, e *card.End) text {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// options returns the ids of the chosen options of a question, for which a yes-or-no question has two.
-func options(q *card.Question, set *big.Int) (ids []string) {
-	for i := range q.Options {
-		if set.Bit(i) == 1 && !slices.Contains(ids, q.Options[i].ID) {
-			ids = append(ids, q.Options[i].ID)
-		}
-	}
-	return ids
-}

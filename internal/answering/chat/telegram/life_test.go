@@ -174,6 +174,46 @@ func TestClickAfterRestart(t *testing.T) {
 	}
 }
 
+// A restart in the middle loses no answer: the message carries them. An ask that ended meanwhile is not shown
+// again by a press or by words, which are told how it ended.
+func TestAnswersOutliveARestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	ids := []string{"a1", "a2"}
+	for _, id := range ids {
+		if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: id, Questions: []ask.Question{
+			{ID: "db", Text: "Which database for " + id + "?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
+			{ID: "env", Text: "Which environments for " + id + "?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		w.click(mei, w.open("Which database for "+id), "SQLite")
+		w.click(mei, w.open("Which environments for "+id), "☐ Dev")
+		w.message("Dev is chosen for "+id, func(m *faketelegram.Message) bool {
+			return strings.Contains(m.Text, "environments for "+id) && strings.Contains(m.Shown(), "☑ Dev")
+		})
+	}
+	first, second := w.open("environments for a1"), w.open("environments for a2")
+	w.click(mei, second, "Other…")
+	prompt := w.message("a prompt", func(m *faketelegram.Message) bool { return m.Force })
+	stop()
+	if _, err := w.agent.Withdraw(t.Context(), "a2", ""); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.click(mei, first, "Send")
+	if o := w.wait("a1"); len(o.Answers) != 2 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev" {
+		t.Errorf("the answers are %+v", o.Answers)
+	}
+	if told := w.click(mei, second, "Send"); !strings.Contains(told, "withdrawn") {
+		t.Errorf("a press of an ended ask is told %q", told)
+	}
+	w.fake.Write(mei, group, "staging", prompt.ID)
+	w.message("who writes is told so", func(m *faketelegram.Message) bool { return strings.Contains(m.Text, "This question was withdrawn") })
+	w.message("it is closed", func(m *faketelegram.Message) bool { return m.ID == second.ID && !m.Open() })
+}
+
 // Talk below a message decides nothing, and neither does a bot; words that begin with "answer:" do.
 func TestTalkDoesNotDecide(t *testing.T) {
 	t.Parallel()

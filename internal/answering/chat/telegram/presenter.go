@@ -19,8 +19,13 @@ type presenter struct{ *App }
 
 // shortID returns what the buttons of one life of an ask carry.
 func shortID(k ask.Key, life string) string {
-	return strings.TrimPrefix(responder.PostKey(Type, k, life), "askbus-")
+	return strings.TrimPrefix(responder.PostKey(Type, k, life), keyPrefix)
 }
+
+const keyPrefix = "askbus-"
+
+// keyOf returns the key of a post ([responder.Post]) from what its buttons carry.
+func keyOf(id string) string { return keyPrefix + id }
 
 // Route returns the chat that an ask is posted to.
 func (p presenter) Route(post responder.Post) []string {
@@ -48,10 +53,9 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 
 func (p presenter) presentAt(ctx context.Context, post responder.Post, to chat.Target) (ask.Place, error) {
 	at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
-	p.asks.Add(shortID(post.Ask.Key(), post.Life), post.Ask.Key())
 	c := p.drawn(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
 	c.mentions = to.Mention
-	id, err := p.api.send(ctx, at, rankOf(&post), c.text(0, nil), nil, 0)
+	id, err := p.api.send(ctx, at, rankOf(&post), c.text(chat.Draft{}), nil, 0)
 	if err != nil {
 		return ask.Place{}, err
 	}
@@ -82,7 +86,7 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 		if _, begun := p.drafts.Peek(c.id); begun {
 			continue // somebody answers already: it has its buttons
 		}
-		if err := p.api.buttons(ctx, at, rankOf(&post), c.keyboard(0, "")); err != nil {
+		if err := p.api.buttons(ctx, at, rankOf(&post), c.keyboard(card.Steps{})); err != nil {
 			if gone(err) {
 				continue
 			}

@@ -71,7 +71,7 @@ func keyOf(m *faketelegram.Message) string {
 		}
 		return ""
 	}
-	return "askbus-" + strings.Split(m.Seen[0], ":")[1]
+	return "askbus-" + strings.Split(m.Seen[0], ":")[0]
 }
 
 func (s *surface) Posts() (posts []respondertest.Post) {
@@ -109,7 +109,7 @@ func (s *surface) Intercept(f func(respondertest.Call) error) {
 		}
 		key := ""
 		if data != "" {
-			key = "askbus-" + strings.Split(data, ":")[1]
+			key = "askbus-" + strings.Split(data, ":")[0]
 		}
 		err := f(respondertest.Call{Op: op, Key: key, Done: done})
 		if retry, ok := errors.AsType[*responder.RetryError](err); ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // screen is the state of a foreign screen. It holds keys and reads questions on demand, so that an
@@ -93,14 +93,14 @@ const readAhead = 16
 // readAll sends the difference between the pending asks and the shown ones. It reads a few asks at
 // a time, as fast as the client accepts them.
 func (s *socket) readAll(ctx context.Context) error {
-	f := responder.Filter{Tenant: s.scope.tenant, Session: s.scope.session}
+	f := board.Filter{Tenant: s.scope.tenant, Session: s.scope.session}
 	heads, total := s.server.board.Pending(f, 0, s.server.opts.MaxPerSocket)
 	s.screen.more = total > len(heads)
 	seen := make(map[ask.Key]bool, len(heads))
 	for i := range heads {
 		seen[heads[i].Key] = true
 	}
-	slices.SortFunc(heads, func(x, y responder.Head) int { return x.AskedAt.Compare(y.AskedAt) })
+	slices.SortFunc(heads, func(x, y board.Head) int { return x.AskedAt.Compare(y.AskedAt) })
 	for some := range slices.Chunk(heads, readAhead) {
 		s.server.warm(ctx, some)
 		for i := range some {
@@ -141,7 +141,7 @@ func (s *socket) readAll(ctx context.Context) error {
 }
 
 // warm reads asks into the board's cache concurrently. Failures are retried when the ask is shown.
-func (server *Server) warm(ctx context.Context, heads []responder.Head) {
+func (server *Server) warm(ctx context.Context, heads []board.Head) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range heads {

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -32,21 +33,21 @@ type Server struct {
 	access  *access.Control
 	asks    *asking.Asks
 	resp    *responder.Responder
-	board   *responder.Board // the asks of screens; the gateway runs it
+	board   *board.Board // the asks of screens; the gateway runs it
 	opts    Options
 	sockets *sockets
 	drain   chan struct{} // closed by Close to end all sockets
 }
 
 // New makes a server. Its screens show the asks of board and answer through resp.
-func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, board *responder.Board, opts Options) *Server {
+func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, board *board.Board, opts Options) *Server {
 	s := &Server{access: a, asks: asks, resp: resp, board: board, opts: opts, drain: make(chan struct{})}
 	s.sockets = newSockets(s)
 	return s
 }
 
-// Publish sends the board's event to the sockets without waiting; see [responder.Board.Subscribe].
-func (server *Server) Publish(ev responder.Event) { server.sockets.publish(ev) }
+// Publish sends the board's event to the sockets without waiting; see [board.Board.Subscribe].
+func (server *Server) Publish(ev board.Event) { server.sockets.publish(ev) }
 
 // Close closes every socket and waits for them. Call it once.
 func (server *Server) Close() {

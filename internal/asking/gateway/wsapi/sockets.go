@@ -6,7 +6,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // scope is the asks that a socket sees; an empty session means all of the tenant.
@@ -84,18 +84,18 @@ func (s *sockets) watch(one *socket) (leave func()) {
 }
 
 // publish sends the board's event to the screens in its scope, without waiting.
-func (s *sockets) publish(ev responder.Event) {
+func (s *sockets) publish(ev board.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch ev.Kind {
-	case responder.Reset: // all events are repeated
+	case board.Reset: // all events are repeated
 		for _, set := range s.byScope {
 			for one := range set {
 				one.stale()
 			}
 		}
-	case responder.Offline, responder.Synced, responder.Changed:
-	case responder.Pending, responder.Resolved:
+	case board.Offline, board.Synced, board.Changed:
+	case board.Pending, board.Resolved:
 		a := &ev.Record.Ask
 		for _, at := range []scope{{a.Tenant, a.Session}, {a.Tenant, ""}} {
 			for one := range s.byScope[at] {

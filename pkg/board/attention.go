@@ -1,0 +1,193 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Attention says that a person is at an ask. It is sent over core NATS and may
+// be lost: it informs other people and is never a lock.
+type Attention struct {
+	Principal string    `json:"principal"`
+	Name      string    `json:"name,omitempty"`
+	Answering bool      `json:"answering,omitempty"` // has begun to answer
+	Gone      bool      `json:"gone,omitempty"`      // has left; others forget it
+	From      string    `json:"from,omitempty"`      // the board that sent it
+	Responder string    `json:"-"`                   // the responder type, as proven by the credential
+	Seen      time.Time `json:"-"`
+}
+
+// Intervals and bounds of attention.
+const (
+	attentionEvery = 10 * time.Second
+	attentionLasts = 25 * time.Second // longer than two intervals: one message may be lost
+	maxAttentive   = 16               // people at one ask
+	maxAttended    = 10_000           // asks with people
+	maxAttention   = 2048             // bytes of a message
+)
+
+// Attend tells other surfaces every 10 s that the viewer looks at an ask, or
+// has begun to answer it, until ctx ends, and then that the viewer has left.
+func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool) error {
+	tick := time.NewTicker(attentionEvery)
+	defer tick.Stop()
+	for {
+		if err := b.Look(v, k, answering); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return b.Leave(v, k)
+		case <-tick.C:
+		}
+	}
+}
+
+// Look tells once what [Board.Attend] tells repeatedly. A screen that learns
+// about its viewer from outside, such as a web page, calls it every 10 s.
+func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
+	return b.attention(k, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Answering: answering})
+}
+
+// Leave tells other surfaces that the viewer has left an ask.
+func (b *Board) Leave(v Viewer, k ask.Key) error {
+	return b.attention(k, Attention{Principal: v.By.Principal, Gone: true})
+}
+
+// attention records and publishes where a viewer is.
+func (b *Board) attention(k ask.Key, a Attention) error {
+	if err := k.Check(); err != nil {
+		return err
+	}
+	a.From = b.id
+	data, err := json.Marshal(a)
+	if err == nil {
+		err = b.r.publish(k, data)
+	}
+	if err != nil {
+		return fmt.Errorf("attend ask %s: %w", k, err)
+	}
+	a.Responder, a.Seen = b.r.typ, time.Now()
+	b.attend(k, a)
+	return nil
+}
+
+// shortName is a name as other screens show it.
+func shortName(s string) string { return fmt.Sprintf("%.64s", ask.CleanLine(s)) }
+
+// Attending returns the people at an ask, those who are answering first.
+func (b *Board) Attending(k ask.Key) []Attention {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	var all []Attention
+	for _, a := range b.attended[k.String()] {
+		if now.Sub(a.Seen) < attentionLasts {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(x, y Attention) int {
+		switch {
+		case x.Answering == y.Answering:
+			return cmp.Compare(x.Principal, y.Principal)
+		case x.Answering:
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// hearAttention records the attention of other surfaces until stop is called.
+func (b *Board) hearAttention() (stop func(), err error) {
+	sub, err := b.r.nc.Subscribe(subject.AttentionAll(b.r.opts.Tenant, b.r.opts.Session), func(m *nats.Msg) {
+		typ, k, ok := subject.ParseAttention(m.Subject)
+		var a Attention
+		if !ok || len(m.Data) > maxAttention || json.Unmarshal(m.Data, &a) != nil || a.Principal == "" {
+			return
+		}
+		if a.From == b.id {
+			return // already recorded
+		}
+		a.Name, a.Responder, a.Seen = shortName(a.Name), typ, time.Now()
+		b.attend(k, a)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("board: subscribe to attention: %w", err)
+	}
+	return func() { _ = sub.Unsubscribe() }, sub.SetPendingLimits(maxAttended, maxAttended*maxAttention)
+}
+
+func (b *Board) attend(k ask.Key, a Attention) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.From != b.id {
+		b.company = a.Seen
+	}
+	b.attendLocked(k, a)
+}
+
+func (b *Board) attendLocked(k ask.Key, a Attention) {
+	h := b.held[k.String()]
+	if h == nil {
+		return
+	}
+	before := b.attended[h.key]
+	people := slices.DeleteFunc(slices.Clone(before), func(x Attention) bool {
+		return x.Principal == a.Principal || a.Seen.Sub(x.Seen) >= attentionLasts
+	})
+	known := slices.ContainsFunc(before, func(x Attention) bool { return x.Principal == a.Principal && x.Answering == a.Answering })
+	if !a.Gone && len(people) < maxAttentive && (len(before) > 0 || len(b.attended) < maxAttended) {
+		people = append(people, a)
+	}
+	if len(people) == 0 {
+		delete(b.attended, h.key)
+	} else {
+		b.attended[h.key] = people
+	}
+	if !known || a.Gone {
+		b.tellOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
+	}
+}
+
+// fadeEvery is how often a board checks for people who disappeared.
+const fadeEvery = 5 * time.Second
+
+// fade removes people who disappeared without a message, until ctx ends.
+func (b *Board) fade(ctx context.Context) {
+	tick := time.NewTicker(fadeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			b.faded(now)
+		}
+	}
+}
+
+func (b *Board) faded(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, people := range b.attended {
+		left := slices.DeleteFunc(slices.Clone(people), func(a Attention) bool { return now.Sub(a.Seen) >= attentionLasts })
+		if len(left) == len(people) {
+			continue
+		}
+		if b.attended[name] = left; len(left) == 0 {
+			delete(b.attended, name)
+		}
+		if h := b.held[name]; h != nil {
+			b.tell(Event{Kind: Changed, Record: h.record()}, h)
+		}
+	}
+}

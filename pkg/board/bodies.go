@@ -1,0 +1,137 @@
+package board
+
+import (
+	"container/list"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// bodies caches the asks that were read last, up to a number of bytes. It is
+// safe for concurrent use.
+type bodies struct {
+	most int
+
+	mu    sync.Mutex
+	size  int
+	order list.List // most recently used first
+	byKey map[ask.Key]*list.Element
+}
+
+type body struct {
+	rec  ask.Record
+	read time.Time // zero: republished, without receipts
+	size int
+}
+
+func newBodies(most int) *bodies { return &bodies{most: most, byKey: map[ask.Key]*list.Element{}} }
+
+func (b *bodies) get(k ask.Key, life string) (rec ask.Record, read time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.byKey[k]
+	if e == nil {
+		return ask.Record{}, time.Time{}, false
+	}
+	held := e.Value.(body) //nolint:errcheck // it holds nothing else
+	if held.rec.Life != life {
+		return ask.Record{}, time.Time{}, false
+	}
+	b.order.MoveToFront(e)
+	return held.rec, held.read, true
+}
+
+func (b *bodies) put(rec ask.Record, read time.Time) {
+	size := sizeOf(&rec)
+	rec.Life = strings.Clone(rec.Life) // else it keeps its message's header
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.remove(rec.Ask.Key())
+	if size > b.most {
+		return
+	}
+	b.byKey[rec.Ask.Key()] = b.order.PushFront(body{rec, read, size})
+	for b.size += size; b.size > b.most; {
+		last := b.order.Back().Value.(body).rec //nolint:errcheck // it holds nothing else
+		b.remove(last.Ask.Key())
+	}
+}
+
+func (b *bodies) drop(k ask.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.remove(k)
+}
+
+func (b *bodies) remove(k ask.Key) {
+	if e := b.byKey[k]; e != nil {
+		b.size -= e.Value.(body).size //nolint:errcheck // it holds nothing else
+		b.order.Remove(e)
+		delete(b.byKey, k)
+	}
+}
+
+// sizeOf estimates the memory of a record.
+func sizeOf(rec *ask.Record) int {
+	a := &rec.Ask
+	n := 1024 + len(a.Title) + len(a.Context) + 256*len(rec.Receipts) + sizeOfStrings(a.Audience) + sizeOfStrings(a.Asker) +
+		len(a.Agent.ID) + len(a.Agent.Name) + len(a.Agent.Parent) + len(a.Agent.Repository) + len(a.Agent.Branch) + len(a.Agent.Link)
+	if a.Metadata != nil {
+		n += sizeOfValue(a.Metadata)
+	}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		n += 512 + len(q.Text) + len(q.Header) + len(q.Placeholder)
+		if q.Default != nil {
+			n += sizeOfAnswer(q.Default)
+		}
+		for j := range q.Options {
+			o := &q.Options[j]
+			n += 128 + len(o.ID) + len(o.Label) + len(o.Description)
+			if o.Preview != nil {
+				n += len(o.Preview.Body)
+			}
+		}
+	}
+	if o := rec.Outcome; o != nil {
+		n += 512 + len(o.Response) + len(o.Reason)
+		for i := range o.Answers {
+			n += sizeOfAnswer(&o.Answers[i])
+		}
+	}
+	return n
+}
+
+func sizeOfAnswer(a *ask.Answer) int {
+	return 256 + len(a.Other) + len(a.Text) + len(a.Notes) + sizeOfStrings(a.Selected)
+}
+
+func sizeOfStrings(list []string) (n int) {
+	for _, s := range list {
+		n += 16 + len(s)
+	}
+	return n
+}
+
+// sizeOfValue estimates the memory of a decoded JSON value.
+func sizeOfValue(v any) int {
+	n := 16
+	switch v := v.(type) {
+	case string:
+		n += 16 + len(v)
+	case []any:
+		for i := range v {
+			n += sizeOfValue(v[i])
+		}
+	case map[string]any:
+		n += 256
+		for key, value := range v {
+			n += 48 + len(key) + sizeOfValue(value)
+		}
+	default: // a number, a boolean or null
+		n += 16
+	}
+	return n
+}

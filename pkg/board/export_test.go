@@ -1,0 +1,18 @@
+package board
+
+import (
+	"context"
+	"time"
+
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// WatchEvery is [Watch] that reads everything again after a time.
+func WatchEvery(ctx context.Context, r *responder.Responder, every time.Duration, handle func(Event)) error {
+	s := newSource(r)
+	s.snapshotEvery = every
+	return s.watch(ctx, handle)
+}
+
+// MaxWaiting bounds the bytes that wait for a slow screen.
+const MaxWaiting = maxWaiting

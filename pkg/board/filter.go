@@ -1,0 +1,117 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Filter selects heads of a board. The zero value selects all.
+type Filter struct {
+	Viewer  Viewer
+	Mine    bool // only asks that the viewer may answer and that were not handed to others
+	Team    bool // only asks that the viewer may answer
+	Tenant  string
+	Session string
+	Agent   string // name or id
+	Source  string // the repository that the agent works on
+	// Priority selects one priority.
+	Priority ask.Priority
+	// Search selects asks that contain all of these words in their heading,
+	// agent, source, session or id, ignoring case.
+	Search  string
+	Without map[ask.Key]time.Time // asks to leave out, from [Board.Snoozed]
+	Only    map[ask.Key]time.Time // nil: all; else only these
+	// Pressing also selects urgent asks that end before this time, regardless
+	// of the other fields except Mine, Team and the viewer's tenants.
+	Pressing time.Time
+	// Group puts the asks of one session, or one agent, together. Groups are in
+	// the order of their first asks.
+	Group Grouping
+}
+
+// Grouping says by what a queue is grouped.
+type Grouping string
+
+// The groupings.
+const (
+	Ungrouped Grouping = ""
+	BySession Grouping = "session"
+	ByAgent   Grouping = "agent"
+)
+
+// Of returns the group of an ask.
+func (g Grouping) Of(h Head) string {
+	switch g {
+	case BySession:
+		return h.Key.Tenant + "/" + h.Key.Session
+	case ByAgent:
+		return cmp.Or(h.AgentID, h.Agent)
+	case Ungrouped:
+	}
+	return ""
+}
+
+// Takes reports whether the filter selects an ask.
+func (f *Filter) Takes(h Head) bool {
+	if !f.Viewer.Sees(h.Key, h.Audience) || f.Mine && !f.Viewer.Mine(h) || f.Team && !f.Viewer.MayAnswer(h) {
+		return false
+	}
+	if h.Priority == ask.PriorityUrgent && h.Deadline.Before(f.Pressing) {
+		return true
+	}
+	if _, off := f.Without[h.Key]; off {
+		return false
+	}
+	if _, on := f.Only[h.Key]; f.Only != nil && !on {
+		return false
+	}
+	switch {
+	case f.Tenant != "" && f.Tenant != h.Key.Tenant, f.Session != "" && f.Session != h.Key.Session,
+		f.Agent != "" && f.Agent != h.Agent && f.Agent != h.AgentID, f.Source != "" && f.Source != h.Source, f.Priority != "" && f.Priority != h.Priority:
+		return false
+	}
+	if f.Search == "" {
+		return true
+	}
+	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.String())
+	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports whether the filter selects everything.
+func (f *Filter) plain() bool {
+	return !f.Mine && !f.Team && f.Without == nil && f.Only == nil && f.Tenant == "" && f.Session == "" &&
+		f.Agent == "" && f.Source == "" && f.Priority == "" && f.Search == "" && f.Viewer.everything()
+}
+
+func (f *Filter) takes(h *head) bool { return f.plain() || f.Takes(h.public()) }
+
+// Compare orders a queue: urgent asks first, then by earlier deadline, then by
+// age.
+func Compare(a, b Head) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(priorities[:], a.Priority), slices.Index(priorities[:], b.Priority)),
+		a.Deadline.Compare(b.Deadline), a.AskedAt.Compare(b.AskedAt), strings.Compare(a.Key.String(), b.Key.String()))
+}
+
+// Arrange groups heads that are in queue order.
+func (g Grouping) Arrange(heads []Head) {
+	if g == Ungrouped {
+		return
+	}
+	rank := map[string]int{}
+	for i := range heads {
+		if of := g.Of(heads[i]); rank[of] == 0 {
+			rank[of] = len(rank) + 1
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b Head) int { return rank[g.Of(a)] - rank[g.Of(b)] })
+}

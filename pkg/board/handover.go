@@ -1,0 +1,241 @@
+package board
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Handover says who should answer an ask. It is not a permission: everybody in
+// the audience may still answer.
+type Handover struct {
+	Key  ask.Key `json:"key"`
+	Life string  `json:"life"`
+	To   string  `json:"to"`             // a principal, or "group:<name>"
+	Name string  `json:"-"`              // display name of a principal, as this board has seen it
+	Word string  `json:"word,omitempty"` // why
+	// By is the person who handed it over, as the credential asserts. The name
+	// is set if a surface signed the person in.
+	By ask.By    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+// Whom names the person or group to whom an ask was handed over.
+func (h *Handover) Whom() string {
+	if group, ok := strings.CutPrefix(h.To, "group:"); ok {
+		return ask.CleanLine(group)
+	}
+	if h.Name != "" {
+		return ask.CleanLine(h.Name)
+	}
+	return ask.CleanLine(h.To)
+}
+
+// Bounds of a handover, in code points.
+const (
+	maxWord = wire.MaxHandoverWord
+	maxTo   = 256
+)
+
+// HandOver gives an ask to a person or a group, with a word; an empty To takes
+// it back for everybody. By and At are filled in, and so is To from the name of
+// a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
+// is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
+// [ask.ErrInvalid] with faults of "to" and "word".
+func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word string) error {
+	to, word = ask.CleanLine(to), ask.CleanLine(word)
+	b.mu.Lock()
+	h := b.held[k.String()]
+	var head Head
+	if h != nil {
+		head = h.public()
+	}
+	b.mu.Unlock()
+	switch {
+	case h == nil || !v.Sees(k, head.Audience):
+		return ask.Refuse(ask.CodeNotFound, "ask %s is not pending", k)
+	case !v.MayAnswer(head):
+		return ask.Refuse(ask.CodeForbidden, "you may not decide ask %s, so you cannot hand it over", k)
+	}
+	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal}, At: time.Now().UTC()}
+	var faults []ask.Fault
+	if to != "" {
+		var fault string
+		if o.To, o.Name, fault = b.person(to, head); fault != "" {
+			faults = append(faults, ask.Fault{Pointer: "/to", Message: fault})
+		}
+	}
+	if len([]rune(word)) > maxWord {
+		faults = append(faults, ask.Fault{Pointer: "/word", Message: "is longer than 280 characters"})
+	}
+	if len(faults) > 0 {
+		return ask.InvalidError("handover", faults)
+	}
+	if b.opts.Handovers != nil {
+		if err := b.opts.Handovers.put(ctx, v.By, o); err != nil {
+			return err
+		}
+	}
+	if o.To == "" {
+		b.setHandover(k, nil)
+	} else {
+		b.setHandover(k, o)
+	}
+	return nil
+}
+
+// person resolves a principal, a group, or the name of a person whom the board
+// has seen.
+func (b *Board) person(to string, h Head) (principal, name, fault string) {
+	if len([]rune(to)) > maxTo {
+		return "", "", "is longer than 256 characters"
+	}
+	if group, ok := strings.CutPrefix(to, "group:"); ok {
+		if len(h.Audience) > 0 && !slices.Contains(h.Audience, to) {
+			return "", "", "may not decide this; these may: " + strings.Join(h.Audience, ", ")
+		}
+		if group == "" {
+			return "", "", "is empty; write group: and the group's name"
+		}
+		return to, "", ""
+	}
+	var found []ask.By
+	for _, p := range b.People() {
+		if p.Principal == to {
+			return p.Principal, p.Name, ""
+		}
+		if strings.EqualFold(p.Name, to) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0].Principal, found[0].Name, ""
+	case len(found) > 1:
+		return "", "", "is the name of several people; use one of " + found[0].Principal + ", " + found[1].Principal
+	case strings.Contains(to, ":"):
+		return to, "", ""
+	}
+	return "", "", "is not the name of anybody seen here; use a principal such as os:mei, or a group such as group:platform"
+}
+
+// People returns the people whom the board has seen recently: those who look,
+// who answered, and to whom asks were handed over. It returns no groups.
+func (b *Board) People() []ask.By {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.people()
+}
+
+// people is People; the caller holds mu.
+func (b *Board) people() []ask.By {
+	var all []ask.By
+	add := func(principal, name string) {
+		if principal == "" || strings.HasPrefix(principal, "group:") || slices.ContainsFunc(all, func(p ask.By) bool { return p.Principal == principal }) {
+			return
+		}
+		all = append(all, ask.By{Principal: principal, Name: name})
+	}
+	for _, people := range b.attended {
+		for _, a := range people {
+			add(a.Principal, a.Name)
+		}
+	}
+	for rec := range b.ended.newest() {
+		if by := rec.Outcome.By; by != nil {
+			add(by.Principal, by.Name)
+		}
+	}
+	for _, o := range b.handed {
+		add(o.To, o.Name)
+		add(o.By.Principal, o.By.Name)
+	}
+	slices.SortFunc(all, func(x, y ask.By) int { return strings.Compare(x.Principal, y.Principal) })
+	return all
+}
+
+// maxHanded bounds the handovers of asks that are not here (yet).
+const maxHanded = 10_000
+
+// setHandover records to whom an ask was handed over; nil: nobody.
+func (b *Board) setHandover(k ask.Key, o *Handover) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := k.String()
+	h := b.held[name]
+	if o != nil && o.Name == "" {
+		for _, p := range b.people() {
+			if p.Principal == o.To {
+				o.Name = p.Name
+			}
+		}
+	}
+	if o == nil {
+		delete(b.handed, name)
+	} else if h != nil || len(b.handed) < maxHanded {
+		b.handed[name] = o
+	}
+	if h == nil {
+		return
+	}
+	if h.handed = b.handed[name]; h.handed != nil && h.handed.Life != h.life {
+		h.handed = nil // the id was asked again
+	}
+	// Both the old and the new list of the ask must hear about it.
+	b.tell(Event{Kind: Changed, Record: h.record()}, nil)
+}
+
+// SharedHandovers stores handovers in the bus's shared state. It needs the
+// credential of a responder of one tenant or of all.
+type SharedHandovers struct {
+	r     *source
+	cache *state.Cache
+	tell  func(ask.Key, *Handover)
+}
+
+// NewSharedHandovers makes the store of a responder. It sends nothing; a board runs it, once.
+func NewSharedHandovers(of *responder.Responder) *SharedHandovers {
+	r := newSource(of)
+	s := &SharedHandovers{r: r}
+	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Handovers), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	return s
+}
+
+func (s *SharedHandovers) run(ctx context.Context, tell func(ask.Key, *Handover)) error {
+	s.tell = tell
+	return s.cache.Run(ctx)
+}
+
+func (s *SharedHandovers) put(ctx context.Context, by ask.By, o *Handover) error {
+	return s.r.note(ctx, o.Key, subject.VerbHandOver, wire.Handover{By: by, Life: o.Life, To: o.To, Word: o.Word, ID: cloudevent.NewID()})
+}
+
+// follow applies what any replica wrote.
+func (s *SharedHandovers) follow(old, now *state.Entry) {
+	e := now
+	if e == nil {
+		e = old
+	}
+	session, id, ok := strings.Cut(e.Key.Name, ".")
+	if !ok {
+		return
+	}
+	k := ask.Key{Tenant: e.Key.Tenant, Session: session, ID: id}
+	if now == nil {
+		s.tell(k, nil)
+		return
+	}
+	var o Handover
+	if json.Unmarshal(now.Value, &o) == nil && o.Key == k && o.To != "" {
+		s.tell(k, &o)
+	}
+}

@@ -1,0 +1,145 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Head is what a list shows of a pending ask.
+type Head struct {
+	Key      ask.Key
+	Life     string
+	Heading  string // one line, safe to show, at most 120 characters
+	Agent    string // its name, else its id
+	AgentID  string
+	Source   string // the repository that the agent works on, one line; may be empty
+	Priority ask.Priority
+	AskedAt  time.Time
+	Deadline time.Time
+	Audience []string  // shared: do not modify
+	MinProof string    // see [ask.Ask]
+	Excluded []string  // principals of the asker, who may not decide; shared; nil: nobody is excluded
+	Handed   *Handover // to whom it was handed over; nil: nobody
+}
+
+// Record returns a head as a record whose ask has no questions.
+func (h Head) Record() ask.Record {
+	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Ask: ask.Ask{
+		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
+		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.Excluded),
+	}}
+}
+
+// head is a [Head] as the board stores it, about 300 bytes in all.
+type head struct {
+	key      string // tenant/session/id
+	heading  string
+	life     string
+	asker    *[]string // its agent's name, id and repository
+	audience *[]string
+	excluded *[]string
+	asked    int64 // Unix nanoseconds
+	deadline int64
+	seq      uint64
+	round    uint32 // the last full read that contained it
+	rank     uint8  // of its priority: 0 is urgent
+	proof    uint8  // index of the demanded proof, from 1; 0: none
+	handed   *Handover
+}
+
+func (h *head) id() ask.Key {
+	tenant, rest, _ := strings.Cut(h.key, "/")
+	session, id, _ := strings.Cut(rest, "/")
+	return ask.Key{Tenant: tenant, Session: session, ID: id}
+}
+
+func (h *head) public() Head {
+	p := Head{
+		Key: h.id(), Life: h.life, Heading: h.heading, Priority: priorities[h.rank],
+		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
+	}
+	if h.asker != nil { // nil for an ended ask
+		p.Agent, p.AgentID, p.Source = (*h.asker)[0], (*h.asker)[1], (*h.asker)[2]
+	}
+	if h.proof > 0 {
+		p.MinProof = ask.MinProofs()[h.proof-1]
+	}
+	if h.audience != nil {
+		p.Audience = *h.audience
+	}
+	if h.excluded != nil {
+		p.Excluded = *h.excluded
+	}
+	return p
+}
+
+// named returns the audience, which must not be modified.
+func (h *head) named() []string {
+	if h.audience == nil {
+		return nil
+	}
+	return *h.audience
+}
+
+func (h *head) record() ask.Record {
+	rec := h.public().Record()
+	rec.Seq = h.seq
+	return rec
+}
+
+//nolint:gochecknoglobals // a constant
+var priorities = [...]ask.Priority{ask.PriorityUrgent, ask.PriorityHigh, ask.PriorityNormal, ask.PriorityLow}
+
+// before orders a queue: by priority, then deadline, then age.
+func before(a, b *head) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.deadline, b.deadline), cmp.Compare(a.asked, b.asked), strings.Compare(a.key, b.key))
+}
+
+// headOf returns the head of a record, complete or not. It keeps no string of
+// the record: a header's value is a part of its message's whole header, 1.8 KB.
+func (b *Board) headOf(rec *ask.Record) *head {
+	a := &rec.Ask
+	h := &head{
+		key: a.Key().String(), life: strings.Clone(rec.Life), seq: rec.Seq, heading: strings.Clone(wire.Heading(a.Heading())),
+		asked: rec.AskedAt.UnixNano(), deadline: a.Deadline.UnixNano(), rank: 2,
+	}
+	if i := slices.Index(priorities[:], a.Priority); i >= 0 {
+		h.rank = uint8(i) //nolint:gosec // one of four
+	}
+	h.asker = b.lists.share(wire.Heading(cmp.Or(a.Agent.Name, a.Agent.ID)), a.Agent.ID, wire.Heading(a.Agent.Repository))
+	h.proof = uint8(slices.Index(ask.MinProofs(), a.MinProof) + 1) //nolint:gosec // one of six, or 0
+	if len(a.Audience) > 0 {
+		h.audience = b.lists.share(a.Audience...)
+	}
+	if a.ExcludeAsker {
+		h.excluded = b.lists.share(a.Asker...)
+	}
+	return h
+}
+
+// maxShared bounds the lists that heads share.
+const maxShared = 10_000
+
+// lists interns the lists that many heads have in common.
+type lists map[string]*[]string
+
+func (l lists) share(list ...string) *[]string {
+	key := strings.Join(list, "\x00")
+	if had, ok := l[key]; ok {
+		return had
+	}
+	if len(l) >= maxShared {
+		clear(l)
+	}
+	own := make([]string, len(list))
+	for i := range list {
+		own[i] = strings.Clone(list[i])
+	}
+	l[key] = &own
+	return &own
+}

@@ -1,0 +1,161 @@
+package board
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// EventKind is the kind of an event for a live screen.
+type EventKind int
+
+// The kinds of events.
+const (
+	Pending  EventKind = iota + 1 // an ask is pending; Record has it, with the known receipts
+	Resolved                      // an ask ended; Record.Outcome says how
+	Synced                        // every pending ask has been told; More says whether Limit cut the list
+	Offline                       // the connection is lost; Synced follows when it is back
+	Reset                         // of a Board only: forget what was told; it is told again
+	Changed                       // of a Board only: who looks at the ask, or who put it off, changed
+)
+
+// Event is one event for a live screen.
+type Event struct {
+	Kind   EventKind
+	Record ask.Record
+	More   bool
+}
+
+// snapshotEvery is how often a watch reads everything again, with jitter, in
+// case it missed a message: the streams republish each one only once.
+const snapshotEvery = time.Minute
+
+// Watch calls handle with one event at a time: every pending ask once per life
+// (first from a snapshot, then live), every outcome once, and Synced after each
+// snapshot. It takes a snapshot after each reconnect, when handle is too slow,
+// and every minute, so that a missed message is late but not lost. It returns
+// nil when ctx ends, and an error only if the connection is closed for good. It
+// keeps no asks and tracks at most [responder.Options.Limit] of them: a screen that shows
+// many keeps a [Board].
+func Watch(ctx context.Context, r *responder.Responder, handle func(Event)) error {
+	return newSource(r).watch(ctx, handle)
+}
+
+func (r *source) watch(ctx context.Context, handle func(Event)) error {
+	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()})
+}
+
+// read reads the pending asks concurrently with live events.
+func (w *watch) read() func(context.Context) (func(), error) {
+	known := maps.Clone(w.known)
+	return func(ctx context.Context) (func(), error) {
+		s := snapshot{known: known}
+		err := s.read(ctx, w.r)
+		return func() { w.take(s) }, err
+	}
+}
+
+// watch is the state of one Watch. Only its goroutine uses it.
+type watch struct {
+	r      *source
+	handle func(Event)
+	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
+	ended  map[ask.Key]ending // outcomes told recently
+	before map[ask.Key]ending // outcomes told before those: see forget
+	turned time.Time
+	off    bool
+	more   bool
+}
+
+// ending is an outcome that was told. A crash may republish it, and an older
+// snapshot may still have its question.
+type ending struct {
+	at  time.Time
+	seq uint64
+}
+
+func (w *watch) offline() {
+	if !w.off {
+		w.off = true
+		w.handle(Event{Kind: Offline})
+	}
+}
+
+// live handles a republished message.
+func (w *watch) live(m *nats.Msg) {
+	k, kind, seq, ok := cloudevent.Republished(m)
+	if !ok {
+		return
+	}
+	if kind == subject.Question {
+		q, err := cloudevent.ReadAsked(m, k)
+		if err != nil {
+			w.r.opts.Logger.Warn("watch: cannot read a question", slog.String("ask_id", k.ID), slog.Any("error", err))
+			return
+		}
+		w.pending(ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq})
+		return
+	}
+	if _, first := cloudevent.FirstOutcome(m); !first {
+		return // not the first outcome
+	}
+	s, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		w.r.opts.Logger.Warn("watch: cannot read an outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
+		return
+	}
+	w.resolved(ask.Record{State: ask.StateResolved, Ask: *s.Ask, AskedAt: s.AskedAt, Life: s.Life, Outcome: s.End})
+}
+
+func (w *watch) pending(rec ask.Record) {
+	k := rec.Ask.Key()
+	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
+		return
+	}
+	if e, ended := w.justEnded(k); ended && e.seq == rec.Seq {
+		return
+	}
+	if len(w.known) >= w.r.opts.Limit {
+		w.more = true
+		return
+	}
+	w.known[k] = rec.Seq
+	w.handle(Event{Kind: Pending, Record: rec})
+}
+
+func (w *watch) resolved(rec ask.Record) {
+	k := rec.Ask.Key()
+	if e, told := w.justEnded(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
+		return
+	}
+	rec.Seq = w.known[k] // an outcome does not say which question it ended
+	delete(w.known, k)
+	if rec.Outcome != nil {
+		if len(w.ended) > 4*w.r.opts.Limit {
+			w.forget()
+		}
+		w.ended[k] = ending{rec.Outcome.At, rec.Seq}
+	}
+	w.handle(Event{Kind: Resolved, Record: rec})
+}
+
+// justEnded returns an ending that was told recently.
+func (w *watch) justEnded(k ask.Key) (ending, bool) {
+	e, ok := w.ended[k]
+	if !ok {
+		e, ok = w.before[k]
+	}
+	return e, ok
+}
+
+// forget drops the endings that were already old at the previous call.
+func (w *watch) forget() {
+	w.before, w.ended, w.turned = w.ended, map[ask.Key]ending{}, time.Now()
+}

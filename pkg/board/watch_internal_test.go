@@ -1,0 +1,39 @@
+package board
+
+import (
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// An outcome that is republished, as after a crash, is told once for as long as
+// the watch remembers it; older ones do not pile up.
+func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
+	t.Parallel()
+	told := 0
+	w := &watch{
+		r: &source{opts: responder.Options{Limit: 10}}, handle: func(Event) { told++ },
+		known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{},
+	}
+	end := func(id string) {
+		a := ask.Ask{ID: id, Tenant: "acme", Session: "s1"}
+		w.resolved(ask.Record{State: ask.StateResolved, Ask: a, Outcome: &ask.Outcome{AskID: id, At: time.Unix(1, 0), Ask: &a}})
+	}
+	for range 2 {
+		end("a1")
+		end("a1")
+		w.forget()
+		end("a1")
+	}
+	if told != 2 { // again only after it was forgotten twice
+		t.Errorf("told %d times", told)
+	}
+	for i := range 1000 {
+		end(string(rune('b' + i)))
+	}
+	if n := len(w.ended) + len(w.before); n > 8*w.r.opts.Limit+2 {
+		t.Errorf("%d endings are remembered", n)
+	}
+}

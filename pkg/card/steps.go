@@ -1,0 +1,184 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Steps is a reply that a person gives one question after the other, such as with the buttons of a message.
+// It is a value: its methods return the next one. The fields are all that it holds, so that a surface can
+// store it where a restart does not lose it.
+type Steps struct {
+	Answers []ask.Answer `json:"answers,omitempty"` // to the first questions of the ask, in their order
+	Chosen  []string     `json:"chosen,omitempty"`  // options of the next question so far, if it takes several
+}
+
+// Next returns the question to answer next, or nil if the reply is complete: every question has an answer, or
+// an option was chosen that ends the whole ask.
+func (s Steps) Next(c *Card) *Question {
+	if len(s.Answers) >= len(c.Questions) {
+		return nil
+	}
+	if _, by, err := c.ask.Check(ask.Reply{Answers: s.Answers}); err == nil && by != nil {
+		return nil
+	}
+	return &c.Questions[len(s.Answers)]
+}
+
+// Do is what a [Button] does.
+type Do int
+
+// What buttons do.
+const (
+	DoNothing  Do = iota // the button is not of the next question
+	DoChoose             // answers with an option, or gains or loses it if the question takes several
+	DoContinue           // answers with the options chosen so far, or skips the question
+	DoType               // asks for words, for [Steps.Type]
+	DoDecline            // declines the whole ask
+)
+
+// Button is a button of a question.
+type Button struct {
+	Do          Do
+	Label       string
+	Data        string // for [Steps.Press], at most 10 bytes
+	Recommended bool
+}
+
+// maxButtons bounds the options that are buttons; of a question with more, none is.
+const maxButtons = 40
+
+// Buttons returns the buttons of the next question.
+func (s Steps) Buttons(c *Card) (all []Button) {
+	q := s.Next(c)
+	if q == nil {
+		return nil
+	}
+	add := func(do Do, option int, label string, recommended bool) {
+		all = append(all, Button{do, label, fmt.Sprintf("%d:%d:%d", do, q.Number-1, option), recommended})
+	}
+	options := q.Options
+	if len(options) > maxButtons || q.Unknown {
+		options = nil
+	}
+	for i := range options {
+		label := options[i].Label
+		switch {
+		case q.Multiple && slices.Contains(s.Chosen, options[i].ID):
+			label = "☑ " + label
+		case q.Multiple:
+			label = "☐ " + label
+		}
+		add(DoChoose, i, label, options[i].Recommended)
+	}
+	if q.Multiple && len(options) > 0 {
+		add(DoContinue, 0, c.Say("Send"), false)
+	}
+	switch {
+	case len(options) == 0:
+		add(DoType, 0, c.Say("Answer…"), false)
+	case q.Other != nil:
+		add(DoType, 0, c.Say("Other…"), false)
+	}
+	if q.Optional {
+		add(DoContinue, 1, c.Say("Skip"), false)
+	}
+	add(DoDecline, 0, c.Say("Decline"), false)
+	return all
+}
+
+// Press carries out a button of a question by its data, which may be anything. With [DoNothing] the button is of
+// a later question than the next, such as after a restart: show the next. A button of an earlier question
+// answers that one again.
+func (s Steps) Press(c *Card, data string) (Steps, Do) {
+	var do Do
+	var n, option int
+	if _, err := fmt.Sscanf(data, "%d:%d:%d", &do, &n, &option); err != nil {
+		return s, DoNothing
+	}
+	s, ok := s.Back(n)
+	if !ok {
+		return s, DoNothing
+	}
+	q := s.Next(c)
+	if q == nil {
+		return s, DoNothing
+	}
+	switch do {
+	case DoChoose:
+		if option < 0 || option >= len(q.Options) {
+			return s, DoNothing
+		}
+		return s.choose(q, q.Options[option].ID), do
+	case DoContinue:
+		if option > 0 {
+			s.Chosen = nil
+		}
+		return s.Answer(ask.Answer{QuestionID: q.ID, Selected: s.Chosen, Skipped: len(s.Chosen) == 0 && q.Optional}), do
+	case DoType, DoDecline:
+		return s, do
+	case DoNothing:
+	}
+	return s, DoNothing
+}
+
+func (s Steps) choose(q *Question, id string) Steps {
+	switch {
+	case q.Kind == ask.KindBoolean:
+		return s.Answer(ask.Answer{QuestionID: q.ID, Boolean: new(id == Yes)})
+	case !q.Multiple:
+		return s.Answer(ask.Answer{QuestionID: q.ID, Selected: []string{id}})
+	}
+	chosen := slices.DeleteFunc(slices.Clone(s.Chosen), func(one string) bool { return one == id })
+	if len(chosen) == len(s.Chosen) {
+		chosen = append(chosen, id)
+	}
+	return Steps{s.Answers, chosen}
+}
+
+// Answer answers the next question.
+func (s Steps) Answer(ans ask.Answer) Steps {
+	return Steps{Answers: append(slices.Clip(s.Answers), ans)}
+}
+
+// Type answers the next question with typed words, by the rules of [ask.Question.ParseReply]. The error says in
+// the card's language what the words lack.
+func (s Steps) Type(c *Card, words string) (Steps, error) {
+	q := s.Next(c)
+	if q == nil {
+		return s, nil
+	}
+	ans, err := c.ask.Questions[q.Number-1].ParseReply(words)
+	if e, ok := errors.AsType[*ask.ReplyError](err); ok {
+		return s, errors.New(e.In(c.Lang))
+	}
+	if err != nil {
+		return s, err
+	}
+	ans.QuestionID = q.ID
+	return s.Answer(ans), nil
+}
+
+// Back returns the steps before the answer to question n, from 0, and whether there are as many.
+func (s Steps) Back(n int) (Steps, bool) {
+	switch {
+	case n == len(s.Answers):
+		return s, true
+	case n < 0 || n > len(s.Answers):
+		return s, false
+	}
+	return Steps{Answers: s.Answers[:n]}, true
+}
+
+// Review returns the answers so far.
+func (s Steps) Review(c *Card) []Line {
+	d := c.Draft()
+	for _, ans := range s.Answers {
+		d.Set(ans)
+	}
+	lines := d.Review()
+	return lines[:min(len(s.Answers), len(lines))]
+}
