@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -355,7 +356,7 @@ func (f *boardFollower) read() func(context.Context) (func(), error) {
 		if !b.r.nc.IsConnected() {
 			return nil, nats.ErrConnectionReconnecting
 		}
-		mark, recs, err := b.r.heads(ctx, since, b.opts.Limit)
+		mark, recs, err := b.r.heads(ctx, b.r.scope(), since, b.opts.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -452,8 +453,8 @@ func (b *Board) endOthers(recs []ask.Record, round uint32) {
 }
 
 // heads reads all pages of heads, or what changed since a mark.
-func (r *Responder) heads(ctx context.Context, since string, most int) (mark wire.Mark, recs []ask.Record, err error) {
-	q := wire.Query{Tenant: r.opts.Tenant, Session: r.opts.Session, Heads: true, Since: since, Limit: wire.MaxPage}
+func (r *Responder) heads(ctx context.Context, of ask.Key, since string, most int) (mark wire.Mark, recs []ask.Record, err error) {
+	q := wire.Query{Tenant: of.Tenant, Session: of.Session, Heads: true, Since: since, Limit: wire.MaxPage}
 	if since == "" {
 		q.State = string(ask.StatePending)
 	}
@@ -479,4 +480,16 @@ func (r *Responder) heads(ctx context.Context, since string, most int) (mark wir
 			return mark, recs, nil
 		}
 	}
+}
+
+// Since returns what was asked and what ended in a tenant, and in a session unless it is empty, after a
+// mark of an earlier call, and the next mark. Pending asks have no questions ([Responder.Get] has them),
+// ended ones their outcome. If the mark is empty, of another ledger or too old, it is full: all that are
+// pending, at most limit, and none that ended.
+func (r *Responder) Since(ctx context.Context, tenant, session, mark string, limit int) (recs []ask.Record, next string, full bool, err error) {
+	m, recs, err := r.heads(ctx, ask.Key{Tenant: tenant, Session: session}, mark, limit)
+	if err != nil {
+		return nil, "", false, fmt.Errorf("list since: %w", err)
+	}
+	return recs, m.At, m.Full, nil
 }

@@ -131,7 +131,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	asks, board := asking.New(agents, opts.Logger), responder.NewBoard(resp, responder.BoardOptions{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
-		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
+		api: httpapi.New(control, asks, resp, board, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
 			MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: link, Now: opts.Now, Logger: opts.Logger,
 		}),
@@ -162,6 +162,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	err := g.follow(following)
 	g.access.Stop()
 	g.asks.Close()
+	g.api.Close()
 	g.sockets.Close()
 	uncheck() // last, because without it nobody knows whether a token is still valid
 	err = errors.Join(err, <-tokens)
