@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -359,7 +360,7 @@ func (f *boardFollower) read() func(context.Context) (func(), error) {
 		if !b.r.nc.IsConnected() {
 			return nil, nats.ErrConnectionReconnecting
 		}
-		mark, recs, err := b.r.heads(ctx, since, b.opts.Limit)
+		mark, recs, err := b.r.heads(ctx, ask.Key{Tenant: b.r.opts.Tenant, Session: b.r.opts.Session}, since, b.opts.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -453,4 +454,16 @@ func (b *Board) endOthers(recs []ask.Record, round uint32) {
 			b.resolved(ask.Record{State: ask.StateResolved, Life: h.life, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}})
 		}
 	}
+}
+
+// Since returns what was asked and what ended in a tenant, and in a session unless it is empty, after a
+// mark of an earlier call, and the next mark. Pending asks have no questions ([Board.Get] has them),
+// ended ones their outcome. If the mark is empty, of another ledger or too old, it is full: all that are
+// pending, at most limit, and none that ended.
+func (b *Board) Since(ctx context.Context, tenant, session, mark string, limit int) (recs []ask.Record, next string, full bool, err error) {
+	m, recs, err := b.r.heads(ctx, ask.Key{Tenant: tenant, Session: session}, mark, limit)
+	if err != nil {
+		return nil, "", false, fmt.Errorf("list since: %w", err)
+	}
+	return recs, m.At, m.Full, nil
 }

@@ -52,12 +52,12 @@ func (r *source) publish(k ask.Key, data []byte) error {
 }
 
 // heads reads all pages of heads, or what changed since a mark.
-func (r *source) heads(ctx context.Context, since string, most int) (mark wire.Mark, recs []ask.Record, err error) {
-	q := wire.Query{Tenant: r.opts.Tenant, Session: r.opts.Session, Heads: true, Since: since, Limit: wire.MaxPage}
+func (r *source) heads(ctx context.Context, of ask.Key, since string, most int) (mark wire.Mark, recs []ask.Record, err error) {
+	q := wire.Query{Tenant: of.Tenant, Session: of.Session, Heads: true, Since: since, Limit: wire.MaxPage}
 	if since == "" {
 		q.State = string(ask.StatePending)
 	}
-	at := subject.Responder(r.typ, subject.Self, ask.Key{Tenant: r.opts.Tenant, Session: r.opts.Session}, subject.VerbList)
+	at := subject.Responder(r.typ, subject.Self, of, subject.VerbList)
 	for {
 		data, err := connection.Page(ctx, r.on, at, q)
 		if err != nil {

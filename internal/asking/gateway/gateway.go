@@ -132,7 +132,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	asks, pending := asking.New(agents, opts.Logger), board.New(resp, board.Options{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: pending, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
-		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
+		api: httpapi.New(control, asks, resp, pending, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, pending, wsapi.Options{
 			MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: link, Now: opts.Now, Logger: opts.Logger,
 		}),
@@ -163,6 +163,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	err := g.follow(following)
 	g.access.Stop()
 	g.asks.Close()
+	g.api.Close()
 	g.sockets.Close()
 	uncheck() // last, because without it nobody knows whether a token is still valid
 	err = errors.Join(err, <-tokens)

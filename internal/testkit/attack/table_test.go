@@ -261,7 +261,7 @@ func subscribe() []line {
 	// Inboxes.
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
-		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push",
+		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push", "r.webhook": "responder-webhook", "rt.webhook.acme": "responder-tenant-webhook",
 		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "u": "auditor", "ut.acme": "auditor-tenant", "l": "ledger", "m": "maintenance", "c": "cluster", "t": "clock",
 	} {
 		add(may, "_INBOX."+inbox+".>", "_INBOX."+inbox+".x.*")

@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -28,13 +29,18 @@ type API struct {
 	access *access.Control
 	asks   *asking.Asks
 	resp   *responder.Responder
+	board  *board.Board
 	opts   Options
+	drain  chan struct{} // closed when the gateway stops
 }
 
 // New makes the API.
-func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, opts Options) *API {
-	return &API{access: a, asks: asks, resp: resp, opts: opts}
+func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, pending *board.Board, opts Options) *API {
+	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, drain: make(chan struct{})}
 }
+
+// Close ends the streams of [API.stream]: the gateway is stopping. Call it once.
+func (api *API) Close() { close(api.drain) }
 
 // Routes returns the API's paths. All need a token.
 func (api *API) Routes() map[string]access.Methods {
@@ -44,7 +50,7 @@ func (api *API) Routes() map[string]access.Methods {
 		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer},
 		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
 		"/v1/history":                     {"GET": api.history},
-		"/v1/events":                      {"POST": api.events},
+		"/v1/events":                      {"GET": api.stream, "POST": api.events},
 		"/v1/permission":                  {"POST": api.permission},
 		"/api/interact/ask":               {"POST": api.interact},
 		"/a2a":                            {"POST": api.a2a},
