@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -49,5 +50,20 @@ func TestEveryQuestionIsAsked(t *testing.T) {
 	}
 	if _, err := build("--question", "a", "--question", "b", "--option", "x"); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("an option for two questions: %v", err)
+	}
+}
+
+// Each client has a session of its own in each directory, also in two of the same name.
+func TestAClientHasASessionInEachDirectory(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, name := range []string{"codex", "gemini"} {
+		for _, dir := range []string{"/work/shop", "/home/mei/shop", "/"} {
+			session := clientSession(name, dir)
+			if seen[session] || session != clientSession(name, dir+"/") || !strings.HasPrefix(session, name+"-") {
+				t.Errorf("%s in %s: %s", name, dir, session)
+			}
+			seen[session] = true
+		}
 	}
 }
