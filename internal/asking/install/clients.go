@@ -61,7 +61,7 @@ func trusted(c Command) any {
 }
 
 // distrust is for clients with a trust entry.
-const distrust = " Each question is preceded by a permission prompt, and without a terminal (-p) the tools are not offered, unless the entry trusts askbus: add --trust."
+const distrust = " Each question is preceded by a permission prompt, and refused without a terminal (-p), unless the entry trusts askbus: add --trust."
 
 // listed is the entry of opencode.
 func listed(c Command) any {
