@@ -19,7 +19,6 @@ const clients = {
   qwen: [['mcp', 'list'], /askbus: .*--client qwen .*Connected/, 'reads the entry and connects'],
   copilot: [['mcp', 'get', 'askbus'], /Status: Enabled[^]*--client copilot[^]*Tools: \* \(all\)/, 'reads the entry'],
   opencode: [['mcp', 'list'], /askbus.*connected[^]*--client opencode/, 'reads the entry and connects'],
-  cline: [['mcp', 'uninstall', 'askbus'], /Uninstalled MCP server askbus/, 'reads the entry (removes it)'],
 }
 
 let failed = 0

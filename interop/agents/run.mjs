@@ -51,7 +51,7 @@ const packages = join(into, 'node_modules')
 execFileSync(process.execPath, ['install.cjs'], { cwd: join(packages, '@anthropic-ai/claude-code'), stdio: 'inherit' })
 
 const version = (name) => JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')).version
-const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@google/gemini-cli'], qwen: ['Qwen Code', '@qwen-code/qwen-code'], copilot: ['Copilot CLI', '@github/copilot'], opencode: ['opencode', 'opencode-ai'], cline: ['Cline CLI', 'cline'], 'claude-agent-acp': ['claude-agent-acp', '@agentclientprotocol/claude-agent-acp'] }
+const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@google/gemini-cli'], qwen: ['Qwen Code', '@qwen-code/qwen-code'], copilot: ['Copilot CLI', '@github/copilot'], opencode: ['opencode', 'opencode-ai'], 'claude-agent-acp': ['claude-agent-acp', '@agentclientprotocol/claude-agent-acp'] }
 
 // What runs, with the client of paths that do not begin with its name.
 const runs = [

@@ -83,8 +83,18 @@ func play(t *testing.T, path, text string) {
 	}
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
-	life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	defer func() { stop() }()
+	var stops []context.CancelFunc // the last one is that of the hooks that run
+	begin := func() context.Context {
+		life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		stops = append(stops, stop)
+		return life
+	}
+	life := begin()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
 	var running []chan printed
 	var last printed
 	subscriptions := func(ok func(n int) bool) {
@@ -111,8 +121,8 @@ func play(t *testing.T, path, text string) {
 		case "waits":
 			subscriptions(func(n int) bool { return n >= 2 }) // replies, and the session's outcomes
 		case "stop":
-			stop()
-			life, stop = context.WithCancel(context.WithoutCancel(t.Context())) // of the next hook
+			stops[len(stops)-1]()
+			life = begin()
 		case "person":
 			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":
