@@ -122,7 +122,7 @@ func play(t *testing.T, path, text string) {
 			subscriptions(func(n int) bool { return n >= 2 }) // replies, and the session's outcomes
 		case "stop":
 			stops[len(stops)-1]()
-			life = begin()
+			life = begin() //nolint:fatcontext // of the next hook; not nested
 		case "person":
 			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":
