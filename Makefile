@@ -50,6 +50,14 @@ bench: ## run the Go benchmarks COUNT (6) times and compare them with BASELINE (
 baseline: ## make the last run of bench the BASELINE that the next ones are compared with
 	cp bin/bench.txt $(BASELINE)
 
+.PHONY: agents
+agents: build ## run the real agents against askbus (npm, tmux, 2 GB in bin/agents), and write the table of docs/agents.md
+	node interop/agents/run.mjs $(BIN)
+
+.PHONY: agents-check
+agents-check: ## fail if what the real agents use has changed since the last run of agents
+	node interop/agents/run.mjs --check
+
 .PHONY: lint
 lint: ## lint everything, and prove that the rules fire
 	@hack/lint

@@ -85,11 +85,18 @@ func play(t *testing.T, path, text string) {
 	opts.Waiting = func(*ask.Ask) func() { waits <- struct{}{}; return func() {} }
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
-	var life context.Context
-	var stop context.CancelFunc
-	begin := func() { life, stop = context.WithCancel(context.WithoutCancel(t.Context())) }
-	begin()
-	defer func() { stop() }()
+	var stops []context.CancelFunc // the last one is that of the hooks that run
+	begin := func() context.Context {
+		life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		stops = append(stops, stop)
+		return life
+	}
+	life := begin()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
 	var running []chan printed
 	var last printed
 	for i := range conversation.Files {
@@ -110,8 +117,8 @@ func play(t *testing.T, path, text string) {
 				t.Fatal("no hook waits")
 			}
 		case "stop":
-			stop()
-			begin() // the life of the next hook
+			stops[len(stops)-1]()
+			life = begin() //nolint:fatcontext // of the next hook; not nested
 		case "person":
 			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":

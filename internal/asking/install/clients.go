@@ -30,6 +30,8 @@ type Client struct {
 	path  []string                 // path of our entry
 	entry func(c Command) any      // JSON
 	lines func(c Command) []string // TOML, instead
+	trust func(c Command) any      // JSON with which the client asks no permission for our tools; nil: it has no such setting
+	text  func(c Command) string   // instead, if the file is only printed
 }
 
 // entryName is our name in other programs' files.
@@ -47,6 +49,33 @@ func typed(c Command) any { return stdio{"stdio", c.Path, c.Args} }
 
 func under(base func(Place) string, parts ...string) func(Place) string {
 	return func(p Place) string { return filepath.Join(append([]string{base(p)}, parts...)...) }
+}
+
+// trusted is the entry of Gemini CLI and those made of it, whose tools then run without a prompt.
+func trusted(c Command) any {
+	return struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+		Trust   bool     `json:"trust"`
+	}{c.Path, c.Args, true}
+}
+
+// distrust is for clients with a trust entry.
+const distrust = " Each question is preceded by a permission prompt, and refused without a terminal (-p), unless the entry trusts askbus: add --trust."
+
+// listed is the entry of opencode.
+func listed(c Command) any {
+	return struct {
+		Type    string   `json:"type"`
+		Command []string `json:"command"`
+		Enabled bool     `json:"enabled"`
+	}{"local", append([]string{c.Path}, c.Args...), true}
+}
+
+// goose is an entry in YAML, whose strings may be JSON.
+func goose(c Command) string {
+	return "extensions:\n  " + entryName + ":\n    type: stdio\n    name: " + entryName + "\n    enabled: true\n    timeout: 120\n    cmd: " +
+		quote(c.Path) + "\n    args: [" + quoteAll(c.Args) + "]\n"
 }
 
 func home(p Place) string   { return p.Home }
@@ -78,15 +107,44 @@ func Clients() []Client {
 		},
 		{
 			Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
-			Note: `Start Gemini CLI again; "/mcp" lists askbus.`,
+			Note: `Start Gemini CLI again; "/mcp" lists askbus.` + distrust, trust: trusted,
 		},
-		{Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: func(c Command) any {
-			return struct {
-				Type    string   `json:"type"`
-				Command []string `json:"command"`
-				Enabled bool     `json:"enabled"`
-			}{"local", append([]string{c.Path}, c.Args...), true}
-		}, Note: "Start opencode again."},
+		{
+			Name: "qwen", Title: "Qwen Code", File: under(home, ".qwen", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: `Start Qwen Code again; "/mcp" lists askbus.` + distrust, trust: trusted,
+		},
+		{
+			Name: "copilot", Title: "GitHub Copilot CLI", File: under(home, ".copilot", "mcp-config.json"), path: []string{"mcpServers", entryName},
+			entry: func(c Command) any {
+				return struct {
+					Type    string   `json:"type"`
+					Command string   `json:"command"`
+					Args    []string `json:"args"`
+					Tools   []string `json:"tools"`
+				}{"local", c.Path, c.Args, []string{"*"}}
+			},
+			Note: `Start Copilot again; "copilot mcp list" lists askbus.`,
+		},
+		{
+			Name: "cline", Title: "Cline CLI", File: under(home, ".cline", "data", "settings", "cline_mcp_settings.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Start Cline again.",
+		},
+		{
+			Name: "crush", Title: "Crush", File: under(config, "crush", "crush.json"), path: []string{"mcp", entryName}, entry: typed,
+			Note: "Start Crush again.",
+		},
+		{
+			Name: "amp", Title: "Amp", File: under(config, "amp", "settings.json"), path: []string{"amp.mcpServers", entryName}, entry: local,
+			Note: "Start Amp again.",
+		},
+		{
+			Name: "goose", Title: "Goose", File: under(config, "goose", "config.yaml"), text: goose,
+			Note: "Start Goose again.",
+		},
+		{
+			Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: listed,
+			Note: "Start opencode again.",
+		},
 		{Name: "zed", Title: "Zed", File: under(config, "zed", "settings.json"), path: []string{"context_servers", entryName}, entry: func(c Command) any {
 			return struct {
 				Source  string            `json:"source"`
@@ -133,9 +191,25 @@ func Names() []string {
 	return names
 }
 
+// Printed reports whether the client's file is only printed.
+func (c Client) Printed() bool { return c.text != nil }
+
+// Trusted returns the client with an entry whose tools run without a permission prompt; ok is false if it
+// has no such entry.
+func (c Client) Trusted() (trusted Client, ok bool) {
+	if c.trust == nil {
+		return c, false
+	}
+	c.entry = c.trust
+	return c, true
+}
+
 // Set adds or replaces our entry in the text of the client's file.
 func (c Client) Set(text string, cmd Command) (string, error) {
-	if c.lines != nil {
+	switch {
+	case c.text != nil:
+		return text + c.text(cmd), nil
+	case c.lines != nil:
 		return setTOML(text, strings.Join(c.path, "."), c.lines(cmd))
 	}
 	return setJSON(text, c.path, c.entry(cmd))

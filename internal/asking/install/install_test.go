@@ -29,7 +29,7 @@ func TestClientsKeepWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	for _, c := range install.Clients() {
 		for name, before := range files() {
-			if c.Name == "codex" {
+			if c.Name == "codex" || c.Printed() {
 				continue
 			}
 			t.Run(c.Name+" with "+name, func(t *testing.T) {
@@ -168,5 +168,32 @@ func TestTheFileBeforeIsKept(t *testing.T) {
 	_, err := install.Edit(path, func(string) (string, error) { return "", errors.New("no") })
 	if now, _ := os.ReadFile(path); err == nil || string(now) != "two" {
 		t.Errorf("after an error it is %q", now)
+	}
+}
+
+func TestGeminiCanTrustUs(t *testing.T) {
+	t.Parallel()
+	for _, c := range install.Clients() {
+		trusted, ok := c.Trusted()
+		if ok != (c.Name == "gemini" || c.Name == "qwen") {
+			t.Errorf("%s: %v", c.Name, ok)
+		}
+		if !ok {
+			continue
+		}
+		before, _ := c.Set("", self)
+		after, err := trusted.Set(before, self)
+		if err != nil || strings.Contains(before, "trust") || !strings.Contains(after, `"trust": true`) || !strings.Contains(c.Note, "--trust") {
+			t.Errorf("%s: %v\n%s", c.Name, err, after)
+		}
+	}
+}
+
+func TestGooseIsPrinted(t *testing.T) {
+	t.Parallel()
+	goose, _ := install.Lookup("goose")
+	const want = "extensions:\n  askbus:\n    type: stdio\n    name: askbus\n    enabled: true\n    timeout: 120\n    cmd: \"/opt/askbus\"\n    args: [\"mcp\", \"--dir\", \"/a \\\"b\\\"\"]\n"
+	if text, err := goose.Set("", self); err != nil || text != want {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }

@@ -414,7 +414,8 @@ func TestATypedQuestionGetsATypedAnswer(t *testing.T) {
 	f := newFixture(t, mcpserver.Options{})
 	cs := f.connect(nil)
 	r := f.must(cs, "AskUserQuestion", map[string]any{"ask_id": "typed", "wait_seconds": 0, "questions": []any{
-		map[string]any{"question": "How many?", "header": "N", "type": "integer"}, map[string]any{"question": "Public?", "header": "P", "type": "boolean"},
+		map[string]any{"question": "How many?", "header": "N", "type": "integer"},
+		map[string]any{"question": "Public?", "header": "P", "type": "boolean"},
 		map[string]any{"question": "When?", "header": "D", "type": "date"},
 	}})
 	if r.isError {

@@ -51,7 +51,7 @@ func (b *Broker) leave(ctx context.Context, r *request, e wire.End) error {
 		<-b.leaving
 		return err
 	}
-	b.running.Go(func() {
+	b.running.Go(func() { //nolint:contextcheck // it outlives the request
 		defer func() { <-b.leaving }()
 		timer := time.NewTimer(e.DialogWithin)
 		defer timer.Stop()

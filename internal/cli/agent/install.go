@@ -32,7 +32,7 @@ func (f *installFlags) add(cmd *cobra.Command) {
 
 func mcpInstallCmd(a *cli.App) *cobra.Command {
 	var f installFlags
-	var elicit bool
+	var elicit, trust bool
 	var scope string
 	cmd := &cobra.Command{
 		Use:   "install [" + strings.Join(install.Names(), " | ") + "]",
@@ -61,6 +61,16 @@ Without a client it lists the known ones.`,
 			if path == "" {
 				path = c.File(place)
 			}
+			if c.Printed() && (f.write || f.remove) {
+				return cli.Usage("%s is configured in YAML, which askbus only prints: leave out --write and --remove, and edit %s yourself", c.Title, path)
+			}
+			note := c.Note
+			if trust {
+				if c, ok = c.Trusted(); !ok {
+					return cli.Usage("%s has no entry that trusts a server; leave out --trust", c.Title)
+				}
+				note, _, _ = strings.Cut(note, " Each question")
+			}
 			self, err := mcpSelf(a, c, scope, place)
 			if err != nil {
 				return err
@@ -68,11 +78,20 @@ Without a client it lists the known ones.`,
 			if elicit {
 				self.Args = append(self.Args, "--elicit")
 			}
-			return installClient(a, f, c.Title, path, c.Note, func(text string) (string, error) { return c.Set(text, self) }, c.Remove)
+			if c.Printed() {
+				text, err := c.Set("", self)
+				if err == nil {
+					fmt.Fprint(a.Stdout, text)
+					a.Note("For %s: put this into %s. %s", c.Title, path, note)
+				}
+				return err
+			}
+			return installClient(a, f, c.Title, path, note, func(text string) (string, error) { return c.Set(text, self) }, c.Remove)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client")
+	cmd.Flags().BoolVar(&trust, "trust", false, "let the client run askbus's tools without a permission prompt (gemini, qwen)")
 	cmd.Flags().StringVar(&scope, "scope", scopeUser, "user: for this machine; project: without local paths, to be shared with others (claude-code, vscode)")
 	return cmd
 }
@@ -83,8 +102,8 @@ const (
 	scopeProject = "project"
 )
 
-// mcpSelf returns the command with which an MCP client starts askbus. For this machine it names a
-// session, so that a restarted client finds its questions again.
+// mcpSelf returns the command with which an MCP client starts askbus. For this machine it names the
+// client, whose session in each directory a restarted client finds again.
 func mcpSelf(a *cli.App, c install.Client, scope string, place install.Place) (install.Command, error) {
 	inProject := strings.HasPrefix(c.File(place), place.Dir+string(filepath.Separator)) && (c.Name == "claude-code" || c.Name == "vscode")
 	switch scope {
@@ -103,11 +122,7 @@ func mcpSelf(a *cli.App, c install.Client, scope string, place install.Place) (i
 	}
 	self, err := self(a, "mcp")
 	if err == nil && a.Session == "" {
-		name := c.Name
-		if inProject {
-			name = c.Name + "-" + filepath.Base(place.Dir)
-		}
-		self.Args = append(self.Args, "--session", ask.Token(name))
+		self.Args = append(self.Args, "--client", c.Name)
 	}
 	return self, err
 }

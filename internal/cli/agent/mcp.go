@@ -2,6 +2,7 @@ package agent
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 // MCPCmd is "askbus mcp".
 func MCPCmd(a *cli.App) *cobra.Command {
 	var elicit, outlive, permissions bool
+	var clientName string
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -26,7 +28,8 @@ func MCPCmd(a *cli.App) *cobra.Command {
 ListPendingQuestions to one MCP client on standard input and output. "askbus mcp
 install" prints or writes the configuration of common clients.
 
-The session is --session or ASKBUS_SESSION, else a new one for this process. Asks outlive
+The session is --session or ASKBUS_SESSION, else that of --client in this directory, else a
+new one for this process. Asks outlive
 the process: with the same session a new process finds them again. Asks shown as a
 form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 --outlive is given.`,
@@ -34,7 +37,12 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
   askbus mcp --session build-42 --elicit`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tenant, session, err := hostHome(a, func() string { return processSession("mcp") })
+			tenant, session, err := hostHome(a, func() string {
+				if dir, err := os.Getwd(); clientName != "" && err == nil {
+					return clientSession(clientName, dir)
+				}
+				return processSession("mcp")
+			})
 			if err != nil {
 				return err
 			}
@@ -62,6 +70,7 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 			return mcpserver.New(lazy, opts).Run(cmd.Context(), who, cmd.InOrStdin(), a.Stdout)
 		},
 	}
+	cmd.Flags().StringVar(&clientName, "client", "", "the MCP client that starts this, such as codex: without --session, its session is that of the client in this directory")
 	cmd.Flags().BoolVar(&permissions, "permissions", false, "also offer the tool PermissionPrompt, for claude -p --permission-prompt-tool mcp__askbus__PermissionPrompt")
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client; the first answer counts")
 	outliveFlag(cmd, &outlive)
@@ -69,6 +78,15 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")
 	cmd.AddCommand(mcpInstallCmd(a))
 	return cmd
+}
+
+// clientSession returns the session of a client in a directory. Directories of one name have different ones.
+func clientSession(name, dir string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	if base := filepath.Base(dir); len(base) > 1 {
+		name += "-" + base
+	}
+	return ask.Token(name + "-" + hex.EncodeToString(sum[:3]))
 }
 
 // processSession returns a session for this process alone. Its name shows people the command and

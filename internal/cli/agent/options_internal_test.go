@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -60,6 +61,21 @@ func TestTheHostsVariableNamesTheSession(t *testing.T) {
 		a.Tenant, a.Host.ProjectSession = "acme", c.hosts
 		if _, got, err := hostHome(a, func() string { return "fallback" }); err != nil || got != c.want {
 			t.Errorf("%+v: session %q, %v", c, got, err)
+		}
+	}
+}
+
+// Each client has a session of its own in each directory, also in two of the same name.
+func TestAClientHasASessionInEachDirectory(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, name := range []string{"codex", "gemini"} {
+		for _, dir := range []string{"/work/shop", "/home/mei/shop", "/"} {
+			session := clientSession(name, dir)
+			if seen[session] || session != clientSession(name, dir+"/") || !strings.HasPrefix(session, name+"-") {
+				t.Errorf("%s in %s: %s", name, dir, session)
+			}
+			seen[session] = true
 		}
 	}
 }
