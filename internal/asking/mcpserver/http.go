@@ -90,7 +90,7 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 				end()
 			}
 		})()
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over}))
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over})) //nolint:contextcheck // life is the handler's
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		beating(w, r, streams)
 	})
