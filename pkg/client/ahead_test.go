@@ -59,11 +59,21 @@ func TestAWaitThatWasAskedForSendsNoRequest(t *testing.T) {
 	if err != nil || again.Outcome == nil {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	if o, err := again.Wait(t.Context()); err != nil || o.Status != ask.StatusAnswered {
-		t.Errorf("the same ask again: %s %v", o.Status, err)
+	if o, err := again.Wait(t.Context()); err != nil || o.Status != ask.StatusAnswered || o.Ask == nil {
+		t.Errorf("the same ask again: %+v %v", o, err)
+	}
+	expired := textual("a2", time.Second)
+	if _, err := f.agent.AskAndWait(t.Context(), expired); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = f.agent.AskToWait(t.Context(), expired); err != nil || again.Outcome == nil {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	if o, err := again.Wait(t.Context()); err != nil || o.Status != ask.StatusExpired || o.Ask == nil {
+		t.Errorf("the same expired ask again: %+v %v", o, err)
 	}
 	if n := sent(subject.VerbWait); n != 0 {
-		t.Errorf("%d waits were sent for a known outcome", n)
+		t.Errorf("%d waits were sent for known outcomes", n)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestAWithdrawalThatComesTooLateSaysTheAnswer(t *testing.T) {
 func TestTwoClientsThatAskTheSameGetTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
-	answers := make(chan reply, 2)
+	answers, sent := make(chan reply, 2), f.bus.Requests()
 	for range 2 {
 		cs := f.connect(nil)
 		go func() {
@@ -175,6 +175,8 @@ func TestTwoClientsThatAskTheSameGetTheSameAnswer(t *testing.T) {
 			answers <- r
 		}()
 	}
+	// Who asks after the answer was delivered asks anew.
+	natstest.Eventually(t, "both have asked", func() bool { return sent(subject.VerbAsk) == 2 })
 	f.answer()
 	one, two := <-answers, <-answers
 	if one.object["ask_id"] != two.object["ask_id"] || !strings.Contains(one.text, "PostgreSQL") || !strings.Contains(two.text, "PostgreSQL") {

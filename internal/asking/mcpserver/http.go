@@ -42,21 +42,22 @@ const maxBody = 1 << 20
 
 type callerKey struct{}
 
-// called is the caller of a request.
-type called struct {
-	Caller
-	over context.Context //nolint:containedctx // ends when the caller loses the right to call
-}
-
 // Handler serves MCP without sessions: any replica may handle any request. When life ends, a
 // waiting call returns that its ask is pending.
 func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
+	by := func(ctx context.Context) (called, bool) {
+		who, ok := ctx.Value(callerKey{}).(called)
+		return who, ok
+	}
+	plain, permitting := s.server(false, by), s.server(true, by) // making one for each request costs more than the request
 	streams := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		who, ok := r.Context().Value(callerKey{}).(called)
-		if !ok {
+		switch who, ok := by(r.Context()); {
+		case !ok:
 			return nil
+		case who.Permissions:
+			return permitting
 		}
-		return s.server(life, who.over, who.Caller)
+		return plain
 	}, &mcp.StreamableHTTPOptions{
 		Stateless: true, // required to negotiate 2026-07-28
 		Logger:    s.opts.Logger, MaxRequestBodyBytes: maxBody,
@@ -89,7 +90,7 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 				end()
 			}
 		})()
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, over}))
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over})) //nolint:contextcheck // life is the handler's
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		beating(w, r, streams)
 	})

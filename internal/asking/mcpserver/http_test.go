@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -125,5 +128,41 @@ func TestAStreamBeginsBeforeTheAnswerAndEndsWithItsServer(t *testing.T) {
 	rest, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(rest), "pending") || !strings.Contains(string(rest), rec.Ask.ID) {
 		t.Errorf("the stream ends with %q, %v", rest, err)
+	}
+}
+
+// All HTTP callers share the tools, and each call asks for the caller of its own request.
+func TestConcurrentHTTPCallsAskForTheirOwnCallers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	f.server = mcpserver.New(natstest.Opener{Conn: f.bus.Agent("acme", "")}, mcpserver.Options{Logger: natstest.Logger()})
+	endpoint := mcpserver.HTTP{Caller: func(r *http.Request) (mcpserver.Caller, error) {
+		who, session := f.who, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		who.Session, who.Permissions = session, strings.HasSuffix(session, "p")
+		return who, nil
+	}}
+	srv := httptest.NewServer(f.server.Handler(t.Context(), endpoint))
+	t.Cleanup(srv.Close)
+	sessions := []string{"one", "two", "three-p", "four-p"}
+	var all sync.WaitGroup
+	for i := range 5 * len(sessions) {
+		all.Go(func() {
+			session := sessions[i%len(sessions)]
+			res := post(t, srv.URL, session, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"AskUserQuestion","arguments":{"question":"Which of %s, %d?","options":[{"label":"a"},{"label":"b"}],"wait_seconds":0}}}`, session, i))
+			if body, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(body), "pending") {
+				t.Errorf("%s: %s, %v", session, body, err)
+			}
+			res = post(t, srv.URL, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+			if body, err := io.ReadAll(res.Body); err != nil || strings.Contains(string(body), "PermissionPrompt") != strings.HasSuffix(session, "p") {
+				t.Errorf("the tools of %s: %s, %v", session, body, err)
+			}
+		})
+	}
+	all.Wait()
+	for range 5 * len(sessions) {
+		a := f.screen.Next(responder.Pending).Ask
+		if !strings.HasPrefix(a.Questions[0].Text, "Which of "+a.Session+",") {
+			t.Errorf("session %s asks %q", a.Session, a.Questions[0].Text)
+		}
 	}
 }

@@ -102,24 +102,36 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	both := newPipe(ctx, in, out)
-	err := s.server(ctx, context.WithoutCancel(ctx), who).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
+	one := called{who, ctx, context.WithoutCancel(ctx)}
+	err := s.server(who.Permissions, func(context.Context) (called, bool) { return one, true }).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil // stopped
 	}
 	return err
 }
 
-// server makes the MCP server of one caller. Forms end with life; waiting calls end with life or
-// over.
-func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
+// called is the caller of a tool. Forms end with life; waiting calls end with life or over.
+type called struct {
+	Caller
+	life context.Context //nolint:containedctx // of the server
+	over context.Context //nolint:containedctx // ends when the caller loses the right to call
+}
+
+// server makes an MCP server for callers with or without permissions; by returns the caller of a call
+// from its context.
+func (s *Server) server(permissions bool, by func(context.Context) (called, bool)) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(slog.DiscardHandler), // it logs a normal stop as an error
 		Capabilities: &mcp.ServerCapabilities{},     // no logging
 	})
-	for _, t := range tools(who.Permissions) {
+	for _, t := range tools(permissions) {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			c := &call{s: s, life: life, over: over, who: who, req: req, began: time.Now()}
+			who, ok := by(ctx)
+			if !ok {
+				return failed(ask.Refuse(ask.CodeUnauthorized, "the call has no caller")), nil
+			}
+			c := &call{s: s, life: who.life, over: who.over, who: who.Caller, req: req, began: time.Now()}
 			ctx, end := s.opts.Span(ctx, t.Name, traceOf(req))
 			result, err := t.serve(c, ctx)
 			end(err)
