@@ -47,7 +47,7 @@ func (s *App) press(ctx context.Context, q *models.CallbackQuery, id, data strin
 		return s.lost(ctx, l, m, err)
 	}
 	if rec.Outcome != nil {
-		return s.late(l, &rec, m)
+		return s.late(l, &rec, m) //nolint:contextcheck // the correction outlives the press
 	}
 	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
 	steps, do := s.held(id, q.Message.Message, &q.From).Press(view.Card, data)
@@ -240,7 +240,7 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	}
 	card := s.cardOf(&rec, here)
 	if rec.Outcome != nil {
-		s.tell(ctx, here, s.late(l, &rec, card))
+		s.tell(ctx, here, s.late(l, &rec, card)) //nolint:contextcheck // the correction outlives the message
 		return
 	}
 	prompted := m.ReplyToMessage.ID != card.ID
