@@ -27,16 +27,17 @@ func (r *Routes) Channels() (all []string) {
 
 // CheckGroups checks that the members of every group that the routes map can be read. Members returns their number.
 func CheckGroups(ctx context.Context, checks *finding.List, r *Routes, members func(ctx context.Context, id string) (int, error)) {
+	check := checks.Say
 	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
 		id := r.Groups[name]
 		n, err := members(ctx, id)
 		switch {
 		case err != nil:
-			checks.Say("group "+name, finding.Broken, "group %s cannot be read, so it has no members here: %v", id, err)
+			check("group "+name, finding.Broken, "group %s cannot be read, so it has no members here: %v", id, err)
 		case n == 0:
-			checks.Say("group "+name, finding.Missing, "group %s has no members: nobody can answer its asks here", id)
+			check("group "+name, finding.Missing, "group %s has no members: nobody can answer its asks here", id)
 		default:
-			checks.Say("group "+name, finding.Good, "%d members of %s", n, id)
+			check("group "+name, finding.Good, "%d members of %s", n, id)
 		}
 	}
 }
