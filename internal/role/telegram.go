@@ -37,11 +37,43 @@ The token comes from the environment or from a file that it names, never from a 
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTelegram(cmd.Context(), a, s) },
 	}
 	cli.Load(&s, cmd)
-	f := cmd.Flags()
+	f := cmd.PersistentFlags()
 	f.StringVar(&s.Telegram.Telegram.Routes, "routes", s.Telegram.Telegram.Routes, "routing file")
 	f.StringVar(&s.Telegram.Telegram.Chat, "chat", s.Telegram.Telegram.Chat, "id of the chat for all asks, without a routing file")
 	opsFlag(cmd, &s.OpsAddr)
+	doctor := &cobra.Command{
+		Use: "doctor", Short: "Check token, webhook, chats and groups", Args: cobra.NoArgs,
+		Example: "  askbus telegram doctor --routes routes.yaml",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := telegramOptions(a, &s)
+			if err != nil {
+				return err
+			}
+			app, err := telegram.New(nil, opts)
+			if err != nil {
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			return tellFindings(a, app.Doctor(ctx))
+		},
+	}
+	cmd.AddCommand(doctor)
 	return cmd
+}
+
+func telegramOptions(a *cli.App, s *telegramSettings) (telegram.Options, error) {
+	c := &s.Telegram.Telegram
+	token, err := cli.SecretOf("ASKBUS_TELEGRAM_TOKEN", c.Token, c.TokenFile)
+	if err != nil {
+		return telegram.Options{}, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	opts := telegram.Options{Token: token, RouteFile: c.Routes, APIURL: c.URL, Link: slackLink(a, c.Inbox), Logger: a.Logger()}
+	opts.Routes.Default.Channel = c.Chat
+	if err := opts.Check(); err != nil {
+		return opts, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	return opts, nil
 }
 
 func telegramCred(a *cli.App, routed bool) (client.Credential, error) {
@@ -57,15 +89,9 @@ func telegramCred(a *cli.App, routed bool) (client.Credential, error) {
 }
 
 func runTelegram(ctx context.Context, a *cli.App, s telegramSettings) error {
-	c := &s.Telegram.Telegram
-	token, err := cli.SecretOf("ASKBUS_TELEGRAM_TOKEN", c.Token, c.TokenFile)
+	opts, err := telegramOptions(a, &s)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
-	}
-	opts := telegram.Options{Token: token, RouteFile: c.Routes, APIURL: c.URL, Link: slackLink(a, c.Inbox), Logger: a.Logger()}
-	opts.Routes.Default.Channel = c.Chat
-	if err := opts.Check(); err != nil {
-		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		return err
 	}
 	r := NewRunning(ctx, a)
 	defer r.Close()

@@ -71,8 +71,10 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%v; next %+v", err, s.Next(c))
 	}
 	want := []ask.Answer{
-		{QuestionID: "db", Selected: []string{"pg"}}, {QuestionID: "env", Selected: []string{"prod"}},
-		{QuestionID: "ok", Boolean: new(true)}, {QuestionID: "n", Number: new(3.0)},
+		{QuestionID: "db", Selected: []string{"pg"}},
+		{QuestionID: "env", Selected: []string{"prod"}},
+		{QuestionID: "ok", Boolean: new(true)},
+		{QuestionID: "n", Number: new(3.0)},
 	}
 	if diff := cmp.Diff(want, s.Answers); diff != "" {
 		t.Error(diff)

@@ -52,8 +52,6 @@ func ask1(t testing.TB, c client.Session, id string) {
 	}
 }
 
-func key(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
-
 func TestAnswerCancelAndReceipt(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -24,7 +24,7 @@ func (e *EndedError) Unwrap() error { return ask.ErrResolved }
 // elsewhereError ends a dialog because its ask has ended elsewhere.
 type elsewhereError struct{ outcome *ask.Outcome }
 
-func (e *elsewhereError) Error() string { return "it ended elsewhere" }
+func (e *elsewhereError) Error() string { return ask.ErrResolved.Error() }
 
 // Decide prompts for the answer to a pending ask as [Answer] does, tells the bus that somebody is there, and
 // sends the answer through r. Its errors are those of Answer, and an [*EndedError].

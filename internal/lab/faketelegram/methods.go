@@ -171,6 +171,13 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 			return nil, errors.New("Bad Request: chat not found")
 		}
 		return map[string]any{"id": chat, "type": "supergroup"}, nil
+	case "getWebhookInfo":
+		return map[string]any{"url": s.webhook}, nil
+	case "getChatMemberCount":
+		if s.members[chat] == nil {
+			return nil, errors.New("Bad Request: chat not found")
+		}
+		return len(s.members[chat]) + 1, nil
 	case "getChatMember":
 		user, _ := strconv.ParseInt(r.FormValue("user_id"), 10, 64)
 		status := "left"

@@ -108,6 +108,7 @@ type Server struct {
 	told      map[string]string
 	calls     map[string]int
 	revoked   bool
+	webhook   string
 	intercept func(method, data string, done bool) (time.Duration, error)
 }
 
@@ -145,6 +146,9 @@ func (s *Server) AddUser(u User, chats ...int64) {
 		s.members[chat][u.ID] = true
 	}
 }
+
+// SetWebhook sets the address of a webhook.
+func (s *Server) SetWebhook(address string) { s.locked(func() { s.webhook = address }) }
 
 // Revoke makes every call fail with 401.
 func (s *Server) Revoke() { s.locked(func() { s.revoked = true }) }

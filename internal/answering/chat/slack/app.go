@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -151,13 +150,9 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	opts.Routes.Member = member
-	routes := func() *Routes { return &opts.Routes }
-	if opts.RouteFile != "" {
-		f, err := file.OpenLive(opts.RouteFile, ParseRoutes, opts.Logger)
-		if err != nil {
-			return nil, fmt.Errorf("slack: routing file: %w", err)
-		}
-		routes = f.Content
+	routes, err := chat.OpenRoutes(opts.RouteFile, &opts.Routes, ParseRoutes, opts.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("slack: %w", err)
 	}
 	a := newAPI(&opts)
 	return &App{

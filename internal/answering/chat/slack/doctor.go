@@ -3,16 +3,15 @@ package slack
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/pkg/responder"
-
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/coder/websocket"
 	"github.com/oasdiff/yaml"
 )
@@ -34,7 +33,9 @@ func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	routes := s.routes()
 	if d.token(ctx) {
 		d.scopes(routes)
-		d.places(ctx, routes)
+		for _, channel := range routes.Channels() {
+			d.place(ctx, channel)
+		}
 		d.groups(ctx, routes)
 	}
 	if s.opts.AppToken != "" {
@@ -108,22 +109,6 @@ func (d *doctor) scopes(routes *Routes) {
 	}
 }
 
-// places checks every channel of the routes.
-func (d *doctor) places(ctx context.Context, routes *Routes) {
-	seen := map[string]bool{}
-	targets := []Target{routes.Default}
-	for i := range routes.Rules {
-		targets = append(targets, routes.Rules[i].To)
-	}
-	for _, to := range targets {
-		if to.Channel == "" || seen[to.Channel] || len(seen) > 50 {
-			continue
-		}
-		seen[to.Channel] = true
-		d.place(ctx, to.Channel)
-	}
-}
-
 func (d *doctor) place(ctx context.Context, channel string) {
 	var info struct {
 		Channel struct {
@@ -155,18 +140,10 @@ func (d *doctor) place(ctx context.Context, channel string) {
 }
 
 func (d *doctor) groups(ctx context.Context, routes *Routes) {
-	for _, name := range slices.Sorted(maps.Keys(routes.Groups)) {
-		id := routes.Groups[name]
+	chat.CheckGroups(ctx, &d.checks, routes, func(ctx context.Context, id string) (int, error) {
 		users, err := d.app.api.groupMembers(ctx, id)
-		switch {
-		case err != nil:
-			d.say("group "+name, finding.Broken, "user group %s cannot be read, so it has no members here: %v", id, err)
-		case len(users) == 0:
-			d.say("group "+name, finding.Missing, "user group %s has no members: nobody can answer its asks here", id)
-		default:
-			d.say("group "+name, finding.Good, "%d members of %s", len(users), id)
-		}
-	}
+		return len(users), err
+	})
 	if len(routes.Groups) > 0 {
 		return
 	}

@@ -64,20 +64,7 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	} else {
 		s.mapped(&by, one, who.User, a, routes)
 	}
-	for _, entry := range a.Audience {
-		group, ok := strings.CutPrefix(entry, "group:")
-		id := routes.Groups[group]
-		if !ok || id == "" {
-			continue
-		}
-		in, err := s.people.In(ctx, id, who.User)
-		if err != nil {
-			s.log.WarnContext(ctx, "cannot read a user group: it has no members until it can be read", slog.String("group", id), slog.String("error", err.Error()))
-		}
-		if in {
-			by.Groups = append(by.Groups, group)
-		}
-	}
+	by.Groups = chat.AudienceGroups(ctx, routes, a, s.log, func(group string) (bool, error) { return s.people.In(ctx, group, who.User) })
 	return by, ""
 }
 

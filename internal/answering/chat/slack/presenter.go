@@ -29,17 +29,8 @@ func (p presenter) Route(post responder.Post) []string {
 // Present posts an ask's card. If the route's target no longer exists (an archived channel, a
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	routes := p.routes()
-	to := routes.Decide(&post.Ask)
-	place, err := p.presentAt(ctx, post, to.Target)
-	if err != nil && hopeless(err) && (to.Channel != routes.Default.Channel || to.Person != routes.Default.Person) {
-		p.log.WarnContext(ctx, "a route's target does not exist; posting to the default", slog.String("ask_id", post.Ask.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
-		place, err = p.presentAt(ctx, post, routes.Notify(routes.Default, &post.Ask))
-	}
+	place, err := chat.PostAt(ctx, p.routes(), &post.Ask, hopeless, p.log, func(to Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
 	if err != nil {
-		if hopeless(err) {
-			return nil, &responder.PermanentError{Err: err}
-		}
 		return nil, err
 	}
 	places := []ask.Place{place}
@@ -215,19 +206,16 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
 	end := card.NewEnd(&rec, card.Viewer{Surface: Type, Lang: p.language(&e.Ask).Tag}, p.opts.Clock.Now())
 	c := outcomeCard(&e.Ask, &e.Outcome, end)
-	cards, failed := p.cardsOf(ctx, e)
-	for _, m := range cards {
+	cards, searched := p.cardsOf(ctx, e)
+	err := chat.EditAll(ctx, cards, e.Ask.ID, gone, p.log, func(m message) error {
 		_, urgent := p.clicked.Get(m.Channel + "/" + m.TS)
 		err := p.api.update(ctx, responder.Rank{Urgent: urgent, At: e.Outcome.At}, m, c)
-		switch {
-		case err == nil:
+		if err == nil {
 			p.clicked.Remove(m.Channel + "/" + m.TS)
-		case gone(err):
-			p.log.InfoContext(ctx, "a card was deleted", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
-		default:
-			failed = errors.Join(failed, err)
 		}
-	}
+		return err
+	})
+	failed := errors.Join(searched, err)
 	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
 		return retry
 	}

@@ -47,7 +47,7 @@ func (s *App) press(ctx context.Context, q *models.CallbackQuery, id, data strin
 		return s.lost(ctx, l, m, err)
 	}
 	if rec.Outcome != nil {
-		return s.late(l, &rec, m)
+		return s.late(l, &rec, m) //nolint:contextcheck // the correction outlives the press
 	}
 	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
 	steps, do := s.held(id, q.Message.Message, &q.From).Press(view.Card, data)
@@ -144,18 +144,7 @@ func (s *App) by(ctx context.Context, l *lang.Language, who *models.User, a *ask
 	if one := routes.Principal(id, a); one != "" && (slices.Contains(a.Audience, one) || !slices.Contains(a.Audience, by.Principal)) {
 		by.Principal = one
 	}
-	for _, entry := range a.Audience {
-		group, is := strings.CutPrefix(entry, "group:")
-		if of := routes.Groups[group]; is && of != "" {
-			in, err := s.people.In(ctx, of+"/"+id, id)
-			if err != nil {
-				s.log.WarnContext(ctx, "cannot read who is in a chat: it counts as nobody", slog.String("chat", of), slog.String("error", err.Error()))
-			}
-			if in {
-				by.Groups = append(by.Groups, group)
-			}
-		}
-	}
+	by.Groups = chat.AudienceGroups(ctx, routes, a, s.log, func(group string) (bool, error) { return s.people.In(ctx, group+"/"+id, id) })
 	return by, ""
 }
 
@@ -251,7 +240,7 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	}
 	card := s.cardOf(&rec, here)
 	if rec.Outcome != nil {
-		s.tell(ctx, here, s.late(l, &rec, card))
+		s.tell(ctx, here, s.late(l, &rec, card)) //nolint:contextcheck // the correction outlives the message
 		return
 	}
 	prompted := m.ReplyToMessage.ID != card.ID

@@ -19,7 +19,6 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
-	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -114,13 +113,9 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	opts.Routes.Member = member
-	routes := func() *chat.Routes { return &opts.Routes }
-	if opts.RouteFile != "" {
-		f, err := file.OpenLive(opts.RouteFile, ParseRoutes, opts.Logger)
-		if err != nil {
-			return nil, fmt.Errorf("telegram: routing file: %w", err)
-		}
-		routes = f.Content
+	routes, err := chat.OpenRoutes(opts.RouteFile, &opts.Routes, ParseRoutes, opts.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	a, err := newAPI(&opts)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/telegram"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/faketelegram"
@@ -16,6 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/google/go-cmp/cmp"
 )
 
 // world is a bus, a Telegram and an agent.
@@ -252,4 +254,35 @@ func TestRevokedToken(t *testing.T) {
 	if app.Ready() == nil {
 		t.Error("it is ready")
 	}
+}
+
+// The doctor names what is wrong and what to do.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	f := home(t)
+	r := routes()
+	r.Groups = map[string]string{"platform": "-42", "nowhere": "-43"}
+	r.Rules = []chat.Rule{{Match: chat.Match{Session: "s1"}, To: chat.Target{Channel: "-44"}}, {Match: chat.Match{Session: "s2"}, To: chat.Target{Channel: "-44"}}}
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, one := range app.Doctor(t.Context()) {
+			got = append(got, string(one.State)+" "+one.What)
+			if strings.Contains(one.Words, "fake") && one.What != "token" {
+				t.Errorf("%s has the token: %s", one.What, one.Words)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	check("ok token", "ok polling", "ok chat -100500", "broken chat -44", "broken group nowhere", "ok group platform")
+	f.SetWebhook("https://elsewhere.example")
+	check("ok token", "broken polling", "ok chat -100500", "broken chat -44", "broken group nowhere", "ok group platform")
+	f.Revoke()
+	check("broken token")
 }

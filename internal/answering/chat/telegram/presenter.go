@@ -3,8 +3,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 
@@ -36,15 +34,7 @@ func (p presenter) Route(post responder.Post) []string {
 // Present posts an ask's message without its buttons. If the route's chat does not exist it posts to
 // the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	to, routes := p.routes().Decide(&post.Ask), p.routes()
-	at, err := p.presentAt(ctx, post, to.Target)
-	if err != nil && hopeless(err) && to.Channel+to.Person != routes.Default.Channel+routes.Default.Person {
-		p.log.WarnContext(ctx, "a route's chat cannot be posted to; posting to the default", slog.String("ask_id", post.Ask.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
-		at, err = p.presentAt(ctx, post, routes.Notify(routes.Default, &post.Ask))
-	}
-	if err != nil && hopeless(err) {
-		return nil, &responder.PermanentError{Err: err}
-	}
+	at, err := chat.PostAt(ctx, p.routes(), &post.Ask, hopeless, p.log, func(to chat.Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
 	if err != nil {
 		return nil, err
 	}
@@ -117,25 +107,19 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
 	end := card.NewEnd(&rec, card.Viewer{Surface: Type, Lang: p.language(&e.Ask).Tag}, p.opts.Clock.Now())
 	t := outcome(&e.Ask, &e.Outcome, end)
-	var failed error
+	var messages []place
 	for _, one := range e.Places {
-		at, ok := parsePlace(one.Ref)
-		if !ok {
-			continue
-		}
-		_, urgent := p.clicked.Get(at.ref())
-		switch err := p.api.edit(ctx, at, responder.Rank{Urgent: urgent, At: e.Outcome.At}, t, nil); {
-		case err == nil:
-			p.clicked.Remove(at.ref())
-		case gone(err):
-			p.log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
-		default:
-			failed = errors.Join(failed, err)
+		if at, ok := parsePlace(one.Ref); ok {
+			messages = append(messages, at)
 		}
 	}
 	p.drafts.Remove(shortID(e.Ask.Key(), e.Life))
-	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
-		return retry
-	}
-	return failed
+	return chat.EditAll(ctx, messages, e.Ask.ID, gone, p.log, func(at place) error {
+		_, urgent := p.clicked.Get(at.ref())
+		err := p.api.edit(ctx, at, responder.Rank{Urgent: urgent, At: e.Outcome.At}, t, nil)
+		if err == nil {
+			p.clicked.Remove(at.ref())
+		}
+		return err
+	})
 }
