@@ -16,7 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // of a test vector
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // receiver runs a platform with the example's function, which gets the address
 // and the token of a bus that does not run yet through files.
