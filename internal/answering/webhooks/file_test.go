@@ -35,7 +35,7 @@ func TestEveryFaultOfAFileIsNamed(t *testing.T) {
 		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: none }]":                                                            "callbacks[0].secret_file",
 		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: bad }]":                                                             "whsec_",
 		"surfaces: [{ name: a, url: 'https://a.example/', secret_file: good, tokens: [x] }]":                                                "surfaces[0].tokens",
-		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: good, adress: x }]":                                                 "adress",
+		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: good, address: x }]":                                                "address",
 	} {
 		if err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", text, err)

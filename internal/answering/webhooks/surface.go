@@ -124,14 +124,14 @@ func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 		var body []byte
 		if body, err = wire.EncodeOutcome(&o, nil); err == nil {
 			h.Set("Content-Type", "application/json")
-			_, _ = w.Write(body)
+			_, _ = w.Write(body) //nolint:gosec // JSON, with nosniff
 			return
 		}
 	}
 	e := wire.AsError(err)
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(wire.HTTPStatus(e.Code))
-	_, _ = w.Write(wire.EncodeProblem(e))
+	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, with nosniff
 }
 
 // answer carries out the body of an answer address: an answer as over HTTP, or { "decline": true }.

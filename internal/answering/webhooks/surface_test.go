@@ -18,10 +18,10 @@ import (
 
 // shown is the data of a message with an ask.
 type shown struct {
-	AskID     string `json:"ask_id"`
-	Link      string `json:"link"`
-	AnswerURL string `json:"answer_url"`
-	Ask       ask.Ask
+	AskID     string  `json:"ask_id"`
+	Link      string  `json:"link"`
+	AnswerURL string  `json:"answer_url"`
+	Ask       ask.Ask `json:"ask"`
 }
 
 func (c *call) asked(t *testing.T) (s shown) {
@@ -75,7 +75,7 @@ func TestAProgramGetsAnAskAndAnswersIt(t *testing.T) {
 		t.Errorf("then %s", o.body)
 	}
 	natstest.Eventually(t, "the ask says where it was shown", func() bool {
-		rec, err := w.bus.Dialog("web").Responder.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"})
+		rec, err := w.bus.Dialog("web").Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"})
 		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Type == "webhook" && rec.Receipts[0].Places[0].Where == "webhook n8n"
 	})
 }

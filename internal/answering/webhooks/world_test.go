@@ -28,7 +28,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // of a test vector
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // world is a bus, a receiver with several paths, and replicas of the surface.
 type world struct {
@@ -57,8 +57,8 @@ type call struct {
 }
 
 type message struct {
-	Type string
-	Data json.RawMessage
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
 }
 
 func (c *call) outcome(t *testing.T) (o ask.Outcome) {

@@ -149,7 +149,7 @@ func bare(err error) error {
 
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(strings.TrimSpace(s)); err == nil && n > 0 {
-		return min(time.Duration(n), 86400) * time.Second
+		return time.Duration(min(n, 86400)) * time.Second
 	}
 	if at, err := http.ParseTime(s); err == nil {
 		return max(0, at.Sub(now))

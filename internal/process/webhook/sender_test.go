@@ -16,7 +16,7 @@ import (
 )
 
 // secret is that of the test vector of Standard Webhooks.
-const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // of the vector
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func secrets(t *testing.T, lines string) []webhook.Secret {
 	t.Helper()

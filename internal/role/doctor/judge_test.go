@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/servertime"
+	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/role/doctor"
 	"github.com/nats-io/nats.go"
 )
@@ -231,5 +234,23 @@ func TestEachFindingOfTheBrokers(t *testing.T) {
 		{[]doctor.Broker{of("a", broker.Settings{Host: "h1", Policy: "12ab"}), of("b", broker.Settings{Host: "h2"})}, nil, "policy", finding.Missing, "none at broker b on h2; of digest 12ab at broker a on h1"},
 	} {
 		said(t, doctor.Brokers(v.all, v.err), v.what, v.state, v.words)
+	}
+}
+
+func TestDeliveriesThatFailedAreNamed(t *testing.T) {
+	t.Parallel()
+	failures, err := json.Marshal(wire.WebhookFailures{Receiver: "callback builder", Count: 3, Ask: "s1/a1", Error: "the receiver answered 500", At: time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := doctor.Webhooks([]state.Entry{
+		{Key: state.Key{Tenant: "acme", Name: "failed.callback.builder"}, Value: failures},
+		{Key: state.Key{Tenant: "acme", Name: "callback.builder.s1.a2"}, Value: []byte("{}")},
+	}, nil)
+	if len(found) != 2 || found.Broken() != 0 || !strings.Contains(found[0].Words, "deliveries to callback builder of tenant acme that failed for good: 3") || !strings.Contains(found[0].Words, "s1/a1") || !strings.Contains(found[1].Words, "wait for their receivers: 1") {
+		t.Errorf("%+v", found)
+	}
+	if found := doctor.Webhooks(nil, nil); len(found) != 0 {
+		t.Errorf("nothing waits: %+v", found)
 	}
 }

@@ -115,11 +115,11 @@ func Webhooks(entries []state.Entry, err error) finding.List {
 		}
 		var f wire.WebhookFailures
 		if json.Unmarshal(e.Value, &f) == nil {
-			l.Say("webhooks", finding.Missing, "%d deliveries to %s of tenant %s failed for good, the last, of ask %s, at %s: %s; their outcomes are in the inbox and in \"askbus list\"", f.Count, f.Receiver, e.Key.Tenant, f.Ask, f.At.Format(time.RFC3339), f.Error)
+			l.Say("webhooks", finding.Missing, "deliveries to %s of tenant %s that failed for good: %d, the last, of ask %s, at %s: %s; the outcomes are in the inbox and in \"askbus list\"", f.Receiver, e.Key.Tenant, f.Count, f.Ask, f.At.Format(time.RFC3339), f.Error)
 		}
 	}
 	if waiting > 0 {
-		l.Say("webhooks", finding.Missing, "%d deliveries wait for their receivers, and are tried again for up to three days", waiting)
+		l.Say("webhooks", finding.Missing, "deliveries that wait for their receivers: %d; they are tried again for up to three days", waiting)
 	}
 	return l
 }

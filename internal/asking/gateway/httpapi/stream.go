@@ -137,7 +137,7 @@ func (s *stream) look(ctx context.Context) error {
 			}
 		}
 	}
-	if mark == s.mark && s.out.Len() == 0 {
+	if s.begun && mark == s.mark && s.out.Len() == 0 {
 		return nil
 	}
 	s.mark = mark
