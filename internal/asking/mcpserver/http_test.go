@@ -160,7 +160,7 @@ func TestConcurrentHTTPCallsAskForTheirOwnCallers(t *testing.T) {
 	}
 	all.Wait()
 	for range 5 * len(sessions) {
-		a := f.screen.Next(responder.Pending).Ask
+		a := f.screen.Next(board.Pending).Ask
 		if !strings.HasPrefix(a.Questions[0].Text, "Which of "+a.Session+",") {
 			t.Errorf("session %s asks %q", a.Session, a.Questions[0].Text)
 		}
