@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
+	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/bus/quota"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/person"
@@ -215,6 +217,15 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 				return err
 			}
 			_, err := person.ReadKeys(file)
+			return err
+		}},
+		{"callbacks:", func(data []byte) error {
+			for _, name := range []string{"builder.secret", "n8n.secret"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
+					return err
+				}
+			}
+			_, err := webhooks.ParseFile(data, dir, slog.New(slog.DiscardHandler))
 			return err
 		}},
 		{"responders:", values},
