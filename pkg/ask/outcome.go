@@ -184,6 +184,16 @@ type Record struct {
 	Votes    []Vote    `json:"votes,omitempty"` // so far, while pending
 }
 
+// Progress says how far the votes on a pending ask have come, in a language such
+// as "zh-CN"; empty for an ask without an approval: see [Tally.Words].
+func (r *Record) Progress(lang string, now time.Time) string {
+	if r.Ask.Approval == nil || r.State == StateResolved || r.Outcome != nil {
+		return ""
+	}
+	t := r.Ask.Tally(r.Votes, now)
+	return t.Words(lang)
+}
+
 // Deadline returns when the ask ends by itself, and whether the asker declared
 // that. The implied [MaxTimeout] is not worth showing to people.
 func (r *Record) Deadline() (at time.Time, declared bool) {

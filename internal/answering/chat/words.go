@@ -18,6 +18,10 @@ func Explain(typ string, l *lang.Language, rec *ask.Record, err error, now time.
 	switch {
 	case err == nil:
 		return ""
+	case errors.Is(err, ask.ErrVoted):
+		voted := *rec
+		voted.Votes = e.Votes
+		return l.Say("Your vote is stored; the question stays open: %s.", voted.Progress(l.Tag, now))
 	case e != nil && e.Outcome != nil:
 		return First(typ, l, rec, e.Outcome, now)
 	case errors.Is(err, ask.ErrForbidden):

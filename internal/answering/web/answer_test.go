@@ -223,7 +223,7 @@ func TestAskedAgain(t *testing.T) {
 	b.ask(question("a", database()), 0)
 	u := serve(t, b).signedIn(t, mei)
 	form := u.get("/").form("select:db", "=pg")
-	form.Set("seq", "77")
+	form.Set("life", "another")
 	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this again") {
 		t.Errorf("status %d", res.status)
 	}

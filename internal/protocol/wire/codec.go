@@ -125,6 +125,27 @@ func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err e
 	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, w.Reason, err
 }
 
+type unvoteBody struct {
+	AskID    string `json:"ask_id"`
+	AnswerID string `json:"answer_id"`
+	By       ask.By `json:"by"`
+}
+
+// EncodeUnvote returns the data of an event that takes a vote back.
+func EncodeUnvote(askID, answerID string, by ask.By) ([]byte, error) {
+	return Marshal(unvoteBody{askID, answerID, by})
+}
+
+// DecodeUnvote reads the data of an event that takes a vote back, strictly: a
+// reply without answers.
+func DecodeUnvote(data []byte, askID string) (ask.Reply, error) {
+	var w unvoteBody
+	if err := Strict("unvote", data, &w); err != nil {
+		return ask.Reply{}, err
+	}
+	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, checkHead("unvote", askID, w.AskID, w.AnswerID, w.By)
+}
+
 // EncodeEnd returns the data of a withdraw or abort event.
 func EncodeEnd(askID, reason string) ([]byte, error) { return Marshal(endBody{askID, reason}) }
 

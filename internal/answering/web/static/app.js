@@ -64,7 +64,7 @@ const tab = (() => {
 })();
 const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset.seq}:`;
 const draftKey = (article) => draftsOf(article) + tab;
-const secret = new Set(['answer_id', 'seq']);
+const secret = new Set(['answer_id', 'life']);
 const pristine = new WeakMap();
 const acted = new WeakSet(); // articles in which somebody has chosen or typed something
 
