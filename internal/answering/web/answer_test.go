@@ -252,3 +252,24 @@ func TestATooLargeFormIsRefused(t *testing.T) {
 		t.Errorf("status %d", res.status)
 	}
 }
+
+// TestAVoteIsDrawn checks that a vote that decides nothing shows the ask again,
+// with the votes, their reasons and what is missing.
+func TestAVoteIsDrawn(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("a", ask.Question{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean})
+	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
+	b.ask(a, 0)
+	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}}
+	u := serve(t, b).signedIn(t, mei)
+	page := u.get("/")
+	if !contains(page.body, "0 of 2 approvals") {
+		t.Errorf("before: %s", page.body)
+	}
+	form := page.form("boolean:go", "true")
+	res := u.post("/ask/default/s1/a/answer", form)
+	if res.status != http.StatusOK || !contains(res.body, "1 of 2 approvals: ") || !contains(res.body, "OPS-&lt;1&gt;") || !contains(res.body, "approves") || contains(res.body, form.Get("answer_id")) {
+		t.Errorf("status %d: %s", res.status, res.body)
+	}
+}
