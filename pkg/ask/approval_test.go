@@ -69,10 +69,12 @@ func TestAnApprovalIsChecked(t *testing.T) {
 			a.ExcludeAsker, a.Asker, a.Approval.AnyOf[0].From = true, []string{"os:mei"}, []string{"os:mei", "os:jo"}
 		}, []string{"/approval/any_of/0 approval_unreachable"}},
 		"a token is no person": {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].From = []string{"token:ci", "os:jo"} }, []string{"/approval/any_of/0 approval_unreachable"}},
-		"outside of the audience": {deploy, func(a *ask.Ask) {
-			a.Audience, a.Approval.AnyOf[0].From = []string{"os:mei"}, []string{"os:jo", "os:ana"}
+		"outside of the audience": {
+			deploy, func(a *ask.Ask) {
+				a.Audience, a.Approval.AnyOf[0].From = []string{"os:mei"}, []string{"os:jo", "os:ana"}
+			},
+			[]string{"/approval/any_of/0 approval_unreachable"},
 		},
-			[]string{"/approval/any_of/0 approval_unreachable"}},
 		"one person in two places": {deploy, func(a *ask.Ask) {
 			a.Approval.AnyOf = []ask.Alternative{{Distinct: true, AllOf: []ask.Factor{{From: []string{"os:mei"}}, {From: []string{"os:mei"}}}}}
 		}, []string{"/approval/any_of/0 approval_unreachable"}},
@@ -80,15 +82,19 @@ func TestAnApprovalIsChecked(t *testing.T) {
 			a.Approval.AnyOf = []ask.Alternative{{AllOf: []ask.Factor{{From: []string{"os:mei"}}, {From: []string{"os:mei"}}}}}
 		}, nil},
 		"denied by too many": {deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{Need: 2, From: []string{"os:mei"}} }, []string{"/approval/deny approval_unreachable"}},
-		"all_of and need": {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].AllOf = []ask.Factor{{From: []string{"group:sre"}}} },
-			[]string{"/approval/any_of/0/all_of given_together"}},
+		"all_of and need": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].AllOf = []ask.Factor{{From: []string{"group:sre"}}} },
+			[]string{"/approval/any_of/0/all_of given_together"},
+		},
 		"after all of a group": {deploy, func(a *ask.Ask) { a.Approval.After = ask.AfterAll }, []string{"/approval/after approval_groups"}},
 		"after some":           {deploy, func(a *ask.Ask) { a.Approval.After = "some" }, []string{"/approval/after not_one_of"}},
 		"fresh for no time":    {deploy, func(a *ask.Ask) { a.Approval.Fresh = time.Millisecond }, []string{"/approval/fresh out_of_range"}},
 		"a reason by and by":   {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].Reason = "maybe" }, []string{"/approval/any_of/0/reason not_one_of"}},
 		"a pattern of nothing": {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].ReasonPattern = "OPS" }, []string{"/approval/any_of/0/reason missing"}},
-		"a broken pattern": {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].Reason, a.Approval.AnyOf[0].ReasonPattern = "required", "(" },
-			[]string{"/approval/any_of/0/reason_pattern bad_pattern"}},
+		"a broken pattern": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].Reason, a.Approval.AnyOf[0].ReasonPattern = "required", "(" },
+			[]string{"/approval/any_of/0/reason_pattern bad_pattern"},
+		},
 		"an unknown proof":      {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].MinProof = "blood" }, []string{"/approval/any_of/0/min_proof not_one_of"}},
 		"only somebody":         {deploy, func(a *ask.Ask) { a.Only = "mei" }, []string{"/only not_one_of"}},
 		"only an unnamed asker": {deploy, func(a *ask.Ask) { a.Only, a.Approval = ask.OnlyAsker, nil }, []string{"/asker only_no_asker"}},
@@ -160,39 +166,69 @@ func TestVotesAreCounted(t *testing.T) {
 		"one denial":        {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", no, "sre")}, "denied by os:jo"},
 		"a stranger denies": {deploy, nil, []ask.Vote{vote("os:jo", no, "dev")}, "0 of 2 approvals; 2 more missing of group sre"},
 		"withdrawn":         {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", ask.ChoiceWithdrawn)}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
-		"deny wins": {deploy, func(a *ask.Ask) {
-			a.Approval.AnyOf[0].From, a.Approval.After = []string{"os:a", "os:b", "os:c"}, ask.AfterAll
+		"deny wins": {
+			deploy, func(a *ask.Ask) {
+				a.Approval.AnyOf[0].From, a.Approval.After = []string{"os:a", "os:b", "os:c"}, ask.AfterAll
+			},
+			[]ask.Vote{vote("os:a", yes), vote("os:b", yes), vote("os:c", no)},
+			"denied by os:c",
 		},
-			[]ask.Vote{vote("os:a", yes), vote("os:b", yes), vote("os:c", no)}, "denied by os:c"},
-		"one is awaited": {deploy, func(a *ask.Ask) {
-			a.Approval.AnyOf[0].From, a.Approval.After = []string{"os:a", "os:b", "os:c"}, ask.AfterAll
+		"one is awaited": {
+			deploy, func(a *ask.Ask) {
+				a.Approval.AnyOf[0].From, a.Approval.After = []string{"os:a", "os:b", "os:c"}, ask.AfterAll
+			},
+			[]ask.Vote{vote("os:a", yes), vote("os:b", yes)},
+			"2 of 2 approvals: os:a, os:b; waiting for os:c to vote",
 		},
-			[]ask.Vote{vote("os:a", yes), vote("os:b", yes)}, "2 of 2 approvals: os:a, os:b; waiting for os:c to vote"},
-		"a denial of two": {deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{Need: 2} }, []ask.Vote{vote("os:jo", no, "sre")},
-			"0 of 2 approvals; 1 of 2 denials: os:jo; 2 more missing of group sre"},
-		"it cannot be reached": {deploy, func(a *ask.Ask) {
-			a.Approval.AnyOf[0].From, a.Approval.Deny = []string{"os:a", "os:b"}, &ask.Denial{Need: 2}
+		"a denial of two": {
+			deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{Need: 2} },
+			[]ask.Vote{vote("os:jo", no, "sre")},
+			"0 of 2 approvals; 1 of 2 denials: os:jo; 2 more missing of group sre",
 		},
-			[]ask.Vote{vote("os:a", no)}, "0 of 2 approvals; 1 of 2 denials: os:a; 2 more missing of os:a or os:b; it can no longer be approved unless somebody changes a vote"},
-		"a veto": {deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{From: []string{"group:sec"}} },
-			[]ask.Vote{vote("os:mei", no, "sre"), vote("os:jo", no, "sec")}, "denied by os:jo"},
+		"it cannot be reached": {
+			deploy, func(a *ask.Ask) {
+				a.Approval.AnyOf[0].From, a.Approval.Deny = []string{"os:a", "os:b"}, &ask.Denial{Need: 2}
+			},
+			[]ask.Vote{vote("os:a", no)},
+			"0 of 2 approvals; 1 of 2 denials: os:a; 2 more missing of os:a or os:b; it can no longer be approved unless somebody changes a vote",
+		},
+		"a veto": {
+			deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{From: []string{"group:sec"}} },
+			[]ask.Vote{vote("os:mei", no, "sre"), vote("os:jo", no, "sec")},
+			"denied by os:jo",
+		},
 		"somebody in two groups": {deploy, func(a *ask.Ask) { a.Approval.AnyOf = both }, []ask.Vote{vote("os:mei", yes, "sre", "sec")}, "approved by os:mei"},
-		"distinct": {deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
-			[]ask.Vote{vote("os:mei", yes, "sre", "sec")}, "1 of 2 approvals: os:mei; 1 more missing of group sec"},
-		"distinct, the other way round": {deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
-			[]ask.Vote{vote("os:mei", yes, "sre", "sec"), vote("os:jo", yes, "sre")}, "approved by os:mei, os:jo"},
+		"distinct": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
+			[]ask.Vote{vote("os:mei", yes, "sre", "sec")},
+			"1 of 2 approvals: os:mei; 1 more missing of group sec",
+		},
+		"distinct, the other way round": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
+			[]ask.Vote{vote("os:mei", yes, "sre", "sec"), vote("os:jo", yes, "sre")},
+			"approved by os:mei, os:jo",
+		},
 		"an admin alone": {deploy, func(a *ask.Ask) {
 			a.Approval.AnyOf = append(a.Approval.AnyOf, ask.Alternative{Need: 1, From: []string{"group:admin"}})
 		}, []ask.Vote{vote("os:root", yes, "admin")}, "approved by os:root"},
-		"different options": {release, nil, []ask.Vote{later(vote("os:mei", yes, "sre"), "now"), later(vote("os:jo", yes, "sre"), "later")},
-			"1 of 2 approvals: os:mei; 1 more missing of group sre"},
+		"different options": {
+			release, nil,
+			[]ask.Vote{later(vote("os:mei", yes, "sre"), "now"), later(vote("os:jo", yes, "sre"), "later")},
+			"1 of 2 approvals: os:mei; 1 more missing of group sre",
+		},
 		"without its reason": {deploy, func(a *ask.Ask) {
 			a.Approval.AnyOf[0].Reason, a.Approval.AnyOf[0].ReasonPattern = "required", "^OPS-[0-9]+$"
 		}, []ask.Vote{reasoned(vote("os:mei", yes, "sre"), "OPS-1"), reasoned(vote("os:jo", yes, "sre"), "fine")}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
-		"proved too little": {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].MinProof = "passkey" },
-			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}, Proof: ask.ProofOS}, Choice: yes, At: at}}, "0 of 2 approvals; 2 more missing of group sre"},
-		"stale": {deploy, func(a *ask.Ask) { a.Approval.Fresh = time.Minute },
-			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}}, Choice: yes, At: at.Add(-time.Hour)}}, "0 of 2 approvals; 2 more missing of group sre"},
+		"proved too little": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].MinProof = "passkey" },
+			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}, Proof: ask.ProofOS}, Choice: yes, At: at}},
+			"0 of 2 approvals; 2 more missing of group sre",
+		},
+		"stale": {
+			deploy, func(a *ask.Ask) { a.Approval.Fresh = time.Minute },
+			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}}, Choice: yes, At: at.Add(-time.Hour)}},
+			"0 of 2 approvals; 2 more missing of group sre",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
