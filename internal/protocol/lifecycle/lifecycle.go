@@ -178,7 +178,11 @@ func excluded(a *ask.Ask, by ask.By) error {
 		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be the asker"}}
 		return e
 	}
-	e := ask.Refuse(ask.CodeForbidden, "this ask excludes some people, and nothing says which person answers here")
+	whom := "some people"
+	if a.ExcludeAsker {
+		whom = "its asker"
+	}
+	e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s, and nothing says which person answers here", whom)
 	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be a person's; answer at a surface where you sign in"}}
 	return e
 }
