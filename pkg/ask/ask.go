@@ -56,6 +56,12 @@ type Ask struct {
 	// which that person answers, such as "os:mei" and "oidc:mei@example.com".
 	ExcludeAsker bool     `json:"exclude_asker,omitempty"`
 	Asker        []string `json:"asker,omitempty"`
+	// Only limits who may decide: empty, or [OnlyAsker], which needs Asker.
+	Only string `json:"only,omitempty"`
+	// Exclude are principals that may not decide.
+	Exclude []string `json:"exclude,omitempty"`
+	// Approval, if set, makes each answer a vote: see [Approval].
+	Approval *Approval `json:"approval,omitempty"`
 	// RequireResponder refuses the ask when no person is present at any
 	// surface.
 	RequireResponder bool `json:"require_responder,omitempty"`
@@ -127,29 +133,39 @@ func (a *Ask) Question(id string) *Question {
 }
 
 // Excludes reports whether by may not decide because the ask excludes its
-// asker: by is the asker, or cannot be tied to one person, as whom the asker
-// could answer too. The asking side sets this rule for itself; it does not bind
-// an agent that lies about its asker, and a tenant's policy cannot demand it.
+// asker or others: by is one of them, or cannot be tied to one person, as whom
+// the asker could answer too. The asking side sets this rule for itself; it does
+// not bind an agent that lies about its asker, and a tenant's policy cannot demand it.
 func (a *Ask) Excludes(by By) bool {
-	return a.ExcludeAsker && (slices.Contains(a.Asker, by.Principal) || !by.ProvesPrincipal() || !by.person())
+	if !a.ExcludeAsker && len(a.Exclude) == 0 {
+		return false
+	}
+	return a.ExcludeAsker && slices.Contains(a.Asker, by.Principal) || slices.Contains(a.Exclude, by.Principal) || !by.ProvesPrincipal() || !by.person()
 }
 
 // NeedsPrincipal reports whether the ask can be decided only by a known
-// principal: it has an audience or excludes its asker.
-func (a *Ask) NeedsPrincipal() bool { return len(a.Audience) > 0 || a.ExcludeAsker }
+// principal: it has an audience or an approval, or says who may not decide, or
+// alone may.
+func (a *Ask) NeedsPrincipal() bool {
+	return len(a.Audience) > 0 || a.ExcludeAsker || len(a.Exclude) > 0 || a.Only != "" || a.Approval != nil
+}
 
 // Allows reports whether by may decide this ask: the ask does not exclude it,
-// and has no audience or one that contains the principal or one of its groups.
+// has no audience or one that contains the principal or one of its groups, and
+// no approval or one in which its vote can count.
 func (a *Ask) Allows(by By) bool {
-	if a.Excludes(by) {
+	if a.Excludes(by) || a.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(a.Asker, by.Principal)) {
 		return false
 	}
-	if len(a.Audience) == 0 {
-		return true
+	return lists(a.Audience, by) && (a.Approval == nil || a.Approval.MayVote(by))
+}
+
+// only returns the principals that alone may decide, if there are any.
+func (a *Ask) only() []string {
+	if a.Only == "" {
+		return nil
 	}
-	return slices.ContainsFunc(a.Audience, func(entry string) bool {
-		return entry == by.Principal || slices.ContainsFunc(by.Groups, func(g string) bool { return entry == "group:"+g })
-	})
+	return a.Asker
 }
 
 // Heading returns the line that names this ask in a list: its title, else the

@@ -34,6 +34,15 @@ func (o *Outcome) ending(you, at string) string {
 	if o.Reason != "" {
 		reason = ": " + o.Reason
 	}
+	if voted := o.voted(); voted != "" {
+		switch o.Status {
+		case StatusAnswered, StatusCancelled:
+			return voted + at + reason
+		case StatusExpired:
+			return "expired" + at + ": " + voted
+		case StatusWithdrawn, StatusAborted:
+		}
+	}
 	switch o.Status {
 	case StatusAnswered:
 		if o.Source == SourcePolicy {
@@ -59,6 +68,15 @@ func (o *Outcome) ending(you, at string) string {
 		return "expired" + at + ": nobody answered in time"
 	}
 	return string(o.Status) + who(o.By, you) + at + reason
+}
+
+// voted says how far the votes had come, or nothing for an ask without them.
+func (o *Outcome) voted() string {
+	if o.Ask == nil || o.Ask.Approval == nil {
+		return ""
+	}
+	t := o.Ask.Tally(o.Votes, o.At)
+	return t.Words(english)
 }
 
 // chose names the option that ended the ask, if it is known.

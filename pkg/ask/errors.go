@@ -11,6 +11,7 @@ import (
 var (
 	ErrInvalid     = errors.New("invalid")                 // the request has faults
 	ErrForbidden   = errors.New("forbidden")               // not allowed, or not signed in
+	ErrVoted       = errors.New("counted as a vote")       // the ask stays open; [Error.Votes] are the votes so far
 	ErrNotFound    = errors.New("unknown ask")             // 404
 	ErrResolved    = errors.New("already resolved")        // somebody else was first; [Error.Outcome] says who
 	ErrIDReused    = errors.New("id reused")               // the id belongs to another ask
@@ -28,6 +29,7 @@ const (
 	CodeInvalid      = "invalid"
 	CodeUnauthorized = "unauthorized"
 	CodeForbidden    = "forbidden"
+	CodeVoted        = "voted"
 	CodeNotFound     = "not_found"
 	CodeResolved     = "already_resolved"
 	CodeExpired      = "expired"
@@ -47,6 +49,7 @@ type Error struct {
 	Detail  string // a sentence for a person
 	Faults  []Fault
 	Outcome *Outcome // for [ErrResolved]: the outcome that won
+	Votes   []Vote   // for [ErrVoted]
 }
 
 // Error returns the detail followed by every fault.
@@ -71,6 +74,8 @@ func (e *Error) Unwrap() error {
 		return ErrInvalid
 	case CodeUnauthorized, CodeForbidden:
 		return ErrForbidden
+	case CodeVoted:
+		return ErrVoted
 	case CodeNotFound:
 		return ErrNotFound
 	case CodeResolved, CodeExpired:

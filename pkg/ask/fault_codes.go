@@ -41,6 +41,24 @@ const (
 	FaultTypedNoOption  FaultCode = "typed_no_option"
 	FaultTypedNotTheOne FaultCode = "typed_not_the_one"
 
+	// Votes.
+	FaultNoReason       FaultCode = "no_reason"
+	FaultNoPerson       FaultCode = "no_person"
+	FaultMayNotVote     FaultCode = "may_not_vote"
+	FaultProofTooWeak   FaultCode = "proof_too_weak"
+	FaultReasonMismatch FaultCode = "reason_mismatch"
+
+	// Approvals.
+	FaultApprovalQuestions   FaultCode = "approval_questions"
+	FaultApprovalKind        FaultCode = "approval_kind"
+	FaultApprovalOptional    FaultCode = "approval_optional"
+	FaultApprovalOther       FaultCode = "approval_other"
+	FaultApprovalDefault     FaultCode = "approval_default"
+	FaultApprovalCancels     FaultCode = "approval_cancels"
+	FaultApprovalUndeclared  FaultCode = "approval_undeclared"
+	FaultApprovalGroups      FaultCode = "approval_groups"
+	FaultApprovalUnreachable FaultCode = "approval_unreachable"
+
 	// Asks.
 	FaultBadToken          FaultCode = "bad_token"
 	FaultBadID             FaultCode = "bad_id"
@@ -53,6 +71,7 @@ const (
 	FaultEmptyAudience     FaultCode = "empty_audience"
 	FaultEmptyPrincipal    FaultCode = "empty_principal"
 	FaultNoAsker           FaultCode = "no_asker"
+	FaultOnlyNoAsker       FaultCode = "only_no_asker"
 	FaultGivenTogether     FaultCode = "given_together"
 	FaultDeadlinePassed    FaultCode = "deadline_passed"
 	FaultDeadlineFar       FaultCode = "deadline_far"

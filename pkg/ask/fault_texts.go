@@ -62,6 +62,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultEmptyAudience:     {english: `is empty; use "group:<name>" or a principal`, chinese: `是空的；请用 "group:<名称>" 或一个主体`},
 	FaultEmptyPrincipal:    {english: `is empty; give a principal, such as "os:mei"`, chinese: `是空的；请给出主体，例如 "os:mei"`},
 	FaultNoAsker:           {english: `is missing; exclude_asker needs the principals under which the asker answers, such as "os:mei" and "oidc:mei@example.com"`, chinese: `缺失；exclude_asker 需要提问者作答时所用的主体，例如 "os:mei" 和 "oidc:mei@example.com"`},
+	FaultOnlyNoAsker:       {english: `is missing; only "asker" needs the principals under which the asker answers, such as "os:mei" and "oidc:mei@example.com"`, chinese: `缺失；only 为 "asker" 时需要提问者作答时所用的主体，例如 "os:mei" 和 "oidc:mei@example.com"`},
 	FaultGivenTogether:     {english: `is given together with {other}; give one of them`, chinese: `与 {other} 同时给出；请只给其一`},
 	FaultDeadlinePassed:    {english: `is {given}, which has passed; give a later one`, chinese: `是 {given}，已经过去；请给出更晚的时间`},
 	FaultDeadlineFar:       {english: `is {given}, more than {days} days ahead; give an earlier one`, chinese: `是 {given}，在 {days} 天以后；请给出更早的时间`},
@@ -111,7 +112,24 @@ var faultTexts = map[FaultCode]faultText{
 	FaultCommaInLabel:      {english: `{label:quoted} contains a comma, which separates several choices; leave the comma out or set multiSelect to false`, chinese: `{label:quoted} 含有用来分隔多个选择的逗号；请去掉逗号，或把 multiSelect 设为 false`},
 	FaultSecret:            {english: `is true, but secrets cannot be asked yet: answers are stored and shown as they are; ask the person to put the secret where the program reads it`, chinese: `是 true，但还不能询问秘密：回答会原样保存和显示；请让对方把秘密放到程序读取的地方`},
 	FaultNoChoices:         {english: `is false and there are no choices; give choices or set it to true`, chinese: `是 false，又没有选项；请给出选项，或把它设为 true`},
-	FaultDecisionCount:     {english: `has {given} decisions; give exactly {want}, in the order of the action requests`, chinese: `有 {given} 个决定；请按动作请求的顺序给出正好 {want} 个`},
+
+	FaultNoReason:       {english: `this vote needs a reason; write it in the note[: {prompt}]`, chinese: `这一票需要理由；请写在备注里[：{prompt}]`},
+	FaultNoPerson:       {english: `must be a person's; answer at a surface where you sign in`, chinese: `必须是某个人的主体；请在您登录的界面上回答`},
+	FaultMayNotVote:     {english: `is of somebody whose vote does not count here; somebody else has to vote`, chinese: `此人的票在这里不算数；需要由其他人投票`},
+	FaultProofTooWeak:   {english: `must be {proof:quoted} or stronger; answer at a surface where you sign in`, chinese: `必须至少是 {proof:quoted}；请在您登录的界面上回答`},
+	FaultReasonMismatch: {english: `the reason {given:quoted} does not match {pattern}; write one that does in the note`, chinese: `理由 {given:quoted} 不符合 {pattern}；请在备注里写一个符合的`},
+
+	FaultApprovalQuestions:   {english: `has {given} questions; an ask with approval has one`, chinese: `有 {given} 个问题；带 approval 的提问只能有一个`},
+	FaultApprovalKind:        {english: `is {given}; an ask with approval is a yes/no or a choice of one option`, chinese: `是 {given}；带 approval 的提问只能是是非题或单选题`},
+	FaultApprovalOptional:    {english: `is false; the question of an ask with approval is required`, chinese: `是 false；带 approval 的提问，其问题必须回答`},
+	FaultApprovalOther:       {english: `is true; typed text is no vote: set it to false`, chinese: `是 true；自己填写的内容不能算作投票：请设为 false`},
+	FaultApprovalDefault:     {english: `approves; silence may not approve: leave it out, or use an option that denies`, chinese: `会批准；沉默不能算作批准：请去掉，或用一个否决的选项`},
+	FaultApprovalCancels:     {english: `is {given:quoted}, which cancels; name it in deny_options`, chinese: `是 {given:quoted}，它会取消提问；请写在 deny_options 中`},
+	FaultApprovalUndeclared:  {english: `leaves out option {given:quoted}; name each option in approve_options or deny_options`, chinese: `没有选项 {given:quoted}；每个选项都须写在 approve_options 或 deny_options 中`},
+	FaultApprovalGroups:      {english: `is "all", which waits for people by name; give principals in each from, without groups`, chinese: `是 "all"，需要逐个等待具名的人；请在每个 from 中写主体，不要写组`},
+	FaultApprovalUnreachable: {english: `needs the votes of {given} people, and at most {most} may vote for it`, chinese: `需要 {given} 人的票，但至多 {most} 人可以投票`},
+
+	FaultDecisionCount: {english: `has {given} decisions; give exactly {want}, in the order of the action requests`, chinese: `有 {given} 个决定；请按动作请求的顺序给出正好 {want} 个`},
 }
 
 // faultTerms has the words of arguments that are terms: what a value is, or what
@@ -124,6 +142,8 @@ var faultTerms = map[string][2]string{
 	"questions":             {"questions", "个问题"},
 	"options":               {"options", "个选项"},
 	"entries":               {"entries", "项"},
+	"people":                {"people", "人"},
+	"alternatives":          {"at least one alternative, such as {\"need\": 2, \"from\": [\"group:sre\"]}", "至少一种方式，例如 {\"need\": 2, \"from\": [\"group:sre\"]}"},
 	"interrupts":            {`interrupts`, "个中断"},
 	"choices":               {`choices`, "个选项"},
 	"properties":            {`properties`, "个属性"},

@@ -27,7 +27,7 @@ func (b By) ProvesPrincipal() bool {
 // credential or a token, which can be shared.
 func (b By) person() bool {
 	kind, name, _ := strings.Cut(b.Principal, ":")
-	return name != "" && kind != "nats" && kind != "token" && b.Proof != ProofCredential
+	return name != "" && kind != "nats" && kind != "token" && kind != "webhook" && b.Proof != ProofCredential
 }
 
 // MetadataHost is the entry of [Ask.Metadata] in which an HTTP endpoint records

@@ -18,6 +18,9 @@ func (a *Ask) Normalize() {
 	for i := range a.Questions {
 		a.Questions[i].normalize(i)
 	}
+	if a.Approval != nil && len(a.Questions) == 1 {
+		a.Approval.normalize(&a.Questions[0])
+	}
 }
 
 func (q *Question) normalize(i int) {

@@ -104,6 +104,8 @@ type Outcome struct {
 	CancelledBy *CancelledBy `json:"cancelled_by,omitempty"` // set when an option ended it
 	By          *By          `json:"by,omitempty"`           // nil when nobody acted
 
+	Votes []Vote `json:"votes,omitempty"` // of an ask with an approval: all of them, in the order in which they were given
+
 	At     time.Time     `json:"at"`
 	Waited time.Duration `json:"waited_ms"`     // whole milliseconds in JSON
 	Ask    *Ask          `json:"ask,omitempty"` // the question as it was asked
@@ -179,6 +181,17 @@ type Record struct {
 	Ask      Ask       `json:"ask"`
 	Outcome  *Outcome  `json:"outcome,omitempty"` // without its ask in JSON: the record has it
 	Receipts []Receipt `json:"receipts,omitempty"`
+	Votes    []Vote    `json:"votes,omitempty"` // so far, while pending
+}
+
+// Progress says how far the votes on a pending ask have come, in a language such
+// as "zh-CN"; empty for an ask without an approval: see [Tally.Words].
+func (r *Record) Progress(lang string, now time.Time) string {
+	if r.Ask.Approval == nil || r.State == StateResolved || r.Outcome != nil {
+		return ""
+	}
+	t := r.Ask.Tally(r.Votes, now)
+	return t.Words(lang)
 }
 
 // Deadline returns when the ask ends by itself, and whether the asker declared

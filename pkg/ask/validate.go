@@ -60,6 +60,7 @@ func (a *Ask) Validate(now time.Time) error {
 		f.add("/min_proof", FaultNotOneOf, clip(a.MinProof), MinProofs())
 	}
 	a.validateAsker(&f)
+	a.validateDeciders(&f)
 	if len(a.Metadata) > MaxMetadata {
 		f.add("/metadata", FaultTooMany, len(a.Metadata), "entries", MaxMetadata)
 	}
@@ -68,6 +69,7 @@ func (a *Ask) Validate(now time.Time) error {
 	}
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
+	a.validateApproval(&f)
 	return InvalidError("ask", f)
 }
 

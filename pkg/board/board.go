@@ -326,13 +326,15 @@ func (f *boardFollower) live(m *nats.Msg) {
 		if err != nil {
 			return // from a newer version; a page of heads may have it
 		}
-		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq}
+		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq, Votes: q.Votes()}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		h := b.headOf(&rec)
-		h.round = b.round + 1          // a read that has begun may not have it
-		b.bodies.put(rec, time.Time{}) // it does not tell about receipts
+		h.round = b.round + 1 // a read that has begun may not have it
 		b.add(h)
+		if b.held[h.key] == h {
+			b.bodies.put(rec, time.Time{}) // it does not tell about receipts
+		}
 		return
 	}
 	if _, first := cloudevent.FirstOutcome(m); !first {

@@ -21,18 +21,33 @@ type Head struct {
 	Priority ask.Priority
 	AskedAt  time.Time
 	Deadline time.Time
-	Audience []string  // shared: do not modify
-	MinProof string    // see [ask.Ask]
-	Excluded []string  // principals of the asker, who may not decide; shared; nil: nobody is excluded
+	Audience []string // shared: do not modify
+	MinProof string   // see [ask.Ask]
+	Excluded []string // principals of the asker, who may not decide; shared; nil: nobody is excluded
+	// Only, Exclude, Asker and Approval say who may decide, as in [ask.Ask]; Votes
+	// are those so far. All are shared: do not modify.
+	Only     string
+	Exclude  []string
+	Asker    []string
+	Approval *ask.Approval
+	Votes    []ask.Vote
 	Handed   *Handover // to whom it was handed over; nil: nobody
 }
 
 // Record returns a head as a record whose ask has no questions.
 func (h Head) Record() ask.Record {
-	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Ask: ask.Ask{
+	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Votes: h.Votes, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
-		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.Excluded),
+		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.askers()),
+		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval,
 	}}
+}
+
+func (h Head) askers() []string {
+	if h.Asker != nil {
+		return h.Asker
+	}
+	return h.Excluded
 }
 
 // head is a [Head] as the board stores it, about 300 bytes in all.
@@ -43,13 +58,22 @@ type head struct {
 	asker    *[]string // its agent's name, id and repository
 	audience *[]string
 	excluded *[]string
-	asked    int64 // Unix nanoseconds
+	deciders *deciders // nil for nearly all
+	asked    int64     // Unix nanoseconds
 	deadline int64
 	seq      uint64
 	round    uint32 // the last full read that contained it
 	rank     uint8  // of its priority: 0 is urgent
 	proof    uint8  // index of the demanded proof, from 1; 0: none
 	handed   *Handover
+}
+
+// deciders is what only few asks say about who may decide them.
+type deciders struct {
+	only           string
+	exclude, asker []string
+	approval       *ask.Approval
+	votes          []ask.Vote
 }
 
 func (h *head) id() ask.Key {
@@ -74,6 +98,9 @@ func (h *head) public() Head {
 	}
 	if h.excluded != nil {
 		p.Excluded = *h.excluded
+	}
+	if d := h.deciders; d != nil {
+		p.Only, p.Exclude, p.Asker, p.Approval, p.Votes = d.only, d.exclude, d.asker, d.approval, d.votes
 	}
 	return p
 }
@@ -118,6 +145,9 @@ func (b *Board) headOf(rec *ask.Record) *head {
 	}
 	if a.ExcludeAsker {
 		h.excluded = b.lists.share(a.Asker...)
+	}
+	if a.Only != "" || len(a.Exclude) > 0 || a.Approval != nil {
+		h.deciders = &deciders{a.Only, a.Exclude, a.Asker, a.Approval, rec.Votes}
 	}
 	return h
 }

@@ -27,7 +27,7 @@ func (v Viewer) everything() bool { return v.Tenants == nil && v.Access == nil }
 // MayAnswer reports whether the viewer may see and decide an ask. The broker
 // checks it again when it gets the answer.
 func (v Viewer) MayAnswer(h Head) bool {
-	a := ask.Ask{Audience: h.Audience, ExcludeAsker: h.Excluded != nil, Asker: h.Excluded}
+	a := h.Record().Ask
 	return v.Sees(h.Key, h.Audience) && v.Access.Decides(v.By, h.Key, h.Audience) && v.By.Proves(h.MinProof) && a.Allows(v.By) && (len(h.Audience) == 0 || v.By.ProvesPrincipal())
 }
 

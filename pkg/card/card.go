@@ -12,6 +12,7 @@ import (
 // Card is an ask as one person sees it at one time. Its fields are in the order of display.
 type Card struct {
 	Key  ask.Key
+	Life string // see [ask.Record]
 	Seq  uint64
 	Lang string // of the card's own texts, not of the agent's
 
@@ -24,6 +25,9 @@ type Card struct {
 	Several  string  // "4 questions, answered together"
 	Context  *Preview
 	End      *End // nil while it is pending
+
+	Progress string // of an ask with an approval: how far its votes have come; empty when it has ended
+	Votes    []Vote // of an ask with an approval: what people said, also when it has ended
 
 	May       May
 	Attention []string // "Mei is answering"
@@ -81,6 +85,14 @@ type Line struct {
 	Note     string
 }
 
+// Vote is what one person said to an ask with an approval.
+type Vote struct {
+	Who    string // "Mei on Slack"
+	Said   string // "approves", or the option
+	Reason string // may be empty
+	Own    bool   // of the person who looks at the card
+}
+
 // Place is another surface that shows the ask.
 type Place struct {
 	Where string // "on Slack"
@@ -92,7 +104,7 @@ type Place struct {
 func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
-		Key: a.Key(), Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Key: a.Key(), Life: r.Life, Seq: r.Seq, Progress: r.Progress(w.Tag, now), Votes: votes(r, v), Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
 		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
@@ -130,6 +142,27 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	c.atDeadline(r, v, now)
 	c.Attention = v.Others(others...)
 	return c
+}
+
+// votes lists what people said to an ask with an approval.
+func votes(r *ask.Record, v Viewer) []Vote {
+	cast, w := r.Votes, v.words()
+	if r.Outcome != nil {
+		cast = r.Outcome.Votes
+	}
+	var all []Vote
+	for i := range cast {
+		one := &cast[i]
+		said := map[ask.Choice]string{ask.ChoiceApprove: w.approves, ask.ChoiceDeny: w.denies, ask.ChoiceWithdrawn: w.tookBack}[one.Choice]
+		if one.Option != "" && len(r.Ask.Questions) == 1 {
+			if o := r.Ask.Questions[0].Option(one.Option); o != nil {
+				label, _ := o.Caption()
+				said += w.colon + line(label)
+			}
+		}
+		all = append(all, Vote{Who: v.who(&one.By), Said: said, Reason: line(one.Reason), Own: v.By.Principal != "" && one.By.Principal == v.By.Principal})
+	}
+	return all
 }
 
 func newAsker(a *ask.Ask, w *catalogue) Asker {

@@ -40,6 +40,7 @@ type catalogue struct {
 	tooWeak, demands           string
 	excluded, noPerson         string
 	notAsker                   string
+	approves, denies, tookBack string                       // what a vote says
 	needs                      func(minProof string) string // the required proof
 	readOnly                   string
 	forThem, expires, defaults string

@@ -15,6 +15,10 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	switch {
 	case err == nil:
 		return ""
+	case errors.Is(err, ask.ErrVoted) && e != nil:
+		voted := *r
+		voted.Votes = e.Votes
+		return v.Say("Your vote is stored; the question stays open: %s.", voted.Progress(v.Lang, now))
 	case e != nil && e.Outcome != nil:
 		return v.Late(r, e.Outcome, now)
 	case errors.Is(err, ask.ErrForbidden):

@@ -199,6 +199,11 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 // says who was first (Code is [ask.CodeExpired] if the deadline was); with
 // [ask.ErrForbidden] the person is not in the audience. An empty AnswerID is
 // filled in.
+//
+// If the ask has an approval the reply is a vote: if it does not decide the ask,
+// the error is [ask.ErrVoted], the Detail of the [*ask.Error] says how far the
+// votes have come, and its Votes are the votes. Another Answer moves the vote,
+// and [Responder.Unvote] takes it back.
 func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error) {
 	if reply.AnswerID == "" {
 		reply.AnswerID = cloudevent.NewID()
@@ -220,9 +225,16 @@ func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, t
 	defer func() { end(err) }()
 	ev := r.event(ctx, k, typ, data)
 	ev.By = &by
-	_, reply, err := connection.Event(ctx, r.on, r.at(k, verb), ev, 0)
+	got, reply, err := connection.Event(ctx, r.on, r.at(k, verb), ev, 0)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
+	}
+	if got == cloudevent.TypeStatus {
+		s, err := wire.StatusOf(k, reply)
+		if err == nil {
+			err = &ask.Error{Code: ask.CodeVoted, Detail: s.Progress, Votes: s.Votes}
+		}
+		return ask.Outcome{}, err
 	}
 	if o, err = wire.OutcomeOf(k, reply); err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
@@ -258,6 +270,25 @@ func (r *Responder) Cancel(ctx context.Context, k ask.Key, d Decline) (ask.Outco
 		return ask.Outcome{}, fmt.Errorf("responder: %w", err)
 	}
 	return r.resolve(ctx, k, subject.VerbCancel, cloudevent.TypeDeclined, d.By, data)
+}
+
+// Unvote takes a person's vote back and returns the votes that are left. An empty
+// id is filled in; the same id again is the same request. The error is
+// [ask.ErrConflict] if the person has no vote on the ask, and [ask.ErrResolved]
+// if it has ended.
+func (r *Responder) Unvote(ctx context.Context, k ask.Key, id string, by ask.By) ([]ask.Vote, error) {
+	if id == "" {
+		id = cloudevent.NewID()
+	}
+	data, err := wire.EncodeUnvote(k.ID, id, by)
+	if err != nil {
+		return nil, fmt.Errorf("responder: %w", err)
+	}
+	_, err = r.resolve(ctx, k, subject.VerbUnvote, cloudevent.TypeUnvoted, by, data)
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Code == ask.CodeVoted {
+		return e.Votes, nil
+	}
+	return nil, err
 }
 
 // Receipt records that this responder type presented an ask to people. Life is

@@ -167,6 +167,11 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		switch {
 		case refused.Outcome != nil:
 			o = refused.Outcome
+		case refused.Code == ask.CodeVoted:
+			f.answerID = "" // another answer is another vote
+			f.rec.Votes = refused.Votes
+			f.message = m.say("Your vote is stored: %s.", ask.CleanLine(f.rec.Progress(m.opts.Viewer.Lang, time.Now())))
+			return nil
 		case refused.Code == ask.CodeInvalid:
 			f.answerID, f.message = "", ""
 			f.enter(f.mark(m.card(f), refused.Faults))

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -75,7 +74,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 		s.tooLate(w, r, me, &record, form)
 		return
 	}
-	if seq, err := strconv.ParseUint(form.get(fieldSeq), 10, 64); err == nil && seq != 0 && record.Seq != 0 && seq != record.Seq {
+	if life := form.get(fieldLife); life != "" && record.Life != "" && life != record.Life {
 		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was drawn. Look again, then answer."))
 		return
 	}
@@ -91,6 +90,14 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 	outcome, err := send(ctx, &record, form)
 	if err != nil {
 		undo()
+		if errors.Is(err, ask.ErrVoted) {
+			s.opts.Logger.InfoContext(r.Context(), "voted", slog.String("ask_id", k.ID))
+			if e, ok := errors.AsType[*ask.Error](err); ok {
+				record.Votes = e.Votes
+			}
+			s.again(r.Context(), w, r, me, &record, http.StatusOK, "")
+			return
+		}
 		s.refused(w, r, me, &record, form, err)
 		return
 	}

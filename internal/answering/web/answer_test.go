@@ -223,7 +223,7 @@ func TestAskedAgain(t *testing.T) {
 	b.ask(question("a", database()), 0)
 	u := serve(t, b).signedIn(t, mei)
 	form := u.get("/").form("select:db", "=pg")
-	form.Set("seq", "77")
+	form.Set("life", "another")
 	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this again") {
 		t.Errorf("status %d", res.status)
 	}
@@ -250,5 +250,26 @@ func TestATooLargeFormIsRefused(t *testing.T) {
 	u := serve(t, b).signedIn(t, mei)
 	if res := u.post("/ask/default/s1/a/answer", url.Values{"text:t": {strings.Repeat("x", 1<<20)}}); res.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d", res.status)
+	}
+}
+
+// TestAVoteIsDrawn checks that a vote that decides nothing shows the ask again,
+// with the votes, their reasons and what is missing.
+func TestAVoteIsDrawn(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("a", ask.Question{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean})
+	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
+	b.ask(a, 0)
+	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}}
+	u := serve(t, b).signedIn(t, mei)
+	page := u.get("/")
+	if !contains(page.body, "0 of 2 approvals") {
+		t.Errorf("before: %s", page.body)
+	}
+	form := page.form("boolean:go", "true")
+	res := u.post("/ask/default/s1/a/answer", form)
+	if res.status != http.StatusOK || !contains(res.body, "1 of 2 approvals: ") || !contains(res.body, "OPS-&lt;1&gt;") || !contains(res.body, "approves") || contains(res.body, form.Get("answer_id")) {
+		t.Errorf("status %d: %s", res.status, res.body)
 	}
 }

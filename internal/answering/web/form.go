@@ -24,7 +24,7 @@ const (
 	fieldResponse = "response"
 	fieldReason   = "reason"
 	fieldAnswerID = "answer_id"
-	fieldSeq      = "seq"
+	fieldLife     = "life"
 	fieldDone     = "done" // in a URL: what this person has just decided
 
 	chosenOther = "other"

@@ -74,6 +74,10 @@ func (s *Server) pick(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 		reply.Answers = []ask.Answer{a}
 	}
 	outcome, err := s.asks.Answer(ctx, record.Ask.Key(), reply)
+	if errors.Is(err, ask.ErrVoted) {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if err != nil {
 		s.say(w, r, err)
 		return

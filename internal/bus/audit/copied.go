@@ -79,7 +79,11 @@ func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 			return Copied{}, fmt.Errorf("audit: %w", err)
 		}
 		c.asked(&s)
-		c.askedBy(msg.Header.Get(HeaderAsker))
+		if votes := s.Votes(); len(votes) > 0 {
+			c.voted(&s, &votes[len(votes)-1])
+		} else {
+			c.askedBy(msg.Header.Get(HeaderAsker))
+		}
 		c.Whole = s.RawAsk
 		return c, nil
 	}
@@ -98,6 +102,16 @@ func (c *Copied) asked(s *lifecycle.State) {
 	c.Action, c.Time, c.Life = AskAsked, s.AskedAt.UTC(), s.Life
 	c.Question = question(s)
 	c.Actor = &Actor{Role: "agent", Name: c.Question.AgentName}
+}
+
+// voted describes the vote with which a question was written again: the last.
+func (c *Copied) voted(s *lifecycle.State, v *ask.Vote) {
+	c.Action, c.Time, c.Surface = AskVoted, v.At.UTC(), v.By.Responder
+	c.Actor = &Actor{Role: roleOf(v.By.Responder), Credential: v.Credential, Principal: v.By.Principal, Proof: v.By.Proof, Name: v.By.Name, Groups: v.By.Groups}
+	c.Decision = &Decision{Status: string(v.Choice), Reason: v.Reason}
+	if v.Option != "" {
+		c.Decision.Answers = []Answer{answer(s.Ask, &ask.Answer{QuestionID: s.Ask.Questions[0].ID, Selected: []string{v.Option}})}
+	}
 }
 
 // askedBy names who asked, by [HeaderAsker].

@@ -30,6 +30,7 @@ type Action string
 const (
 	AskAsked     Action = "ask.asked"
 	AskShown     Action = "ask.shown"
+	AskVoted     Action = "ask.voted"
 	AskAnswered  Action = "ask.answered"
 	AskCancelled Action = "ask.cancelled"
 	AskWithdrawn Action = "ask.withdrawn"
@@ -71,7 +72,7 @@ const (
 // Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
-		AskAsked, AskShown, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
+		AskAsked, AskShown, AskVoted, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}

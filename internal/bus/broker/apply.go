@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/ledger"
@@ -36,6 +37,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 			return lifecycle.State{}, err
 		}
 		s.Left = left
+		s.Will.Votes = b.standing(s.Votes())
 		effect, err := lifecycle.Decide(b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err
@@ -61,9 +63,16 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 				b.counts.Asked(k.Tenant)
 				isNew = true
 			}
+		case lifecycle.Rewrite:
+			if err = b.led.Rewrite(ctx, s, e.Votes); err == nil {
+				s, err = b.led.Read(ctx, k)
+			}
 		case lifecycle.Resolve:
 			var stored lifecycle.State
 			if stored, err = b.led.ResolveAs(ctx, s, e.Outcome, user, now); err == nil {
+				if s.Living() { // the timer may have been first
+					stored, err = b.readEnd(ctx, k)
+				}
 				s = stored
 				b.quotas.Ended(k)
 			}
@@ -101,8 +110,35 @@ func (b *Broker) start(ctx context.Context, k ask.Key, c lifecycle.Command) (s l
 		s, err = b.led.Read(ctx, k)
 	default:
 		s, err = b.led.ReadToWrite(ctx, k)
+		if err == nil && s.Pending() && s.Living() { // its compare-and-set is of what the leader has
+			s, err = b.led.Read(ctx, k)
+		}
 	}
 	return s, true, err
+}
+
+// readEnd reads how an ask ended after an outcome was acknowledged. A leader
+// that has none yet is read again.
+func (b *Broker) readEnd(ctx context.Context, k ask.Key) (lifecycle.State, error) {
+	for try := range maxTries {
+		s, err := b.led.Read(ctx, k)
+		if err != nil || s.End != nil {
+			return s, err
+		}
+		if err := backoff.Wait(ctx, time.Millisecond, try); err != nil {
+			return s, err
+		}
+	}
+	return lifecycle.State{}, fmt.Errorf("broker: %s: %w: its outcome was stored and is not there", k, ask.ErrUnavailable)
+}
+
+// standing returns the votes without those that were given with credentials
+// that have been revoked since.
+func (b *Broker) standing(votes []ask.Vote) []ask.Vote {
+	if b.opts.Verifier == nil || len(votes) == 0 {
+		return votes
+	}
+	return slices.DeleteFunc(slices.Clone(votes), func(v ask.Vote) bool { return b.opts.Verifier.Revoked(v.Credential, v.At) })
 }
 
 // admit refuses a new ask that cannot be stored now. Otherwise it counts the

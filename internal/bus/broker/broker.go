@@ -285,7 +285,7 @@ func endpoints() map[string]string {
 			m[typ+"-"+string(v)] = subject.Responders + "." + typ + ".*.*.*." + string(v) + ".*"
 		}
 	}
-	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbGet} {
+	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbGet} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {

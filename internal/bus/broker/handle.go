@@ -190,6 +190,8 @@ func eventType(v subject.Verb) string {
 		return cloudevent.TypeAnswered
 	case subject.VerbCancel:
 		return cloudevent.TypeDeclined
+	case subject.VerbUnvote:
+		return cloudevent.TypeUnvoted
 	case subject.VerbReceipt:
 		return cloudevent.TypePresented
 	}
@@ -238,6 +240,8 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 		return b.end(ctx, r)
 	case subject.VerbAnswer, subject.VerbCancel:
 		return b.answer(ctx, r)
+	case subject.VerbUnvote:
+		return b.unvote(ctx, r)
 	case subject.VerbRepeat:
 		return b.repeat(ctx, r)
 	case subject.VerbDelivered:

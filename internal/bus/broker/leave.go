@@ -70,7 +70,7 @@ func (b *Broker) leave(ctx context.Context, r *request, e wire.End) error {
 			b.opts.Logger.WarnContext(ctx, "cannot withdraw an ask whose agent has left", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 	})
-	w := r.status(&s)
+	w := b.status(r, &s)
 	w.RawAsk = nil // the agent has it
 	return b.tellStatus(r, w)
 }

@@ -68,7 +68,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	b.log(ctx, "asked", r, &held)
-	s := r.status(&held)
+	s := b.status(r, &held)
 	s.Warnings = warnings(&a, &held, now)
 	if unleased != "" {
 		s.Warnings = append(s.Warnings, unleased)
@@ -169,7 +169,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	case r.Verb == subject.VerbWait && held.End != nil:
 		return b.tellEnd(r, &held)
 	}
-	s := r.status(&held)
+	s := b.status(r, &held)
 	if r.Verb == subject.VerbGet {
 		if s.Receipts, err = b.led.Receipts(ctx, r.Key(), s.Life); err != nil {
 			return err
@@ -179,10 +179,14 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 }
 
 // status returns the status of a known ask.
-func (r *request) status(s *lifecycle.State) wire.StatusReply {
+func (b *Broker) status(r *request, s *lifecycle.State) wire.StatusReply {
 	w := wire.StatusReply{
 		State: ask.StatePending, Key: r.Key(), Deadline: s.Deadline, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Version,
 		RawAsk: cloudevent.AskJSON(s), Outcome: s.End,
+	}
+	if s.Pending() && s.Living() {
+		t := s.Ask.Tally(s.Votes(), b.led.Now())
+		w.Votes, w.Progress = s.Votes(), t.Words("")
 	}
 	if s.End != nil {
 		w.State, w.Seq, w.RawOutcome = ask.StateResolved, 0, s.RawEnd
@@ -220,7 +224,7 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
-		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r)}
+		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r), Credential: r.User}
 	} else {
 		reply, reason, err := wire.DecodeDecline(r.body, r.ID)
 		if err != nil {
@@ -229,18 +233,35 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
-		c = lifecycle.Decline{Reply: reply, Reason: reason, MinProof: b.demands(r)}
+		c = lifecycle.Decline{Reply: reply, Reason: reason, MinProof: b.demands(r), Credential: r.User}
 	}
 	return b.resolve(ctx, r, c)
 }
 
-// resolve ends an ask and replies with the outcome.
+// unvote takes a person's vote back.
+func (b *Broker) unvote(ctx context.Context, r *request) error {
+	reply, err := wire.DecodeUnvote(r.body, r.ID)
+	if err != nil {
+		return err
+	}
+	if reply.By, err = b.vouched(r, reply.By); err != nil {
+		return err
+	}
+	return b.resolve(ctx, r, lifecycle.Unvote{Reply: reply, Credential: r.User})
+}
+
+// resolve carries out a command that may end an ask, and replies with the
+// outcome, or with the status if it was a vote that did not.
 func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) error {
 	s, err := b.apply(ctx, r.Key(), c, r.User)
 	if err != nil {
 		return err
 	}
 	b.tracer.Link(ctx, s.Trace)
+	if s.Pending() {
+		b.log(ctx, "voted", r, &s)
+		return b.tellStatus(r, b.status(r, &s))
+	}
 	b.traceEnd(ctx, r.Key(), &s)
 	b.log(ctx, string(s.End.Status), r, &s)
 	return b.tellEnd(r, &s)
@@ -258,7 +279,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	s := r.status(&held)
+	s := b.status(r, &held)
 	if s.Life != receipt.Life {
 		return ask.InvalidError("receipt", []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %q, but this ask has %q: the same id was asked again", receipt.Life, s.Life)}})
 	}

@@ -15,6 +15,9 @@ import (
 // must be safe for concurrent use, and its errors are shown to the sender.
 type Verifier interface {
 	Verify(token, user string, now time.Time) (assertion.Grant, error)
+	// Revoked reports whether the credentials that a user had at a time have
+	// been revoked since.
+	Revoked(user string, at time.Time) bool
 }
 
 // credentials returns all values of that header, in any letter case.

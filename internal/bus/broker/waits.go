@@ -254,7 +254,7 @@ func (h *held) step() {
 			}
 		case err == nil && over:
 			if h.cancel() {
-				err = b.tellStatus(&h.r, h.r.status(&s))
+				err = b.tellStatus(&h.r, b.status(&h.r, &s))
 			}
 		case err != nil && over:
 			if h.cancel() {

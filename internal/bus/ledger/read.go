@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -54,6 +55,9 @@ func pending(m message, k ask.Key) (lifecycle.State, error) {
 		return lifecycle.State{}, fmt.Errorf("ledger: %w", err)
 	}
 	s.Version = m.Seq
+	if s.Living() {
+		s.Asker = m.Header.Get(audit.HeaderAsker) // it is written again with each vote
+	}
 	return s, nil
 }
 
@@ -77,7 +81,7 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	o, oErr := l.outcome(ctx, k)
 	switch {
 	case oErr == nil:
-		if qErr == nil && q.Seq < o.Seq {
+		if qErr == nil && (q.Seq < o.Seq || sameLife(q, o)) { // a vote may have been written beside the outcome
 			if err := l.removeGhost(ctx, k, q.Seq); err != nil {
 				l.opts.Logger.WarnContext(ctx, "cannot remove a ghost", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
@@ -94,6 +98,11 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 		return pending(q, k)
 	}
 	return lifecycle.State{}, nil
+}
+
+func sameLife(q, o message) bool {
+	life := q.Header.Get(cloudevent.HeaderLife)
+	return life != "" && life == o.Header.Get(cloudevent.HeaderLife)
 }
 
 // Receipts reads the receipts of one life of an ask.

@@ -36,24 +36,14 @@ const (
 // [IsRace]. The server itself expires it at its deadline. Store returns the
 // resulting state.
 func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State, error) {
-	ev, err := cloudevent.QuestionEvent(&s)
+	msg, err := l.questionMsg(&s)
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	msg := ev.MsgToStore()
 	k := s.Ask.Key()
 	p, _ := l.place(k)
-	msg.Subject = subject.LedgerQuestion(p, k)
 	msg.Header.Set(hdrExpectedSeq, "0")
 	msg.Header.Set(hdrExpectedSubject, subject.LedgerAny(p, k))
-	msg.Header.Set(hdrSchedule, "@at "+s.Deadline.UTC().Format(time.RFC3339Nano))
-	msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
-	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
-	msg.Header.Set(hdrTTL, "never")
-	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
-	if s.Asker != "" {
-		msg.Header[audit.HeaderAsker] = []string{s.Asker}
-	}
 	if l.breakQuestion(msg) {
 		s.Version = 1
 		return s, nil
@@ -71,13 +61,55 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	l.reserve.Add(bytes + quota.EndOverhead)
 	l.stored.Add(1)
 	l.storedBytes.Add(bytes)
-	l.fresh.put(k, s, len(msg.Data))
+	if !s.Living() { // those are read back before each write
+		l.fresh.put(k, s, len(msg.Data))
+	}
 	return s, nil
+}
+
+// questionMsg returns the message of a pending ask, with its timer but without a
+// compare-and-set.
+func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
+	ev, err := cloudevent.QuestionEvent(s)
+	if err != nil {
+		return nil, err
+	}
+	msg := ev.MsgToStore()
+	k := s.Ask.Key()
+	p, _ := l.place(k)
+	msg.Subject = subject.LedgerQuestion(p, k)
+	msg.Header.Set(hdrSchedule, "@at "+s.Deadline.UTC().Format(time.RFC3339Nano))
+	msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
+	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
+	msg.Header.Set(hdrTTL, "never")
+	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
+	if s.Asker != "" {
+		msg.Header[audit.HeaderAsker] = []string{s.Asker}
+	}
+	return msg, nil
+}
+
+// Rewrite writes the votes of a pending ask in place of the question from which
+// [Ledger.Read] read the state. A compare-and-set of its Version detects
+// another vote, and an end unless that is being stored at this moment (see
+// [IsRace]): so only what Read says afterwards tells whether the votes count.
+func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, votes []ask.Vote) error {
+	s = lifecycle.Apply(s, lifecycle.Voted{Votes: votes})
+	msg, err := l.questionMsg(&s)
+	if err != nil {
+		return err
+	}
+	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
+	if _, err = l.publish(ctx, msg); storageFull(err) {
+		return errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: the vote was not stored; make room and try again"), err)
+	}
+	return err
 }
 
 // Resolve writes the outcome of a pending ask: in one step the server stores
 // it, removes the question and stops its timer. It returns the resulting state.
-// See [IsRace].
+// See [IsRace]. For an ask with votes only what [Ledger.Read] says afterwards
+// tells whether this outcome is the first.
 func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, now time.Time) (lifecycle.State, error) {
 	return l.ResolveAs(ctx, s, o, "", now)
 }
@@ -99,7 +131,12 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerOutcome(p, k)
-	msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
+	if s.Living() { // it must see each vote; who was first is read afterwards
+		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
+		msg.Header.Set(hdrExpectedSubject, subject.LedgerQuestion(p, k))
+	} else {
+		msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
+	}
 	msg.Header.Set(hdrScheduler, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrScheduleNext, "purge")
 	msg.Header.Set(hdrTTL, ttl(l.outlive(s.Deadline, now)))

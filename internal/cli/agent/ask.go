@@ -25,6 +25,8 @@ type askFlags struct {
 	header, kind, defaultValue                                        string
 	repository, branch, link                                          string
 	minProof, callback                                                string
+	approveBy, approveOptions                                         []string
+	denyBy                                                            string
 	questions, options, audience, asker                               []string
 	excludeAsker                                                      bool
 	multiple, text, noOther, optional, requireResponder, whileWaiting bool
@@ -83,6 +85,9 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringVar(&f.minProof, "min-proof", "", "how strongly the answering person's identity must be proven: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
 	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "the asker may not answer: neither the principals of --asker nor people without a proven identity")
 	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:mei@example.com"; repeatable (default: the user who runs this)`)
+	fl.StringArrayVar(&f.approveBy, "approve-by", nil, `how many votes approve it, and whose, such as 2:group:sre or 1:os:mei,os:jo; repeatable, one is enough`)
+	fl.StringVar(&f.denyBy, "deny-by", "", `how many votes deny it, and whose (default: 1 of those who may approve)`)
+	fl.StringArrayVar(&f.approveOptions, "approve-option", nil, "label of an option that approves, with --approve-by; repeatable; all others deny")
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
 	fl.StringVar(&f.callback, "callback", "", "name of a callback that an operator registered: the outcome is sent there too")
 	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after the last wait for it has ended")
@@ -253,7 +258,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
 	q.Callback = cmp.Or(f.callback, q.Callback)
-	return q, nil
+	err := f.approval(&q)
+	return q, err
 }
 
 func set[T ~string](into *T, value T) {

@@ -23,7 +23,7 @@ import (
 type answerFlags struct {
 	selects, others, texts, numbers, booleans, dates, notes, replies []string
 	response, decline, answerID                                      string
-	declined                                                         bool
+	declined, takeBack                                               bool
 }
 
 // declineAlone is the value of --decline without a reason; the help shows it.
@@ -53,7 +53,7 @@ An ID may be shortened to a beginning or an end that only one ask has.
 			if err != nil {
 				return err
 			}
-			asked := !f.declined && f.empty() && !a.JSON() && a.Interactive()
+			asked := !f.declined && !f.takeBack && f.empty() && !a.JSON() && a.Interactive()
 			switch {
 			case ref == "" && !asked:
 				return cli.Usage("name an ask; see \"%s\"", a.Hint("list"))
@@ -80,6 +80,7 @@ An ID may be shortened to a beginning or an end that only one ask has.
 	fl.StringVar(&f.response, "response", "", "one free-text reply to the whole ask instead of answers")
 	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, optionally with a reason")
 	fl.StringVar(&f.answerID, "answer-id", "", "repeating an id repeats the same answer (default: a new id)")
+	fl.BoolVar(&f.takeBack, "take-back", false, "take your vote back, on an ask that several people decide")
 	fl.Lookup("decline").NoOptDefVal = declineAlone
 	a.AnswerCompletions(cmd)
 	return cmd
@@ -114,6 +115,19 @@ func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerF
 	by, err := a.Me(b)
 	if err != nil {
 		return err
+	}
+	if f.takeBack {
+		left, err := r.Unvote(ctx, k, f.answerID, by)
+		if err != nil {
+			return decided(a, nil, err)
+		}
+		rec, err := a.Record(ctx, b, k)
+		if err != nil {
+			return err
+		}
+		rec.Votes = left
+		fmt.Fprintf(a.Stdout, "your vote is taken back: %s\n", ask.CleanLine(rec.Progress("", time.Now())))
+		return nil
 	}
 	if f.declined {
 		d := responder.Decline{AnswerID: f.answerID, Reason: f.decline, By: by}
@@ -156,7 +170,12 @@ func askAgain(a *cli.App, view *card.Card, err error) error {
 
 // decided prints the outcome of an answer, or returns the answer that came first.
 func decided(a *cli.App, o *ask.Outcome, err error) error {
-	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
+	e, ok := errors.AsType[*ask.Error](err)
+	if ok && e.Code == ask.CodeVoted {
+		fmt.Fprintf(a.Stdout, "your vote is stored: %s\n", ask.CleanLine(e.Detail))
+		return nil
+	}
+	if ok && e.Outcome != nil {
 		return ask.Refuse(ask.CodeResolved, "too late, %s: %s", e.Outcome.EndingAt(time.Local), cli.Line(cli.AnswerWords(e.Outcome), 200))
 	}
 	if err != nil {

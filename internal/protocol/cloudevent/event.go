@@ -20,6 +20,7 @@ const (
 	TypePresented = "dev.askbus.ask.presented.v1"
 	TypeAnswered  = "dev.askbus.answer.given.v1"
 	TypeDeclined  = "dev.askbus.answer.declined.v1"
+	TypeUnvoted   = "dev.askbus.vote.withdrawn.v1"
 )
 
 // TypeJSON is the content type of all data.

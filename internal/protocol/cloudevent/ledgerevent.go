@@ -1,6 +1,7 @@
 package cloudevent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -138,7 +139,21 @@ func (e *Entry) Asked() (lifecycle.State, error) {
 	}
 	s := e.state(a)
 	s.AskedAt, s.RawAsk = e.At, e.Ask
+	s.Will.Votes = e.Votes()
 	return s, nil
+}
+
+// Votes returns the votes on a pending ask. They are in its will, so that an
+// expiry has them.
+func (e *Entry) Votes() []ask.Vote {
+	if !bytes.Contains(e.Will, []byte(`"votes":[`)) {
+		return nil
+	}
+	will, err := wire.DecodeOutcome(e.Will)
+	if err != nil {
+		return nil
+	}
+	return will.Votes
 }
 
 // Ended decodes a message on an outcome's subject.

@@ -3,7 +3,7 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Withdraw], [Abort] and [Look].
+// [Unvote], [Withdraw], [Abort] and [Look].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -12,17 +12,25 @@ type (
 	// Ask stores a new ask, or finds it already stored. State is from [New],
 	// with its life, digest and JSON.
 	Ask struct{ State State }
-	// Reply answers an ask.
+	// Reply answers an ask. If the ask has an approval it is a vote.
 	Reply struct {
-		Reply    ask.Reply
-		MinProof string // the tenant's policy, in addition to the ask's own demand
+		Reply      ask.Reply
+		MinProof   string // the tenant's policy, in addition to the ask's own demand
+		Credential string // the public key of the sender's credential
 	}
-	// Decline cancels a whole ask on behalf of a person.
+	// Decline cancels a whole ask on behalf of a person. If the ask has an
+	// approval it is a vote against it.
 	Decline struct {
 		Reply  ask.Reply // AnswerID and By
 		Reason string
-		// MinProof is as in Reply.
-		MinProof string
+		// MinProof and Credential are as in Reply.
+		MinProof   string
+		Credential string
+	}
+	// Unvote takes a person's vote back.
+	Unvote struct {
+		Reply      ask.Reply // AnswerID, an id of its own, and By
+		Credential string
 	}
 	// Withdraw takes an ask back on behalf of its agent.
 	Withdraw struct{ Reason string }
@@ -35,11 +43,12 @@ type (
 func (Ask) command()      {}
 func (Reply) command()    {}
 func (Decline) command()  {}
+func (Unvote) command()   {}
 func (Withdraw) command() {}
 func (Abort) command()    {}
 func (Look) command()     {}
 
-// Effect is what to do: one of [Store], [Resolve] and [Tell].
+// Effect is what to do: one of [Store], [Rewrite], [Resolve] and [Tell].
 //
 //sumtype:decl
 type Effect interface{ effect() }
@@ -47,6 +56,8 @@ type Effect interface{ effect() }
 type (
 	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
+	// Rewrite writes the votes of a pending ask. Then decide again.
+	Rewrite struct{ Votes []ask.Vote }
 	// Resolve writes the outcome. Then decide again: the reply follows from the
 	// resulting state.
 	Resolve struct{ Outcome ask.Outcome }
@@ -55,5 +66,6 @@ type (
 )
 
 func (Store) effect()   {}
+func (Rewrite) effect() {}
 func (Resolve) effect() {}
 func (Tell) effect()    {}

@@ -7,6 +7,11 @@
 //
 //	             Store                 Resolve (answer, cancel, withdraw,
 //	(unknown) ---------> pending ------abort, expire)------> resolved
+//	                      |   ^
+//	                      '---' Rewrite (a vote that does not decide)
+//
+// Each answer to an ask with an approval is a vote; the one that completes a
+// threshold is written as the outcome, never as a vote before it.
 //
 // Safety: a resolved ask never changes; a refused command writes nothing; a
 // command that is carried out twice ends in the same reply, so a crash between
@@ -43,6 +48,8 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 		return decideReply(&s, c, now)
 	case Decline:
 		return decideDecline(&s, c, now)
+	case Unvote:
+		return decideUnvote(&s, c, now)
 	case Withdraw:
 		return decideEnd(&s, ask.StatusWithdrawn, c.Reason, now)
 	case Abort:
@@ -71,6 +78,14 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
 		return e, err
 	}
+	if s.Living() {
+		v, err := s.Ask.VoteOf(c.Reply)
+		if err != nil {
+			return nil, err
+		}
+		v.Credential = c.Credential
+		return decideVote(s, v, now)
+	}
 	answers, cancelled, err := s.Ask.Check(c.Reply)
 	if err != nil {
 		return nil, err
@@ -92,6 +107,14 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
 		return e, err
 	}
+	if s.Living() {
+		v, err := s.Ask.DeclineOf(c.Reply, c.Reason)
+		if err != nil {
+			return nil, err
+		}
+		v.Credential = c.Credential
+		return decideVote(s, v, now)
+	}
 	o := end(s, ask.StatusCancelled, now)
 	o.AnswerID, o.By, o.Reason = c.Reply.AnswerID, &c.Reply.By, c.Reason
 	return Resolve{o}, nil
@@ -103,6 +126,8 @@ func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
 	switch {
 	case s.End != nil && own(s.End, r):
 		return Tell{}, nil // our own earlier attempt won
+	case s.Living() && voted(s, r):
+		return Tell{}, nil // our own earlier attempt was counted, whatever came of it since
 	}
 	return nil, s.MayDecide(r.By, minProof)
 }
@@ -123,6 +148,10 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return unproven(by, minProof, "the tenant's policy")
 	case s.Ask.Excludes(by):
 		return excluded(s.Ask, by)
+	case s.Ask.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(s.Ask.Asker, by.Principal)):
+		return onlyAsker(by)
+	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
+		return s.Ask.CheckVote(&ask.Vote{By: by, Choice: ask.ChoiceApprove})
 	case len(s.Ask.Audience) > 0 && !by.ProvesPrincipal():
 		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(s.Ask.Audience, ", "))
 	case !s.Ask.Allows(by):
@@ -131,14 +160,31 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 	return nil
 }
 
-// excluded refuses the asker, and anybody who may be the asker.
+// onlyAsker refuses everybody but the asker.
+func onlyAsker(by ask.By) error {
+	e := ask.Refuse(ask.CodeForbidden, "%s did not ask, and only the asker may decide this ask", by.Principal)
+	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be one of the asker's"}}
+	return e
+}
+
+// excluded refuses the asker and others whom the ask excludes, and anybody who
+// may be one of them.
 func excluded(a *ask.Ask, by ask.By) error {
-	if slices.Contains(a.Asker, by.Principal) {
+	if slices.Contains(a.Exclude, by.Principal) {
+		e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s: somebody else has to decide", by.Principal)
+		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be one of those whom the ask excludes"}}
+		return e
+	}
+	if a.ExcludeAsker && slices.Contains(a.Asker, by.Principal) {
 		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
 		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be the asker"}}
 		return e
 	}
-	e := ask.Refuse(ask.CodeForbidden, "this ask excludes its asker, and nothing says which person answers here")
+	whom := "some people"
+	if a.ExcludeAsker {
+		whom = "its asker"
+	}
+	e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s, and nothing says which person answers here", whom)
 	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be a person's; answer at a surface where you sign in"}}
 	return e
 }
@@ -180,7 +226,7 @@ func end(s *State, status ask.Status, now time.Time) ask.Outcome {
 	}
 	return ask.Outcome{
 		AskID: s.Ask.ID, Tenant: s.Ask.Tenant, Session: s.Ask.Session, Status: status,
-		At: now.UTC(), Waited: max(0, now.Sub(s.AskedAt)),
+		At: now.UTC(), Waited: max(0, now.Sub(s.AskedAt)), Votes: s.Votes(),
 	}
 }
 

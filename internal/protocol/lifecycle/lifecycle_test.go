@@ -55,6 +55,11 @@ func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.State, error) {
 				t.Fatalf("%T stores over what is held", c)
 			}
 			w.store(lifecycle.Asked(e))
+		case lifecycle.Rewrite:
+			if !w.held.Pending() {
+				t.Fatalf("%T rewrites what is not pending", c)
+			}
+			w.store(lifecycle.Voted(e))
 		case lifecycle.Resolve:
 			if !w.held.Pending() {
 				t.Fatalf("%T resolves what is not pending", c)

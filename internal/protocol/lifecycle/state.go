@@ -42,6 +42,15 @@ func (s *State) Pending() bool { return s.Ask != nil && s.End == nil }
 // Known reports whether the ledger holds anything of the ask.
 func (s *State) Known() bool { return s.Ask != nil }
 
+// Living reports whether more than its end may change while the ask is pending:
+// it has votes. Such an ask is written only with a compare-and-set of its
+// Version.
+func (s *State) Living() bool { return s.Ask != nil && s.Ask.Approval != nil }
+
+// Votes returns the votes so far. They are part of the will: what the server
+// stores at the deadline has them.
+func (s *State) Votes() []ask.Vote { return s.Will.Votes }
+
 // Digest returns the digest of the current revision, or "" if it is unknown.
 func (s *State) Digest() string {
 	if len(s.Digests) == 0 {
@@ -70,7 +79,7 @@ func New(a ask.Ask, now time.Time) State {
 	return State{Rev: 1, Ask: &a, Will: will, Deadline: a.Deadline, AskedAt: now}
 }
 
-// Event is what happened to an ask: [Asked] or [Ended].
+// Event is what happened to an ask: [Asked], [Voted] or [Ended].
 //
 //sumtype:decl
 type Event interface{ event() }
@@ -78,6 +87,8 @@ type Event interface{ event() }
 type (
 	// Asked means that the ask was stored.
 	Asked struct{ State State }
+	// Voted means that these are the votes now.
+	Voted struct{ Votes []ask.Vote }
 	// Ended means that an outcome was stored.
 	Ended struct {
 		Outcome ask.Outcome
@@ -87,6 +98,7 @@ type (
 )
 
 func (Asked) event() {}
+func (Voted) event() {}
 func (Ended) event() {}
 
 // Apply returns the state after an event. It is total: replaying the events of
@@ -99,6 +111,11 @@ func Apply(s State, e Event) State {
 			return s
 		}
 		return e.State
+	case Voted:
+		if s.Pending() {
+			s.Will.Votes = e.Votes
+		}
+		return s
 	case Ended:
 		if !s.Pending() {
 			return s

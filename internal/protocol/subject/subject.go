@@ -106,6 +106,7 @@ const (
 	VerbList      Verb = "list"
 	VerbAnswer    Verb = "answer"
 	VerbCancel    Verb = "cancel"
+	VerbUnvote    Verb = "unvote" // takes a vote back
 	VerbReceipt   Verb = "receipt"
 	VerbSnooze    Verb = "snooze"
 	VerbHandOver  Verb = "handover"
@@ -165,7 +166,7 @@ func (r Request) Asserts() bool {
 	switch r.Verb {
 	case VerbAnswer, VerbCancel:
 		return r.Root == Responders || r.Root == Hosts
-	case VerbSnooze, VerbHandOver:
+	case VerbUnvote, VerbSnooze, VerbHandOver:
 		return r.Root == Responders
 	}
 	return false
@@ -252,7 +253,7 @@ func (r Request) known() bool {
 		return r.Root != Operators && r.ID != ""
 	case VerbAnswer, VerbCancel:
 		return (r.Root == Responders || r.Root == Hosts) && r.ID != ""
-	case VerbReceipt, VerbSnooze, VerbHandOver:
+	case VerbReceipt, VerbUnvote, VerbSnooze, VerbHandOver:
 		return r.Root == Responders && r.ID != ""
 	case VerbList:
 		return (r.Root == Agents || r.Root == Responders) && r.ID == ""

@@ -137,6 +137,27 @@ type End struct {
 // MaxDialogWithin bounds [End.DialogWithin].
 const MaxDialogWithin = time.Minute
 
+type unvoteBody struct {
+	AskID    string `json:"ask_id"`
+	AnswerID string `json:"answer_id"`
+	By       ask.By `json:"by"`
+}
+
+// EncodeUnvote returns the data of an event that takes a vote back.
+func EncodeUnvote(askID, answerID string, by ask.By) ([]byte, error) {
+	return Marshal(unvoteBody{askID, answerID, by})
+}
+
+// DecodeUnvote reads the data of an event that takes a vote back, strictly: a
+// reply without answers.
+func DecodeUnvote(data []byte, askID string) (ask.Reply, error) {
+	var w unvoteBody
+	if err := Strict("unvote", data, &w); err != nil {
+		return ask.Reply{}, err
+	}
+	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, checkHead("unvote", askID, w.AskID, w.AnswerID, w.By)
+}
+
 // EncodeEnd returns the data of a withdraw or abort event.
 func EncodeEnd(askID string, e End) ([]byte, error) {
 	return Marshal(endBody{askID, e.Reason, duration(e.DialogWithin)})

@@ -22,13 +22,16 @@ type headJSON struct {
 	MinProof  string            `json:"min_proof,omitempty"`
 	Excludes  bool              `json:"exclude_asker,omitempty"`
 	Asker     []string          `json:"asker,omitempty"`
+	Only      string            `json:"only,omitempty"`
+	Exclude   []string          `json:"exclude,omitempty"`
+	Approval  json.RawMessage   `json:"approval,omitempty"`
 	Deadline  time.Time         `json:"deadline,omitzero"`
 	Questions []json.RawMessage `json:"questions"`
 }
 
 // Head reduces an ask's JSON to what a list shows: id, its heading as the
-// title, agent, priority, audience, min_proof, exclude_asker with asker, and
-// deadline, but no questions.
+// title, agent, priority, audience, min_proof, who is excluded or alone may
+// decide, approval and deadline, but no questions.
 func Head(raw []byte) (json.RawMessage, error) {
 	var h headJSON
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -43,7 +46,7 @@ func Head(raw []byte) (json.RawMessage, error) {
 		}
 		h.Title = q.Text
 	}
-	if !h.Excludes {
+	if !h.Excludes && h.Only == "" && h.Approval == nil {
 		h.Asker = nil
 	}
 	h.Agent.Link = "" // only cards show it; a list has thousands of heads

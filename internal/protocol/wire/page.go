@@ -78,6 +78,13 @@ func appendItem(b []byte, it *ListItem) ([]byte, error) {
 		}
 		b = append(append(b, `,"receipts":`...), data...)
 	}
+	if len(r.Votes) > 0 {
+		data, err := Marshal(r.Votes)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, `,"votes":`...), data...)
+	}
 	return append(b, '}'), nil
 }
 

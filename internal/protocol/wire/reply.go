@@ -24,6 +24,8 @@ type StatusReply struct {
 	Outcome    *ask.Outcome
 	RawOutcome json.RawMessage // replaces Outcome when encoding
 	Receipts   []ask.Receipt   // get
+	Votes      []ask.Vote      // pending: so far
+	Progress   string          // pending, with an approval: how far the votes have come
 	Warnings   []string        // ask
 	Present    []string        // ask: the responder types with a person present
 	Hold       time.Duration   // pending, to ask and wait: continue with wait, held for this long
@@ -48,6 +50,8 @@ type statusJSON struct {
 	Ask      json.RawMessage `json:"ask,omitempty"`
 	Outcome  json.RawMessage `json:"outcome,omitempty"`
 	Receipts []ask.Receipt   `json:"receipts,omitempty"`
+	Votes    []ask.Vote      `json:"votes,omitempty"`
+	Progress string          `json:"progress,omitempty"`
 }
 
 // EncodeStatus returns the data of a status event.
@@ -55,6 +59,7 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 	w := statusJSON{
 		State: string(s.State), AskID: s.Key.ID, Tenant: s.Key.Tenant, Session: s.Key.Session, Life: s.Life, Seq: s.Seq, Created: s.Created,
 		Warnings: s.Warnings, Present: s.Present, AskedAt: s.AskedAt.UTC(), Deadline: s.Deadline.UTC(), Ask: s.RawAsk, Receipts: s.Receipts, Holder: s.Holder,
+		Votes: s.Votes, Progress: s.Progress,
 	}
 	if s.Hold > 0 {
 		w.Retry, w.Hold = "wait", s.Hold.String()
@@ -85,6 +90,7 @@ func decodeStatus(data []byte) (StatusReply, error) {
 	s := StatusReply{
 		State: ask.State(w.State), Key: ask.Key{Tenant: w.Tenant, Session: w.Session, ID: w.AskID},
 		Life: w.Life, Seq: w.Seq, Created: w.Created, Warnings: w.Warnings, Present: w.Present, RawAsk: w.Ask, Deadline: w.Deadline, AskedAt: w.AskedAt, Receipts: w.Receipts, Holder: w.Holder,
+		Votes: w.Votes, Progress: w.Progress,
 	}
 	if len(w.Ask) > 0 {
 		s.Ask = &ask.Ask{Tenant: w.Tenant, Session: w.Session}
@@ -168,7 +174,7 @@ type ListItem struct {
 
 // Record returns the status as a record.
 func (s *StatusReply) Record() ask.Record {
-	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts}
+	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts, Votes: s.Votes}
 	if s.Ask != nil {
 		r.Ask = *s.Ask
 	}

@@ -124,7 +124,41 @@ func drawAsk(t *rapid.T) object {
 		qs[i] = drawQuestion(t, i, defaults)
 	}
 	a["questions"] = qs
+	maybe(t, a, "exclude", func() any { return []any{said(t, "excluded", 9)} })
+	if !defaults && rapid.IntRange(0, 3).Draw(t, "approval") == 0 {
+		a["approval"], a["questions"] = drawApproval(t)
+	}
 	return a
+}
+
+// drawApproval generates an approval and the one question that it allows.
+func drawApproval(t *rapid.T) (object, []any) {
+	need := func(label string) any { return rapid.IntRange(0, 50).Draw(t, label) }
+	from := func() any { return []any{"group:" + said(t, "from", 9)} }
+	alt := object{}
+	maybe(t, alt, "need", func() any { return need("need") })
+	maybe(t, alt, "from", from)
+	if rapid.Bool().Draw(t, "factors") {
+		alt = object{"all_of": []any{object{"need": rapid.IntRange(1, 20).Draw(t, "factor"), "from": from()}, object{"from": from()}}, "distinct": true}
+	}
+	if rapid.Bool().Draw(t, "reason") {
+		alt["reason"] = "required"
+		maybe(t, alt, "reason_prompt", func() any { return word(t, "prompt", 9) })
+		maybe(t, alt, "reason_pattern", func() any { return "^OPS-[0-9]+$" })
+	}
+	maybe(t, alt, "min_proof", func() any { return "passkey" })
+	p := object{"any_of": []any{alt, object{"from": []any{"os:jo"}}}}
+	if rapid.Bool().Draw(t, "anybody") {
+		p["any_of"] = []any{alt}
+	}
+	maybe(t, p, "deny", func() any { return object{"need": need("denials"), "from": from()} })
+	maybe(t, p, "fresh", func() any { return rapid.SampledFrom([]string{"1s", "90m"}).Draw(t, "fresh") })
+	if rapid.Bool().Draw(t, "yes or no") {
+		return p, []any{object{"text": "Deploy?", "kind": "boolean"}}
+	}
+	p["approve_options"] = []any{"yes"}
+	maybe(t, p, "deny_options", func() any { return []any{"no"} })
+	return p, []any{object{"text": "Deploy?", "allow_other": false, "options": []any{object{"id": "yes", "label": "Yes"}, object{"id": "no", "label": "No"}}}}
 }
 
 func drawQuestion(t *rapid.T, i int, defaults bool) object {
@@ -328,7 +362,16 @@ func mutations() map[string]func(a, q object) {
 		"asker":    {"x", []any{""}, []any{" \t"}, []any{long(ask.MaxName)}, many(ask.MaxAskers, "x"), []any{1}, object{}}, "exclude_asker": {"yes", 1, []any{}},
 		"require_responder": {"yes", 1, []any{}}, "while_waiting": {"yes", 0, object{}}, "timeout": {30, "a day", "1d", "-1s", "1h ", "h", true},
 		"deadline": {"tomorrow", "2026-11-21", "2026-11-21T10:00:00", "2026-13-01T00:00:00Z", "2026-11-21 10:00:00Z", 1795000000, true},
-		"unknown":  {1, object{}}, "Title": {"x"}, "ID": {"x"}, "tenant": {"acme"}, "session": {"s1"},
+		"only":     {"me", true}, "exclude": {"x", []any{""}, []any{"group:x"}, many(ask.MaxAudience, "x"), []any{1}},
+		"approval": {
+			"two", []any{}, object{}, object{"any_of": []any{}}, object{"any_of": many(ask.MaxAlternatives, object{})}, object{"any_of": []any{"x"}}, object{"any_of": []any{object{"need": -1}}},
+			object{"any_of": []any{object{"need": 51}}}, object{"any_of": []any{object{"need": "2"}}}, object{"any_of": []any{object{"from": []any{"group:"}}}}, object{"any_of": []any{object{"from": "group:x"}}},
+			object{"any_of": []any{object{"all_of": []any{object{"votes": 1}}}}}, object{"any_of": []any{object{"all_of": many(ask.MaxAlternatives, object{})}}}, object{"any_of": []any{object{"distinct": 1}}},
+			object{"any_of": []any{object{"reason": "optional"}}}, object{"any_of": []any{object{"min_proof": "blood"}}}, object{"any_of": []any{object{"reason": "required", "reason_pattern": long(ask.MaxVoteReason)}}},
+			object{"any_of": []any{object{}}, "deny": 1}, object{"any_of": []any{object{}}, "deny": object{"need": 51}}, object{"any_of": []any{object{}}, "after": "some"}, object{"any_of": []any{object{}}, "fresh": 60},
+			object{"any_of": []any{object{}}, "approve_options": "x"}, object{"any_of": []any{object{}}, "need": 2},
+		},
+		"unknown": {1, object{}}, "Title": {"x"}, "ID": {"x"}, "tenant": {"acme"}, "session": {"s1"},
 	} {
 		for i, v := range bad {
 			m[fmt.Sprint(name, " ", i)] = func(a, q object) {

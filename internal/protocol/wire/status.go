@@ -21,6 +21,8 @@ const (
 // number. An unknown code, which a newer peer may send, maps to 500.
 func HTTPStatus(code string) int {
 	switch code {
+	case ask.CodeVoted: // known to libraries only; a broker replies with the status
+		return http.StatusAccepted
 	case ask.CodeInvalid:
 		return http.StatusBadRequest
 	case ask.CodeUnauthorized:

@@ -80,6 +80,13 @@ func (v *Verifier) Verify(token, user string, now time.Time) (assertion.Grant, e
 	return held.grant, nil
 }
 
+// Revoked reports whether a user's credentials that were in use at a time have
+// been revoked since. Without an account nothing has.
+func (v *Verifier) Revoked(user string, at time.Time) bool {
+	account, _, _, err := v.look("", user)
+	return err == nil && user != "" && account.Revocations.IsRevoked(user, at)
+}
+
 // look returns the current account, and the cached result of a user.
 func (v *Verifier) look(token, user string) (*jwt.AccountClaims, verified, bool, error) {
 	v.mu.Lock()

@@ -67,6 +67,9 @@ func TestARevokedJWTCountsForNothing(t *testing.T) {
 		}
 	}
 	refused(held, "revoked")
+	if !held.Revoked(key, time.Now().Add(-time.Minute)) || held.Revoked(key, time.Now().Add(time.Hour)) || held.Revoked(otherKey, time.Now().Add(-time.Minute)) || held.Revoked("", time.Time{}) {
+		t.Error("Revoked does not agree")
+	}
 	if _, err := held.Verify(other, otherKey, time.Now()); err != nil {
 		t.Errorf("the other one is refused, too: %v", err)
 	}

@@ -118,7 +118,7 @@ func publish() []line {
 		each(nobody, "ansv1."+typ+"."+other+".acme.s1.VERB", "ask.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1")
 	}
 	// Responders: the type, the key, the tenant and the session are the sender's.
-	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "receipt.a1", "snooze.a1", "handover.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
+	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all
 		"slack":    {slack, slackWide, "responder"},
 		"web":      {web, web, "responder-web"},

@@ -11,7 +11,7 @@ from ._ends import Other
 
 ONLY = "answer"  # the id of the only question of choose, confirm, text, number and date
 ENVELOPE = {
-    "title", "context", "agent", "priority", "audience", "min_proof", "asker", "exclude_asker", "require_responder", "while_waiting", "callback", "timeout",
+    "title", "context", "agent", "priority", "audience", "min_proof", "asker", "exclude_asker", "only", "exclude", "approval", "require_responder", "while_waiting", "callback", "timeout",
     "deadline", "at_deadline", "metadata",
 }  # fmt: skip
 FIELDS = {

@@ -28,6 +28,52 @@ export interface Ask {
   exclude_asker?: boolean
   /** Who asks, or for whom the agent works: a principal for each way in which that person answers. */
   asker?: string[]
+  /** Who alone may decide: the principals in asker. */
+  only?: "asker"
+  /** Principals that may not decide. */
+  exclude?: string[]
+  /** Makes each answer a vote. The ask then has one question, a required yes/no or a choice of one option without other text. */
+  approval?: {
+    /** One of these approves the ask. */
+    any_of: ({
+      /** How many votes, without all_of. */
+      need?: number
+      /** Whose votes count: "group:<name>" or a principal. Empty: everybody who may decide the ask. */
+      from?: string[]
+      /** All of these, instead of need and from. */
+      all_of?: ({
+        /** How many votes. */
+        need?: number
+        /** Whose votes count: "group:<name>" or a principal. Empty: everybody who may decide the ask. */
+        from?: string[]
+      })[]
+      /** A person counts in one of all_of only. */
+      distinct?: boolean
+      /** required: only votes with a reason count, which is the note of the answer. */
+      reason?: "required"
+      /** What the reason should say. */
+      reason_prompt?: string
+      /** RE2, matched anywhere in the reason unless it is anchored. */
+      reason_pattern?: string
+      /** How well it must be known who voted. */
+      min_proof?: "host-dialog" | "os" | "ssh-key" | "slack" | "oidc" | "passkey"
+    })[]
+    /** What denies the ask. Left out: one denial by somebody who may approve. */
+    deny?: {
+      /** How many votes. */
+      need?: number
+      /** Whose votes count: "group:<name>" or a principal. Empty: everybody who may decide the ask. */
+      from?: string[]
+    }
+    /** A choice: the ids of the options that approve it. */
+    approve_options?: string[]
+    /** A choice: the ids of the options that deny it. Left out: all others. */
+    deny_options?: string[]
+    /** all: wait until everybody whom the approval names has voted. */
+    after?: "all"
+    /** How old a vote may be when the ask is decided. */
+    fresh?: string
+  }
   /** Refuse the ask when no person is at any surface. */
   require_responder?: boolean
   /** The ask lives only while its agent waits for it: some minutes after the last sign of that it is withdrawn. */
@@ -113,6 +159,23 @@ export interface Outcome {
     option_id: string
   }
   by?: By
+  /** Of an ask with an approval: all of them, in the order in which they were given. */
+  votes?: ({
+    answer_id: string
+    /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
+    by: By
+    choice: "approve" | "deny" | "withdrawn"
+    /** Of a choice: the option's id. */
+    option?: string
+    /** A denial by declining the ask. */
+    declined?: boolean
+    reason?: string
+    at: string
+    /** The public key of the surface's credential. */
+    credential?: string
+    /** The answer ids of this person's earlier votes. */
+    earlier?: string[]
+  })[]
   at: string
   waited_ms: number
   ask?: Ask
@@ -171,6 +234,25 @@ export interface Status {
   ask?: Ask
   outcome?: Outcome
   receipts?: Receipt[]
+  /** Of a pending ask with an approval: the votes so far. */
+  votes?: ({
+    answer_id: string
+    /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
+    by: By
+    choice: "approve" | "deny" | "withdrawn"
+    /** Of a choice: the option's id. */
+    option?: string
+    /** A denial by declining the ask. */
+    declined?: boolean
+    reason?: string
+    at: string
+    /** The public key of the surface's credential. */
+    credential?: string
+    /** The answer ids of this person's earlier votes. */
+    earlier?: string[]
+  })[]
+  /** How far the votes have come, in a sentence. */
+  progress?: string
 }
 
 export interface Receipt {
@@ -210,6 +292,23 @@ export interface Page {
     ask: Ask
     outcome?: Outcome
     receipts?: Receipt[]
+    /** Of a pending ask with an approval: the votes so far. */
+    votes?: ({
+      answer_id: string
+      /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
+      by: By
+      choice: "approve" | "deny" | "withdrawn"
+      /** Of a choice: the option's id. */
+      option?: string
+      /** A denial by declining the ask. */
+      declined?: boolean
+      reason?: string
+      at: string
+      /** The public key of the surface's credential. */
+      credential?: string
+      /** The answer ids of this person's earlier votes. */
+      earlier?: string[]
+    })[]
   })[]
   /** The cursor of the next page; absent on the last one. */
   next?: string

@@ -101,9 +101,9 @@ export function takeCard(doc) {
     return;
   }
   if (!next || next.dataset.key !== now.dataset.key || now.dataset.state === 'resolved') return;
-  // An ended ask may have no sequence; another sequence is another life of the
+  // An ended ask may have no life; another one is another ask of the
   // id.
-  if (next.dataset.seq !== '0' && next.dataset.seq !== now.dataset.seq) { if (!touched(now)) replaceCard(doc); return; }
+  if (next.dataset.life && next.dataset.life !== now.dataset.life) { if (!touched(now)) replaceCard(doc); return; }
   if (next.dataset.state === 'pending') {
     const [mine, theirs] = [$('[data-live]', now), $('[data-live]', next)];
     if (mine.innerHTML !== theirs.innerHTML) mine.replaceChildren(...[...theirs.childNodes].map(adopt));

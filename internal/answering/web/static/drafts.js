@@ -12,9 +12,9 @@ const tab = (() => {
     return id;
   } catch { return 'only'; }
 })();
-const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset.seq}:`;
+const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset.life}:`;
 const draftKey = (article) => draftsOf(article) + tab;
-const secret = new Set(['answer_id', 'seq']);
+const secret = new Set(['answer_id', 'life']);
 const pristine = new WeakMap();
 export const acted = new WeakSet(); // articles in which somebody has chosen or typed something
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -89,7 +90,7 @@ func (api *API) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply a
 	defer cancel()
 	o, err := api.resp.Answer(ctx, k, reply)
 	if err != nil {
-		return err
+		return voted(w, k, err)
 	}
 	api.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", reply.By.Principal))
 	return sendOutcome(w, &o)
@@ -123,7 +124,7 @@ func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d res
 	defer cancel()
 	o, err := api.resp.Cancel(ctx, k, d)
 	if err != nil {
-		return err
+		return voted(w, k, err)
 	}
 	api.opts.Logger.InfoContext(ctx, "declined", slog.String("ask_id", k.ID), slog.String("principal", d.By.Principal))
 	return sendOutcome(w, &o)
@@ -142,4 +143,20 @@ func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	case dialect.Dismissed:
 	}
 	return api.sendStatus(w, k, rec, false) // closing the window is no decision
+}
+
+// voted responds to a vote that did not end its ask with the status; other errors
+// it returns.
+func voted(w http.ResponseWriter, k ask.Key, err error) error {
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || e.Code != ask.CodeVoted {
+		return err
+	}
+	body, err := wire.EncodeStatus(&wire.StatusReply{State: ask.StatePending, Key: k, Votes: e.Votes, Progress: e.Detail})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Askbus-State", string(ask.StatePending))
+	access.SendJSON(w, http.StatusAccepted, body)
+	return nil
 }

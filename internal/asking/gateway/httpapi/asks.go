@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/sameask"
@@ -193,6 +194,7 @@ func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, waited bool) error {
 	s := wire.StatusReply{
 		State: rec.State, Key: k, Deadline: rec.Ask.Deadline, AskedAt: rec.AskedAt, Life: rec.Life, Seq: rec.Seq, Ask: &rec.Ask, Receipts: rec.Receipts,
+		Votes: rec.Votes, Progress: rec.Progress("", time.Now()),
 	}
 	if rec.Outcome != nil {
 		o := *rec.Outcome

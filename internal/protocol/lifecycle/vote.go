@@ -1,0 +1,115 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// decideVote counts a vote that may count. The vote that completes a threshold
+// is the outcome.
+func decideVote(s *State, v ask.Vote, now time.Time) (Effect, error) {
+	votes, err := cast(s, v, now)
+	if err != nil {
+		return nil, err
+	}
+	t := s.Ask.Tally(votes, now)
+	switch t.Decision {
+	case ask.ChoiceApprove:
+		return Resolve{decision(s, votes, t.Approvals[len(t.Approvals)-1], now)}, nil
+	case ask.ChoiceDeny:
+		return Resolve{decision(s, votes, t.Denials[len(t.Denials)-1], now)}, nil
+	case ask.ChoiceWithdrawn:
+	}
+	return Rewrite{votes}, nil
+}
+
+// decideUnvote takes a vote back: it stays as one that was withdrawn. Somebody
+// who may no longer vote may still do that.
+func decideUnvote(s *State, c Unvote, now time.Time) (Effect, error) {
+	switch {
+	case s.Living() && voted(s, c.Reply):
+		return Tell{}, nil
+	case s.End != nil:
+		return nil, resolved(s.End)
+	case !s.Known():
+		return nil, notFound()
+	case !c.Reply.By.Proves(s.Ask.MinProof):
+		return nil, unproven(c.Reply.By, s.Ask.MinProof, "this ask")
+	}
+	i := indexOf(s, s.Votes(), c.Reply.By.Principal)
+	switch {
+	case i < 0:
+		return nil, ask.Refuse(ask.CodeConflict, "%s has no vote on this ask to take back", c.Reply.By.Principal)
+	case s.Votes()[i].Choice == ask.ChoiceWithdrawn:
+		return Tell{}, nil
+	}
+	votes, err := cast(s, ask.Vote{AnswerID: c.Reply.AnswerID, By: c.Reply.By, Choice: ask.ChoiceWithdrawn, Credential: c.Credential}, now)
+	if err != nil {
+		return nil, err
+	}
+	votes[len(votes)-1].By.Groups = nil
+	return Rewrite{votes}, nil
+}
+
+// cast returns the votes with a vote at their end, in place of the person's
+// earlier one.
+func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
+	if v.At = now.UTC(); v.At.Before(s.AskedAt) {
+		v.At = s.AskedAt
+	}
+	votes := slices.Clone(s.Votes())
+	i := indexOf(s, votes, v.By.Principal)
+	switch {
+	case i >= 0 && len(votes[i].Earlier) >= ask.MaxMoves:
+		return nil, ask.Refuse(ask.CodeQuota, "a person may change a vote %d times; this one stays as it is", ask.MaxMoves)
+	case i >= 0:
+		v.Earlier = append(slices.Clone(votes[i].Earlier), votes[i].AnswerID)
+		votes = slices.Delete(votes, i, i+1)
+	case len(votes) >= ask.MaxVoters:
+		return nil, ask.Refuse(ask.CodeQuota, "%d people have voted on this ask, the most that may", ask.MaxVoters)
+	}
+	return append(votes, v), nil
+}
+
+// indexOf returns the vote of the person that a principal is; -1: none.
+func indexOf(s *State, votes []ask.Vote, principal string) int {
+	who := s.Ask.Voter(principal)
+	return slices.IndexFunc(votes, func(v ask.Vote) bool { return s.Ask.Voter(v.By.Principal) == who })
+}
+
+// voted reports whether a reply was counted as a vote, also if the person has
+// changed it since.
+func voted(s *State, r ask.Reply) bool {
+	votes := s.Votes()
+	if s.End != nil {
+		votes = s.End.Votes
+	}
+	i := indexOf(s, votes, r.By.Principal)
+	return i >= 0 && (votes[i].AnswerID == r.AnswerID || slices.Contains(votes[i].Earlier, r.AnswerID))
+}
+
+// decision returns the outcome that votes lead to; v is the last one that counts
+// for it.
+func decision(s *State, votes []ask.Vote, v ask.Vote, now time.Time) ask.Outcome {
+	q := &s.Ask.Questions[0]
+	o := end(s, ask.StatusAnswered, now)
+	o.Votes, o.AnswerID, o.By = votes, v.AnswerID, &v.By
+	if option := q.Option(v.Option); v.Declined || option != nil && option.Cancels {
+		o.Status, o.Reason = ask.StatusCancelled, v.Reason
+		if !v.Declined {
+			o.CancelledBy = &ask.CancelledBy{QuestionID: q.ID, OptionID: v.Option}
+		}
+		return o
+	}
+	o.Source = ask.SourceHuman
+	a := ask.Answer{QuestionID: q.ID, Notes: v.Reason}
+	if v.Option != "" {
+		a.Selected = []string{v.Option}
+	} else {
+		a.Boolean = new(v.Choice == ask.ChoiceApprove)
+	}
+	o.Answers = []ask.Answer{a}
+	return o
+}

@@ -1,0 +1,399 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Choice is what a vote says.
+type Choice string
+
+// The choices of a vote.
+const (
+	ChoiceApprove   Choice = "approve"
+	ChoiceDeny      Choice = "deny"
+	ChoiceWithdrawn Choice = "withdrawn" // the person took the vote back; it counts for nothing
+)
+
+// Vote is what one person says to an ask with an approval. It is not an
+// outcome: the vote that completes a threshold is.
+type Vote struct {
+	AnswerID string `json:"answer_id"` // of the answer that it was given with
+	// By is who voted. Its groups are those that can count: the ones that the
+	// approval names, of those that the surface asserted with the vote.
+	By       By        `json:"by"`
+	Choice   Choice    `json:"choice"`
+	Option   string    `json:"option,omitempty"`   // of a choice: the option's id
+	Declined bool      `json:"declined,omitempty"` // a denial without an answer: the person declined the ask
+	Reason   string    `json:"reason,omitempty"`
+	At       time.Time `json:"at"`
+	// Credential is the public key of the surface's credential.
+	Credential string `json:"credential,omitempty"`
+	// Earlier are the answer ids of this person's earlier votes, oldest first.
+	Earlier []string `json:"earlier,omitempty"`
+}
+
+// VoteOf returns the vote that a reply is, without its time. The error is that
+// of [Ask.Check], or that the vote counts nowhere: see [Ask.CheckVote].
+func (a *Ask) VoteOf(r Reply) (Vote, error) {
+	if _, _, err := a.Check(r); err != nil {
+		return Vote{}, err
+	}
+	v := a.vote(r)
+	v.Choice = ChoiceDeny
+	q := &a.Questions[0]
+	for i := range r.Answers {
+		ans := &r.Answers[i]
+		v.Reason = ans.Notes
+		switch {
+		case ans.Boolean != nil && *ans.Boolean:
+			v.Choice = ChoiceApprove
+		case ans.Boolean != nil:
+		case len(ans.Selected) == 1:
+			if v.Option = ans.Selected[0]; slices.Contains(a.Approval.ApproveOptions, v.Option) {
+				v.Choice = ChoiceApprove
+			}
+		default: // only a free response
+			r.Answers = nil
+		}
+	}
+	if len(r.Answers) == 0 {
+		f := NewFault("/answers", FaultNoAnswer, clip(q.ID))
+		f.QuestionID = q.ID
+		return Vote{}, InvalidError("answer", []Fault{f})
+	}
+	return v, a.CheckVote(&v)
+}
+
+// DeclineOf returns the vote of a person who declines the ask: a denial.
+func (a *Ask) DeclineOf(r Reply, reason string) (Vote, error) {
+	v := a.vote(r)
+	v.Choice, v.Declined, v.Reason = ChoiceDeny, true, reason
+	return v, a.CheckVote(&v)
+}
+
+func (a *Ask) vote(r Reply) Vote {
+	v := Vote{AnswerID: r.AnswerID, By: r.By}
+	v.By.Groups = a.Approval.groups(r.By)
+	return v
+}
+
+// CheckVote returns why a vote counts nowhere: an [*Error] with [ErrForbidden]
+// if this person's votes do not, or not with this proof, and with [ErrInvalid]
+// if it needs a reason.
+func (a *Ask) CheckVote(v *Vote) error {
+	p := a.Approval
+	switch {
+	case !v.By.ProvesPrincipal() || !v.By.person():
+		return refuseVote(NewFault("/by/principal", FaultNoPerson), "this ask counts the votes of people, and nothing says which person votes here")
+	case v.Choice == ChoiceApprove && !p.mayApprove(v.By):
+		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not approve this ask: that takes %s", v.By.Principal, p.who())
+	case v.Choice == ChoiceDeny && !p.mayDeny(v.By):
+		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not deny this ask", v.By.Principal)
+	}
+	if utf8.RuneCountInString(v.Reason) > MaxVoteReason {
+		return InvalidError("answer", []Fault{a.reasonFault(NewFault("", FaultNoteTooLong, MaxVoteReason))})
+	}
+	if v.Choice == ChoiceDeny {
+		return nil
+	}
+	var proof, reason *Alternative
+	for i := range p.AnyOf {
+		alt := &p.AnyOf[i]
+		switch {
+		case !slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, v.By) }):
+		case !v.By.Proves(alt.MinProof):
+			proof = cmp.Or(proof, alt)
+		case !alt.reasoned(v.Reason):
+			reason = cmp.Or(reason, alt)
+		default:
+			return nil
+		}
+	}
+	if reason == nil {
+		return refuseVote(NewFault("/by/proof", FaultProofTooWeak, proof.MinProof),
+			"%.80q proves too little of who votes: this approval %s", v.By.Proof, Needs("en", proof.MinProof))
+	}
+	f := NewFault("", FaultNoReason, reason.ReasonPrompt)
+	if v.Reason != "" {
+		f = NewFault("", FaultReasonMismatch, clip(v.Reason), reason.ReasonPattern)
+	}
+	return InvalidError("answer", []Fault{a.reasonFault(f)})
+}
+
+func (a *Ask) reasonFault(f Fault) Fault {
+	f.Pointer, f.QuestionID = "/answers/0/notes", a.Questions[0].ID
+	return f
+}
+
+func refuseVote(f Fault, detail string, args ...any) error {
+	e := Refuse(CodeForbidden, detail, args...)
+	e.Faults = []Fault{f}
+	return e
+}
+
+// reasoned reports whether a vote with this reason counts.
+func (alt *Alternative) reasoned(reason string) bool {
+	if alt.Reason == "" {
+		return true
+	}
+	if strings.TrimSpace(reason) == "" {
+		return false
+	}
+	re, err := regexp.Compile(alt.ReasonPattern)
+	return err == nil && re.MatchString(reason)
+}
+
+// Voter returns the one person that a principal is, as far as the ask knows:
+// all principals of the asker are one.
+func (a *Ask) Voter(principal string) string {
+	if slices.Contains(a.Asker, principal) {
+		return a.Asker[0]
+	}
+	return principal
+}
+
+// Tally is how far the votes on an ask have come.
+type Tally struct {
+	Decision Choice // [ChoiceApprove] or [ChoiceDeny]; empty: undecided
+	Option   string // of an approved choice, or of the one that is nearest: the option's id
+	// Have of Need votes are there for the alternative that lacks least;
+	// Missing is what it lacks.
+	Have, Need int
+	Missing    []Factor
+	Approvals  []Vote // that count, in the order in which they were given
+	Denials    []Vote
+	DenyNeed   int      // denials that deny the ask
+	Awaited    []string // the people who have not voted and are waited for: see [AfterAll]
+	// Blocked means that the ask can no longer be approved unless somebody
+	// who denied it changes that vote.
+	Blocked bool
+}
+
+// Tally counts votes. A vote that is too old at now does not count. The ask must
+// have an approval.
+func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
+	p := a.Approval
+	t := Tally{DenyNeed: p.denials()}
+	voted := make(map[string]bool, len(votes))
+	byOption := map[string][]Vote{}
+	options := []string{""}
+	if len(p.ApproveOptions) > 0 {
+		options = p.ApproveOptions
+	}
+	for _, v := range votes {
+		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || v.Choice == ChoiceWithdrawn {
+			continue
+		}
+		voted[a.Voter(v.By.Principal)] = true
+		switch {
+		case v.Choice == ChoiceApprove:
+			byOption[v.Option] = append(byOption[v.Option], v)
+		case p.mayDeny(v.By):
+			t.Denials = append(t.Denials, v)
+		}
+	}
+	least := -1
+	for _, option := range options {
+		for i := range p.AnyOf {
+			alt := &p.AnyOf[i]
+			have, missing, counted := alt.lacks(byOption[option])
+			if lack := alt.need() - have; least < 0 || lack < least {
+				least = lack
+				t.Option, t.Have, t.Need, t.Missing, t.Approvals = option, have, alt.need(), missing, counted
+			}
+		}
+	}
+	if p.After == AfterAll {
+		for _, principal := range p.named() {
+			if !voted[a.Voter(principal)] {
+				t.Awaited = append(t.Awaited, principal)
+			}
+		}
+	}
+	switch {
+	case len(t.Awaited) > 0:
+	case len(t.Denials) >= t.DenyNeed:
+		t.Decision = ChoiceDeny
+	case least == 0:
+		t.Decision = ChoiceApprove
+	}
+	if t.Decision == "" {
+		t.Blocked = a.blocked(t.Denials)
+	}
+	return t
+}
+
+// lacks returns how many votes the alternative has, what it lacks, and the votes
+// that count for it.
+func (alt *Alternative) lacks(votes []Vote) (have int, missing []Factor, counted []Vote) {
+	factors := alt.factors()
+	fits := make([][]bool, 0, len(votes)) // of each vote that counts: in which factors
+	for _, v := range votes {
+		in := make([]bool, len(factors))
+		some := false
+		for i, f := range factors {
+			in[i] = v.By.Proves(alt.MinProof) && alt.reasoned(v.Reason) && lists(f.From, v.By)
+			some = some || in[i]
+		}
+		if some {
+			fits, counted = append(fits, in), append(counted, v)
+		}
+	}
+	for i, n := range fill(factors, fits, alt.Distinct) {
+		have += n
+		if lack := factors[i].Need - n; lack > 0 {
+			missing = append(missing, Factor{lack, factors[i].From})
+		}
+	}
+	return have, missing, counted
+}
+
+// fill returns how many people each factor gets, at most what it needs. fits
+// says for each person which factors it fits. If people are distinct, each is in
+// one factor at most, such that as many as possible are used.
+func fill(factors []Factor, fits [][]bool, distinct bool) []int {
+	got := make([]int, len(factors))
+	if !distinct {
+		for _, in := range fits {
+			for i := range factors {
+				if in[i] && got[i] < factors[i].Need {
+					got[i]++
+				}
+			}
+		}
+		return got
+	}
+	people := make([][]int, len(factors)) // in each factor
+	var place func(person int, seen []bool) bool
+	place = func(person int, seen []bool) bool {
+		for i := range factors {
+			if seen[i] || !fits[person][i] {
+				continue
+			}
+			seen[i] = true
+			if len(people[i]) < factors[i].Need {
+				people[i] = append(people[i], person)
+				return true
+			}
+			for j, other := range people[i] {
+				if place(other, seen) {
+					people[i][j] = person
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for person := range fits {
+		place(person, make([]bool, len(factors)))
+	}
+	for i := range factors {
+		got[i] = len(people[i])
+	}
+	return got
+}
+
+// Words says how far the votes have come, in a language such as "zh-CN";
+// unknown and empty: English. An example is "1 of 2 approvals: Mei; 1 more of
+// group sre is missing".
+func (t *Tally) Words(lang string) string {
+	w := voteWords(lang)
+	var parts []string
+	switch t.Decision {
+	case ChoiceApprove:
+		return fmt.Sprintf(w.approved, voters(t.Approvals, w))
+	case ChoiceDeny:
+		return fmt.Sprintf(w.denied, voters(t.Denials, w))
+	case ChoiceWithdrawn:
+	}
+	said := fmt.Sprintf(w.count, t.Have, t.Need)
+	if len(t.Approvals) > 0 {
+		said += w.colon + voters(t.Approvals, w)
+	}
+	parts = append(parts, said)
+	if len(t.Denials) > 0 {
+		parts = append(parts, fmt.Sprintf(w.against, len(t.Denials), t.DenyNeed)+w.colon+voters(t.Denials, w))
+	}
+	for _, f := range t.Missing {
+		if len(f.From) == 0 {
+			parts = append(parts, fmt.Sprintf(w.more, f.Need))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf(w.moreOf, f.Need, entries(f.From, w)))
+	}
+	if len(t.Awaited) > 0 {
+		parts = append(parts, fmt.Sprintf(w.awaited, entries(t.Awaited, w)))
+	}
+	if t.Blocked {
+		parts = append(parts, w.blocked)
+	}
+	return strings.Join(parts, w.semicolon)
+}
+
+// who names the people who may approve.
+func (p *Approval) who() string {
+	w := voteWords(english)
+	var all []string
+	for i := range p.AnyOf {
+		for _, f := range p.AnyOf[i].factors() {
+			all = append(all, f.From...)
+		}
+	}
+	slices.Sort(all)
+	return entries(slices.Compact(all), w)
+}
+
+const maxNamed = 5 // people or groups in a sentence
+
+func voters(votes []Vote, w *wordsOfVotes) string {
+	all := make([]string, len(votes))
+	for i := range votes {
+		by := &votes[i].By
+		all[i] = Clip(CleanLine(cmp.Or(by.Name, by.Principal)), 80)
+	}
+	return few(all, w.comma, w)
+}
+
+// entries names people of a list: "group sre or os:mei".
+func entries(from []string, w *wordsOfVotes) string {
+	all := make([]string, len(from))
+	for i, entry := range from {
+		if name, ok := strings.CutPrefix(entry, "group:"); ok {
+			entry = w.group + name
+		}
+		all[i] = Clip(CleanLine(entry), 80)
+	}
+	return few(all, w.or, w)
+}
+
+func few(all []string, between string, w *wordsOfVotes) string {
+	if len(all) > maxNamed {
+		all = append(slices.Clone(all[:maxNamed-1]), fmt.Sprintf(w.others, strconv.Itoa(len(all)-maxNamed+1)))
+	}
+	return strings.Join(all, between)
+}
+
+type wordsOfVotes struct {
+	count, against, more, moreOf, awaited, blocked, approved, denied string
+	group, colon, semicolon, comma, or, others                       string
+}
+
+func voteWords(lang string) *wordsOfVotes {
+	if speaksChinese(lang) {
+		return &wordsOfVotes{
+			"%d/%d 票批准", "%d/%d 票否决", "还差 %d 票", "还差 %d 票（%s）", "等待 %s 投票", "除非有人改投，否则无法获批", "已由 %s 批准", "已被 %s 否决",
+			"组 ", "：", "；", "、", " 或 ", "其他 %s 人",
+		}
+	}
+	return &wordsOfVotes{
+		"%d of %d approvals", "%d of %d denials", "%d more missing", "%d more missing of %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
+		"group ", ": ", "; ", ", ", " or ", "%s others",
+	}
+}
