@@ -146,6 +146,7 @@ func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
 			if id, chosen = other, "SQLite"; !d.http || id == first.Ask.ID {
 				t.Errorf("%s was asked again as %s", first.Ask.ID, id)
 			}
+			<-again // closed once it is answered
 		}
 		if !strings.Contains(r.Text, chosen) || r.Result["ask_id"] != id {
 			t.Errorf("asked again as %s: %+v", id, r)

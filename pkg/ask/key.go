@@ -1,7 +1,5 @@
 package ask
 
-import "fmt"
-
 // Session is one run of one agent, within its tenant.
 type Session struct {
 	Tenant string `json:"tenant"`
@@ -32,10 +30,16 @@ func (k Key) Valid() bool { return ValidToken(k.Tenant) && ValidToken(k.Session)
 
 // Check returns an [*Error] with [ErrInvalid] unless the key is valid.
 func (k Key) Check() error {
-	if k.Valid() {
+	var f []Fault
+	for _, part := range [][2]string{{"/tenant", k.Tenant}, {"/session", k.Session}, {"/id", k.ID}} {
+		if !ValidToken(part[1]) {
+			f = append(f, NewFault(part[0], FaultBadToken, clip(part[1]), MaxToken))
+		}
+	}
+	if f == nil {
 		return nil
 	}
-	return InvalidError("ask", []Fault{{Message: fmt.Sprintf("invalid ask %.200q: use A-Z a-z 0-9 _ - for tenant, session and id", k.String())}})
+	return InvalidError("ask", f)
 }
 
 // InSession returns the session of the ask.

@@ -17,7 +17,7 @@ func ValidLink(s string) bool {
 	inHost := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_:[]", r)
 	}
-	return ok && host != "" && strings.Trim(host, ".-_:[]") != "" &&
+	return ok && host != "" && host[0] != ':' && strings.Trim(host, ".-_:[]") != "" &&
 		!strings.ContainsFunc(host, func(r rune) bool { return !inHost(r) }) &&
 		!strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' })
 }

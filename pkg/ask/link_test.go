@@ -16,7 +16,7 @@ func TestALinkShowsWhereItLeads(t *testing.T) {
 		"":                                        false,
 		"https://":                                false,
 		"https:///path":                           false,
-		"https://:80/":                            true, // odd, and harmless: a browser refuses it
+		"https://:80/":                            false, // leads nowhere
 		"javascript:alert(1)":                     false,
 		"//example.com":                           false,
 		"https://example.com@elsewhere.test/":     false,

@@ -36,6 +36,9 @@ func (q *Question) normalize(i int) {
 	if q.Kind == KindChoice && len(q.Options) == 0 && !q.NoOther && !q.Multiple {
 		q.Kind = KindText // without options a choice is free text
 	}
+	if len(q.Options) == 0 {
+		q.Options = nil // an empty list is written as none
+	}
 	if q.Kind != KindChoice {
 		q.NoOther = false
 	}

@@ -41,16 +41,20 @@ type Preparer interface {
 	Prepare(connect func(typ string) *nats.Conn)
 }
 
-// Without names cases of a suite that a surface cannot have, each with its reason. They are reported as skipped;
-// a name that the suite does not have fails the test.
+// Without names cases of a suite that a surface cannot have, each with its reason, which is logged; a name that
+// the suite does not have fails the test.
 type Without map[string]string
 
-// skip skips a case that is named.
-func (w Without) skip(t *testing.T, name string) {
+// left reports whether a case is left out.
+func left(t *testing.T, without []Without, name string) bool {
 	t.Helper()
-	if why := w[name]; why != "" {
-		t.Skip("not for this surface: " + why)
+	for _, w := range without {
+		if why := w[name]; why != "" {
+			t.Logf("left out, %s: %s", name, why)
+			return true
+		}
 	}
+	return false
 }
 
 // check fails for names that are not of cases.
