@@ -17,7 +17,7 @@ import (
 // Protocol is the number of the ledger's layout. A broker does not open a
 // ledger with another number: two versions that read a question differently
 // must not share one.
-const Protocol = 1
+const Protocol = 2
 
 // syncAlways says that the ledger's servers sync every acknowledged message to
 // disk. A NATS client cannot query it, so it is recorded, not checked.

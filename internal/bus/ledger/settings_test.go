@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,14 +56,14 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, number := range []string{"2", "0", ""} {
+	for _, number := range []string{strconv.Itoa(ledger.Protocol - 1), strconv.Itoa(ledger.Protocol + 1), "0", ""} {
 		cfg := s.CachedInfo().Config
 		cfg.Metadata["askbus.protocol"] = number
 		if _, err := b.js.UpdateStream(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		_, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{})
-		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses 1`) {
+		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses `+strconv.Itoa(ledger.Protocol)) {
 			t.Errorf("protocol %q: %v", number, err)
 		}
 	}
