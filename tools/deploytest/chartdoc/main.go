@@ -62,7 +62,7 @@ func main() {
 			break
 		}
 		var data []byte
-		if data, err = os.ReadFile(filepath.Join("../../deploy", from)); err == nil { //nolint:gosec // as below
+		if data, err = os.ReadFile(filepath.Join("../../deploy", from)); err == nil {
 			err = errors.Join(os.MkdirAll(filepath.Join(dir, "files"), 0o755), os.WriteFile(filepath.Join(dir, "files", to), data, 0o644)) //nolint:gosec // documents
 		}
 	}
