@@ -14,7 +14,7 @@ import (
 
 // ApprovalsCmd has the commands about asks that people decide together.
 func ApprovalsCmd(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "approvals", Short: "Check asks that several people decide"}
+	cmd := &cobra.Command{Use: "approvals", Short: "Check asks that several people decide", Example: "  askbus approvals check ask.json"}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "check FILE",
 		Short:   "Say whose votes decide an ask, without asking it",
