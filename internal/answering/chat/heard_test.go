@@ -56,6 +56,10 @@ func TestWhatIsAnAnswer(t *testing.T) {
 	four := &record(ask.Ask{Questions: []ask.Question{{ID: "a", Text: "A?"}, {ID: "b", Text: "B?"}}}).Ask
 	strong := choice("Blue", "Green")
 	strong.MinProof = "oidc"
+	voted, marked, only := choice("Blue", "Green"), choice("Blue", "Green"), choice("Blue", "Green")
+	voted.Approval = &ask.Approval{}
+	marked.Metadata = map[string]any{"askbus_permission": "a call"}
+	only.Only = "asker"
 	for _, c := range []struct {
 		name   string
 		h      chat.Heard
@@ -79,6 +83,10 @@ func TestWhatIsAnAnswer(t *testing.T) {
 		{"a permission", chat.Heard{Words: "1"}, []*ask.Ask{choice("Allow once", "Reject")}, false, false},
 		{"an approval", chat.Heard{Words: "approve"}, []*ask.Ask{choice("Approve", "Later")}, false, false},
 		{"one that demands a proof", chat.Heard{Words: "1"}, []*ask.Ask{strong}, false, false},
+		{"a vote", chat.Heard{Words: "1"}, []*ask.Ask{voted}, false, false},
+		{"a vote in words that are addressed", chat.Heard{Words: "1", Addressed: true}, []*ask.Ask{voted}, false, true},
+		{"a tool call's permission", chat.Heard{Words: "1"}, []*ask.Ask{marked}, false, false},
+		{"one for the asker alone", chat.Heard{Words: "1"}, []*ask.Ask{only}, false, false},
 		{"an addressed approval", chat.Heard{Words: "approve", Addressed: true}, []*ask.Ask{choice("Approve", "Later")}, false, true},
 		{"nothing", chat.Heard{Addressed: true}, []*ask.Ask{database}, false, false},
 		{"no ask", chat.Heard{Words: "1", Addressed: true}, nil, false, false},

@@ -36,7 +36,7 @@ func HostOf(cookieKey []byte) (string, error) {
 func PagesAt(cookieKey []byte, base string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" || !slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, httpserver.Host(u.Host)) {
-		return base, nil //nolint:nilerr // whoever uses the URL reports it
+		return base, nil //nolint:nilerr // the caller that opens the URL reports it
 	}
 	host, err := HostOf(cookieKey)
 	if err != nil {

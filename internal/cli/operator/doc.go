@@ -1,3 +1,3 @@
-// Package operator has the commands of whoever runs the bus: keys, credentials
+// Package operator has the commands of operators: keys, credentials
 // and tokens, people, the audit, the ledger.
 package operator

@@ -80,7 +80,7 @@ func escape(data []byte) int {
 func CheckCharset(contentType string) error {
 	_, params, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return nil //nolint:nilerr // whoever needs the media type refuses it
+		return nil //nolint:nilerr // the door that needs a media type refuses it
 	}
 	switch charset := params["charset"]; strings.ToLower(charset) {
 	case "", "utf-8", "utf8", "us-ascii":

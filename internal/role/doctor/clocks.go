@@ -17,7 +17,7 @@ const (
 	clockWait   = 200 * time.Millisecond // for the replies to one; servers that are not known yet may reply
 )
 
-// askClocks asks each server for its time. Whoever does not reply is reported
+// askClocks asks each server for its time. A server that does not reply is reported
 // elsewhere.
 func askClocks(ctx context.Context, as Credential) (*servertime.Servers, error) {
 	nc, err := as(rights.Role{Name: rights.RoleClock})
