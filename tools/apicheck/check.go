@@ -69,7 +69,7 @@ func (c *checker) object(obj types.Object) {
 		if named, ok := obj.Type().(*types.Named); ok {
 			for m := range named.Methods() {
 				if m.Exported() {
-					c.walk(m.Type(), m, false)
+					c.walk(m.Type(), m, m.Name() == "Conn")
 				}
 			}
 		}
