@@ -207,7 +207,7 @@ func TestWhatABucketRefuses(t *testing.T) {
 			_, err := web(state.Sessions).Put(t.Context(), k, map[string]string{"x": strings.Repeat("x", 16<<10)}, time.Hour)
 			return err
 		}},
-		"a value that is not an object": {ask.ErrInvalid, "/value: give a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
+		"a value that is not an object": {ask.ErrInvalid, "/value: is not a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
 	} {
 		if err := c.do(); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

@@ -27,7 +27,7 @@ func AsError(err error) *ask.Error {
 	if e, ok := errors.AsType[*ask.Error](err); ok {
 		return e
 	}
-	return ask.Refuse(ask.CodeInternal, "internal error of the broker; see its log")
+	return ask.Refusal(ask.CodeInternal, ask.FaultBrokerFailed)
 }
 
 // EncodeProblem returns the problem body of a refusal.

@@ -139,26 +139,26 @@ func DecodeQuery(data []byte) (Query, error) {
 		}
 	}
 	var f []ask.Fault
-	add := func(at, message string) { f = append(f, ask.Fault{Pointer: at, Message: message}) }
+	add := func(at string, code ask.FaultCode, args ...any) { f = append(f, ask.NewFault(at, code, args...)) }
 	for _, of := range []struct{ at, token string }{{"/tenant", q.Tenant}, {"/session", q.Session}, {"/id", q.ID}} {
 		if of.token != "" && !ask.ValidToken(of.token) {
-			add(of.at, "is invalid: use A-Z a-z 0-9 _ -")
+			add(of.at, ask.FaultBadToken, clip(of.token), ask.MaxToken)
 		}
 	}
 	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
-		add("/since", "needs heads, and excludes state, question and id")
+		add("/since", ask.FaultSinceAlone)
 	}
 	if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
-		add("/heads", "needs state pending, or since")
+		add("/heads", ask.FaultHeadsAlone)
 	}
 	switch ask.State(q.State) {
 	case "", ask.StatePending, ask.StateResolved:
 	default:
-		add("/state", "use pending or resolved")
+		add("/state", ask.FaultNotOneOf, clip(q.State), []string{string(ask.StatePending), string(ask.StateResolved)})
 	}
 	switch {
 	case q.Limit < 0 || q.Limit > MaxPage:
-		add("/limit", fmt.Sprintf("use 1 to %d", MaxPage))
+		add("/limit", ask.FaultOutOfRange, q.Limit, 1, MaxPage)
 	case q.Limit == 0:
 		q.Limit = defaultPage
 	}

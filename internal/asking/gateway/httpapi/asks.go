@@ -25,7 +25,7 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	if len(body) > ask.MaxEventBytes {
-		return ask.Refuse(ask.CodeTooLarge, "the ask has %d bytes; send at most %d", len(body), ask.MaxEventBytes)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_ask", len(body), ask.MaxEventBytes)
 	}
 	a, err := wire.DecodeAsk(body)
 	if err != nil {
@@ -91,7 +91,7 @@ func (api *API) place(r *http.Request, c *access.Caller, a *ask.Ask, session str
 	case a.ID == "":
 		a.ID = ask.Token(key)
 	case a.ID != key && a.ID != ask.Token(key):
-		return ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: "is " + access.Quote(a.ID) + ", but Idempotency-Key says " + access.Quote(key) + "; they must agree"}})
+		return ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultDisagrees, ask.Clip(a.ID, 80), "idempotency_key", ask.Clip(key, 80))})
 	}
 	return nil
 }
