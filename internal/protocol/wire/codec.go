@@ -63,6 +63,23 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// CarryOutcome is EncodeOutcome for an outcome of a broker that is passed on
+// unchanged, with or without its ask: fields of a newer broker stay.
+func CarryOutcome(o *ask.Outcome) ([]byte, error) {
+	switch {
+	case o.Raw == nil:
+		return EncodeOutcome(o, nil)
+	case o.Ask != nil:
+		return o.Raw, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(o.Raw, &fields); err != nil {
+		return nil, fmt.Errorf("carry outcome: %w", err)
+	}
+	delete(fields, "ask")
+	return Marshal(fields)
+}
+
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	var o ask.Outcome

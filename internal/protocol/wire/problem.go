@@ -35,7 +35,7 @@ func EncodeProblem(e *ask.Error) []byte {
 	status := HTTPStatus(e.Code)
 	w := problemJSON{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: e.Code, Detail: e.Detail, Errors: e.Faults}
 	if e.Outcome != nil {
-		w.Outcome, _ = EncodeOutcome(e.Outcome, nil) // a decoded outcome can be encoded
+		w.Outcome, _ = CarryOutcome(e.Outcome) // a decoded outcome can be encoded
 	}
 	data, _ := Marshal(w)
 	return data

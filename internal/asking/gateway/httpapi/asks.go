@@ -24,9 +24,6 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err != nil {
 		return err
 	}
-	if len(body) > ask.MaxEventBytes {
-		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_ask", len(body), ask.MaxEventBytes)
-	}
 	a, err := wire.DecodeAsk(body)
 	if err != nil {
 		return err
@@ -131,7 +128,7 @@ func location(c *access.Caller, r *http.Request, k ask.Key, dialect string) stri
 
 // sendOutcome writes an outcome in native JSON.
 func sendOutcome(w http.ResponseWriter, o *ask.Outcome) error {
-	body, err := wire.EncodeOutcome(o, nil)
+	body, err := wire.CarryOutcome(o)
 	if err != nil {
 		return err
 	}
@@ -202,6 +199,9 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 		s.Outcome = &o
 	}
 	body, err := wire.EncodeStatus(&s)
+	if rec.Raw != nil { // of a newer broker: passed on as it is
+		body, err = rec.Raw, nil
+	}
 	if err != nil {
 		return err
 	}

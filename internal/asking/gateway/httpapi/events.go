@@ -238,7 +238,7 @@ func (api *API) sendEnd(w http.ResponseWriter, in *incoming, o *ask.Outcome, err
 	if err != nil {
 		return err
 	}
-	data, err := wire.EncodeOutcome(o, nil)
+	data, err := wire.CarryOutcome(o)
 	if err != nil {
 		return err
 	}
