@@ -237,6 +237,7 @@ func (s *Server) try(ctx context.Context, places []string, r Rank, call func(con
 		if err := s.turns(wait, places, r); err != nil {
 			return &LaterError{Err: err} // this replica is stopping; another continues
 		}
+		up := s.othersWork(began)
 		one, done := context.WithTimeout(ctx, s.opts.CallLimit)
 		err := call(one)
 		done()
@@ -263,7 +264,7 @@ func (s *Server) try(ctx context.Context, places []string, r Rank, call func(con
 			continue
 		}
 		pause := min(firstPause<<min(n, 6), maxPause)
-		if n >= 3 && s.othersWork(began) {
+		if n >= 3 && up { // before this call: one that failed at the end of an outage is repeated soon
 			return &LaterError{After: 2 * pause, Err: err}
 		}
 		if s.opts.Clock.Sleep(wait, pause) != nil {

@@ -3,6 +3,7 @@ package responder
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,39 @@ func TestTheAgeOfAReceiptIsMeasuredByOneClock(t *testing.T) {
 				it.At = began.Add(posting + time.Second)
 				if err := s.retract(t.Context(), it); err != nil {
 					t.Errorf("a replica that began to post long ago is awaited: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// An item is put off if it fails while the service works for others, but not if its last call failed just before
+// the service was back: after an outage it is repeated within the pause, as the others are.
+func TestOnlyAnItemThatFailsWhileOthersSucceedIsPutOff(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ othersSucceed, putOff int }{
+		"others succeed before its last call": {3, 4}, "others succeed during its last call": {4, 0}, "nobody succeeds": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, err := NewServer(&Responder{opts: Options{Logger: slog.New(slog.DiscardHandler)}}, nowhere{}, ServeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.stopping = t.Context()
+				n := 0
+				err = s.try(t.Context(), []string{""}, Rank{}, func(context.Context) error {
+					if n++; n > 4 {
+						return nil
+					}
+					if time.Sleep(time.Second); n == c.othersSucceed {
+						s.went(nil)
+					}
+					return errors.New("connection refused")
+				})
+				if _, later := errors.AsType[*LaterError](err); later != (c.putOff > 0) || later && n != c.putOff {
+					t.Errorf("after %d calls: %v", n, err)
 				}
 			})
 		})
