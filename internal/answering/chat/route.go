@@ -33,6 +33,8 @@ type Routes struct {
 type IDs struct {
 	Channel, Person, Group, Mention string
 	Threads                         []string
+	// Member is [Routes.Member].
+	Member func(principal string) (id string, ok bool)
 }
 
 // defs returns the definitions that the schema refers to.
@@ -138,6 +140,7 @@ func ParseRoutes(data []byte, ids IDs) (*Routes, error) {
 			}
 		}
 	}
+	r.Member = ids.Member
 	return &r, nil
 }
 

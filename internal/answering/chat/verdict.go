@@ -1,11 +1,14 @@
 package chat
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 )
 
-// Mark is the sign before a [Verdict]. Its zero value has none.
+// Mark is the sign before a verdict. Its zero value has none.
 type Mark int
 
 // The marks.
@@ -16,9 +19,30 @@ const (
 	MarkEnded
 )
 
-// Verdict returns how an ask ended in one line without the time and the place, such as "Mei chose
-// PostgreSQL". Clean makes a text literal, on one line, and cuts it to a number of bytes.
-func Verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
+// Summary is what the message of an ended ask says.
+type Summary struct {
+	Heading string
+	Mark    Mark
+	Verdict string // how it ended, without the time and the place: "Mei chose PostgreSQL"
+	Where   string // may be empty
+	Lines   []card.Line
+	Reply   string // what was said to the whole ask; may be empty
+}
+
+// Summarize returns it. Clean makes a text literal, on one line, and cuts it to a number of bytes.
+func Summarize(a *ask.Ask, o *ask.Outcome, e *card.End, clean func(s string, most int) string) Summary {
+	sum := Summary{Heading: clean(card.Heading(a), 240), Where: clean(e.Where, 60)}
+	sum.Mark, sum.Verdict = verdict(o, e, clean)
+	if e.Detailed || e.Reply != "" {
+		sum.Reply = clean(e.Reply, 300)
+		for _, l := range e.Lines {
+			sum.Lines = append(sum.Lines, card.Line{Question: clean(l.Question, 90), Answer: clean(l.Answer, 90), Note: clean(l.Note, 120)})
+		}
+	}
+	return sum
+}
+
+func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
 	who, gist := clean(e.Who, 80), clean(e.Gist, 160)
 	because := ""
 	if e.Reason != "" {
@@ -52,3 +76,23 @@ func Verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string)
 	}
 	return 0, clean(e.Sentence, 200)
 }
+
+// OptionText returns an option in one line: "1. PostgreSQL · recommended – What we use elsewhere (a note)". The functions
+// make its parts literal and style them.
+func OptionText(n int, o *card.Option, label, mark, rest func(string) string) string {
+	var b strings.Builder
+	b.WriteString(strconv.Itoa(n+1) + ". " + label(o.Label))
+	for _, one := range o.Marks {
+		b.WriteString(" · " + mark(one))
+	}
+	if o.Description != "" {
+		b.WriteString(" – " + rest(OneLine(o.Description)))
+	}
+	if o.Note != "" {
+		b.WriteString(" (" + rest(o.Note) + ")")
+	}
+	return b.String()
+}
+
+// OneLine joins the lines of a text.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

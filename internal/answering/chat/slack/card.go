@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 	slackapi "github.com/slack-go/slack"
@@ -182,22 +183,12 @@ func optionList(q *card.Question) string {
 	if q.Kind != ask.KindChoice || q.Of == 1 && !wordy(q) {
 		return ""
 	}
-	var b strings.Builder
+	lines := make([]string, len(q.Options))
 	for i := range q.Options {
-		o := &q.Options[i]
-		b.WriteString(strconv.Itoa(i+1) + ". *" + escape(o.Label) + "*")
-		for _, mark := range o.Marks {
-			b.WriteString(" · _" + escape(mark) + "_")
-		}
-		if o.Description != "" {
-			b.WriteString(" – " + escape(clip(oneLine(o.Description), 300)))
-		}
-		if o.Note != "" {
-			b.WriteString(" (" + escape(o.Note) + ")")
-		}
-		b.WriteByte('\n')
+		lines[i] = chat.OptionText(i, &q.Options[i], func(s string) string { return "*" + escape(s) + "*" }, func(s string) string { return "_" + escape(s) + "_" },
+			func(s string) string { return escape(clip(s, 300)) })
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.Join(lines, "\n")
 }
 
 // wordy reports whether a button cannot show everything about an option.

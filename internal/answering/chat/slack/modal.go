@@ -53,7 +53,7 @@ func parseModalRef(s string) (modalRef, chat.Ref, bool) {
 	return m, t, ok
 }
 
-func (m modalRef) message() message { return message{Channel: m.Channel, TS: m.TS, Thread: m.Thread} }
+func (m modalRef) message() message { return message{Channel: m.Channel, ID: m.TS, Thread: m.Thread} }
 
 // answerModal returns the form with every question of an ask.
 func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {

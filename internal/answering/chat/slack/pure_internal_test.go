@@ -519,7 +519,7 @@ func (lost) Err() error { return context.Canceled }
 
 func TestACallIsNotMadeWhenTheAskIsLost(t *testing.T) {
 	t.Parallel()
-	a := newAPI(&Options{Clock: responder.WallClock()})
+	a := newAPI(&Options{}, responder.WallClock())
 	err := a.call(lost{t.Context()}, "chat.postMessage", "C1", responder.Rank{}, func(context.Context) error { t.Error("it was made"); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -242,7 +242,7 @@ func TestRevokedToken(t *testing.T) {
 	t.Parallel()
 	f := home(t)
 	f.Revoke()
-	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: routes()})
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Options: chat.Options{Routes: routes()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestDoctor(t *testing.T) {
 	r := routes()
 	r.Groups = map[string]string{"platform": "-42", "nowhere": "-43"}
 	r.Rules = []chat.Rule{{Match: chat.Match{Session: "s1"}, To: chat.Target{Channel: "-44"}}, {Match: chat.Match{Session: "s2"}, To: chat.Target{Channel: "-44"}}}
-	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: r})
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Options: chat.Options{Routes: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
