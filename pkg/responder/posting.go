@@ -19,6 +19,9 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	}
 	if it.Receipt != nil {
 		p.Tried = it.Receipt.Places
+		if len(it.Votes) > 0 && it.At.Sub(it.Receipt.At) < posting { // this is the work for a vote; that for the ask is still posting it
+			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
+		}
 	}
 	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
 		return nil
@@ -64,8 +67,8 @@ func (s *Server) present(ctx context.Context, it Item) error {
 // replica may have come before.
 func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) error {
 	o, ok := s.p.(Opener)
-	if !ok || len(places) == 0 {
-		return nil
+	if _, draws := s.p.(Refresher); !ok || len(places) == 0 || draws && len(it.Votes) > 0 {
+		return s.refresh(ctx, it, p, places)
 	}
 	err := s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error { return o.Open(ctx, p, places) })
 	if permanent, ok := errors.AsType[*PermanentError](err); ok {
@@ -74,7 +77,10 @@ func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) 
 	if err != nil {
 		return err
 	}
-	return s.endedMeanwhile(ctx, it, p, places)
+	if err := s.endedMeanwhile(ctx, it, p, places); err != nil {
+		return err
+	}
+	return s.refresh(ctx, it, p, places)
 }
 
 // postOnce posts an ask. Before each try it records the intent, and learns whether
@@ -196,9 +202,14 @@ func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err erro
 
 // update makes posts show how an ask ended.
 func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
-	return s.try(ctx, s.route(e.Post), Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error {
+	return s.edit(ctx, e.Post, Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error { return s.p.Update(ctx, e) })
+}
+
+// edit edits posts with call.
+func (s *Server) edit(ctx context.Context, p Post, r Rank, call func(context.Context) error) error {
+	return s.try(ctx, s.route(p), r, func(ctx context.Context) error {
 		began := s.opts.Clock.Now()
-		err := s.p.Update(ctx, e)
+		err := call(ctx)
 		if s.opts.Hooks.Updated != nil {
 			s.opts.Hooks.Updated(s.opts.Clock.Now().Sub(began), err)
 		}

@@ -72,13 +72,14 @@ type Server struct {
 	healing chan struct{} // holds one for each clicked post being updated
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	stopping context.Context //nolint:containedctx // of Run: ends the waits
-	closed   bool
-	posted   map[string][]ask.Place // by key: posts whose receipt may be missing
-	underWay int
-	worked   time.Time // when a call last succeeded
-	failing  Health
+	mu        sync.Mutex
+	stopping  context.Context //nolint:containedctx // of Run: ends the waits
+	closed    bool
+	posted    map[string][]ask.Place // by key: posts whose receipt may be missing
+	refreshes map[string]bool        // by key: posts whose votes are being drawn; true: there are newer ones
+	underWay  int
+	worked    time.Time // when a call last succeeded
+	failing   Health
 }
 
 // Bounds of a server.
@@ -111,7 +112,7 @@ func NewServer(r *Responder, p Presenter, opts ServeOptions) (*Server, error) {
 	}
 	return &Server{
 		r: r, p: p, opts: opts, limiter: limiter,
-		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{},
+		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{}, refreshes: map[string]bool{},
 	}, nil
 }
 
