@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -27,6 +28,21 @@ func (s *Surface) Decline(ctx context.Context, l *lang.Language, rec *ask.Record
 		_, err = s.Bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
 	return s.viewer(l).Explain(rec, err, s.Clock.Now()), err
+}
+
+// TakeBack takes a person's vote on an ask back, and returns what to tell them. The id is that of the click.
+func (s *Surface) TakeBack(ctx context.Context, l *lang.Language, rec *ask.Record, at, id string, by ask.By) (told string) {
+	_ = s.clickedAt(at)
+	votes, err := s.Bus.Unvote(ctx, rec.Ask.Key(), id, by)
+	switch {
+	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
+		return l.Say("You have no vote to take back.")
+	case err != nil:
+		return s.viewer(l).Explain(rec, err, s.Clock.Now())
+	}
+	left := *rec
+	left.Votes = votes
+	return l.Say("Your vote is taken back.") + " " + left.Progress(l.Tag, s.Clock.Now())
 }
 
 // Late corrects a message that was used although its ask had ended, and returns what to tell the person who used it.

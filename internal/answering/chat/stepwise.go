@@ -43,8 +43,8 @@ type Turn struct {
 	Held Draft  // what the message that was used carries
 	// By returns the person for the broker, or why they may not act at all.
 	By func(a *ask.Ask) (by ask.By, refused string)
-	// Prompt asks the person, who writes the draft, for words to the next question.
-	Prompt func(rec *ask.Record, d Draft) error
+	// Prompt asks the person, who writes the draft, for words.
+	Prompt func(rec *ask.Record, d Draft, question string) error
 }
 
 // Begun reports whether somebody answers the ask of a post here.
@@ -66,6 +66,12 @@ func (s *Stepwise) Press(ctx context.Context, t *Turn, data string) (told string
 	switch do {
 	case card.DoDecline:
 		return s.decline(ctx, t, rec, t.At, "")
+	case card.DoTakeBack:
+		by, refused := t.By(&rec.Ask)
+		if refused != "" {
+			return refused
+		}
+		return s.TakeBack(ctx, t.Lang, rec, t.At, t.ID, by)
 	case card.DoType:
 		return s.prompt(ctx, t, rec, steps)
 	case card.DoNothing:
@@ -96,7 +102,11 @@ func (s *Stepwise) Write(ctx context.Context, t *Turn, words string, n int, addr
 	if !ok {
 		return s.restart(ctx, t, rec, at, steps)
 	}
-	next, err := steps.Type(s.Card(s.Language(&rec.Ask), rec), h.Words)
+	view := s.Card(s.Language(&rec.Ask), rec)
+	if steps.Next(view) == nil {
+		return s.advance(ctx, t, rec, at, steps.Note(h.Words))
+	}
+	next, err := steps.Type(view, h.Words)
 	if err != nil {
 		_ = s.prompt(ctx, t, rec, steps)
 		return t.Lang.Say("Your words do not answer this question.")
@@ -135,7 +145,11 @@ func (s *Stepwise) held(t *Turn) card.Steps {
 
 // advance shows the next question, or sends the complete reply. It returns what to tell the person.
 func (s *Stepwise) advance(ctx context.Context, t *Turn, rec *ask.Record, at string, steps card.Steps) string {
-	if steps.Next(s.Card(s.Language(&rec.Ask), rec)) == nil {
+	view := s.Card(s.Language(&rec.Ask), rec)
+	if steps.Next(view) == nil {
+		if steps.Lacks(view) != "" {
+			return s.prompt(ctx, t, rec, steps)
+		}
 		by, refused := t.By(&rec.Ask)
 		if refused != "" {
 			return refused
@@ -166,7 +180,12 @@ func (s *Stepwise) decline(ctx context.Context, t *Turn, rec *ask.Record, at, re
 }
 
 func (s *Stepwise) prompt(ctx context.Context, t *Turn, rec *ask.Record, steps card.Steps) string {
-	return s.said(ctx, t, t.Prompt(rec, Draft{By: t.User, Steps: steps}))
+	view := s.Card(t.Lang, rec)
+	question := steps.Lacks(view)
+	if q := steps.Next(view); q != nil {
+		question = q.Plain()
+	}
+	return s.said(ctx, t, t.Prompt(rec, Draft{By: t.User, Steps: steps}, question))
 }
 
 // said returns what to tell a person whose message could not be drawn.

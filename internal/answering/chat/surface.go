@@ -128,7 +128,7 @@ func (s *Surface) Card(l *lang.Language, rec *ask.Record) *card.Card {
 	if rec.AskedAt.IsZero() {
 		rec.AskedAt = now
 	}
-	return card.New(rec, s.viewer(l), now)
+	return card.New(rec, s.shared(l), now)
 }
 
 // Pending returns the record of an ask that is being posted.
@@ -139,6 +139,10 @@ func Pending(p *responder.Post) *ask.Record {
 // RankOf returns the rank of posting an ask.
 func RankOf(p *responder.Post) responder.Rank {
 	return responder.Rank{Urgent: p.Ask.Priority == ask.PriorityUrgent, At: p.AskedAt}
+}
+
+func (s *Surface) shared(l *lang.Language) card.Viewer {
+	return card.Viewer{Surface: s.Type, Lang: l.Tag, Shared: true}
 }
 
 func (s *Surface) viewer(l *lang.Language) card.Viewer {
@@ -171,24 +175,24 @@ func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) 
 	return []ask.Place{at}, nil
 }
 
-// End returns what the messages of an ended ask say.
-func (s *Surface) End(e *responder.Ended) *card.End {
+// End returns what the messages of an ended ask say, as [Summarize] does.
+func (s *Surface) End(e *responder.Ended, clean func(s string, most int) string) Summary {
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	return card.NewEnd(&rec, s.viewer(s.Language(&e.Ask)), s.Clock.Now())
+	return Summarize(&rec, card.New(&rec, s.shared(s.Language(&e.Ask)), s.Clock.Now()), clean)
 }
 
-// EditAll edits every message of an ended ask with edit, those that were just clicked first. A message that is gone is
-// no error. If the service refuses for now, that is the error.
-func (s *Surface) EditAll(ctx context.Context, e *responder.Ended, places []ask.Place, gone func(error) bool, edit func(ref string, r responder.Rank) error) error {
+// EditAll edits every message of an ask with edit, those that were just clicked first, then in the order of a time. A
+// message that is gone is no error. If the service refuses for now, that is the error.
+func (s *Surface) EditAll(ctx context.Context, a *ask.Ask, order time.Time, places []ask.Place, gone func(error) bool, edit func(ref string, r responder.Rank) error) error {
 	var failed error
 	for _, at := range places {
 		ref := at.Ref
 		_, urgent := s.clicked.Get(messageOf(ref))
-		switch err := edit(ref, responder.Rank{Urgent: urgent, At: e.Outcome.At}); {
+		switch err := edit(ref, responder.Rank{Urgent: urgent, At: order}); {
 		case err == nil:
 			s.clicked.Remove(messageOf(ref))
 		case gone(err):
-			s.Log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
+			s.Log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", a.ID), slog.String("error", err.Error()))
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -204,14 +208,15 @@ func (s *Surface) EditAll(ctx context.Context, e *responder.Ended, places []ask.
 // they are in, as in reports for the id of the chat's group. A group that cannot be read counts as empty.
 func (s *Surface) Identify(ctx context.Context, by *ask.By, user string, a *ask.Ask, in func(group string) (bool, error)) {
 	routes := s.Routes()
-	if one := routes.Principal(user, a); user != "" && one != "" && (slices.Contains(a.Audience, one) || !slices.Contains(a.Audience, by.Principal)) {
+	named := named(a)
+	if one := routes.Principal(user, named); user != "" && one != "" && (slices.Contains(named, one) || !slices.Contains(named, by.Principal)) {
 		by.Principal = one
 	}
 	by.Groups = s.groups(ctx, routes, a, in)
 }
 
 func (s *Surface) groups(ctx context.Context, routes *Routes, a *ask.Ask, in func(group string) (bool, error)) (groups []string) {
-	for _, entry := range a.Audience {
+	for _, entry := range named(a) {
 		name, ok := strings.CutPrefix(entry, "group:")
 		id := routes.Groups[name]
 		if !ok || id == "" {
@@ -226,4 +231,31 @@ func (s *Surface) groups(ctx context.Context, routes *Routes, a *ask.Ask, in fun
 		}
 	}
 	return groups
+}
+
+// named returns everybody, as in [ask.Ask.Audience], by whom an ask says who decides it: its audience, and whose votes
+// count.
+func named(a *ask.Ask) []string {
+	all := slices.Clone(a.Audience)
+	add := func(from []string) {
+		for _, entry := range from {
+			if !slices.Contains(all, entry) {
+				all = append(all, entry)
+			}
+		}
+	}
+	if a.Approval == nil {
+		return all
+	}
+	for i := range a.Approval.AnyOf {
+		alt := &a.Approval.AnyOf[i]
+		add(alt.From)
+		for _, f := range alt.AllOf {
+			add(f.From)
+		}
+	}
+	if a.Approval.Deny != nil {
+		add(a.Approval.Deny.From)
+	}
+	return all
 }

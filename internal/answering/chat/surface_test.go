@@ -72,7 +72,7 @@ func TestAllMessagesOfAnEndedAskAreEdited(t *testing.T) {
 		"one fails": {map[string]error{"m1": down}, down}, "one is refused for now": {map[string]error{"m1": down, "m2": slow}, slow},
 	} {
 		n := 0
-		err := surface(t, chat.Options{}).EditAll(t.Context(), &responder.Ended{}, []ask.Place{{Ref: "m1"}, {Ref: "m2"}, {Ref: "m3"}}, archived, func(m string, _ responder.Rank) error { n++; return c.fails[m] })
+		err := surface(t, chat.Options{}).EditAll(t.Context(), &ask.Ask{}, time.Time{}, []ask.Place{{Ref: "m1"}, {Ref: "m2"}, {Ref: "m3"}}, archived, func(m string, _ responder.Rank) error { n++; return c.fails[m] })
 		if n != 3 || !errors.Is(err, c.want) {
 			t.Errorf("%s: %d edited, %v", name, n, err)
 		}

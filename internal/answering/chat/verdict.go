@@ -27,12 +27,28 @@ type Summary struct {
 	Where   string // may be empty
 	Lines   []card.Line
 	Reply   string // what was said to the whole ask; may be empty
+	Votes   []string
+	At      card.Moment
 }
 
-// Summarize returns it. Clean makes a text literal, on one line, and cuts it to a number of bytes.
-func Summarize(a *ask.Ask, o *ask.Outcome, e *card.End, clean func(s string, most int) string) Summary {
-	sum := Summary{Heading: clean(card.Heading(a), 240), Where: clean(e.Where, 60)}
-	sum.Mark, sum.Verdict = verdict(o, e, clean)
+// Summarize returns it for the card of an ended ask. Clean makes a text literal, on one line, and cuts it to a number of
+// bytes.
+func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) string) Summary {
+	e := c.End
+	sum := Summary{Heading: clean(card.Heading(&rec.Ask), 240), Where: clean(e.Where, 60), At: e.At}
+	sum.Mark, sum.Verdict = verdict(rec.Outcome, e, clean)
+	if c.Approval != nil {
+		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
+		switch {
+		case rec.Outcome.Status == ask.StatusAnswered && rec.Ask.Questions[0].Kind == ask.KindChoice:
+			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Gist, 160)
+		case rec.Outcome.Status == ask.StatusAnswered:
+			sum.Verdict = e.Lead
+		case rec.Outcome.Status == ask.StatusExpired && !e.Answers:
+			sum.Verdict = clean(e.Gist, 240)
+		}
+		return sum
+	}
 	if e.Detailed || e.Reply != "" {
 		sum.Reply = clean(e.Reply, 300)
 		for _, l := range e.Lines {
@@ -81,12 +97,12 @@ func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string)
 // make its parts literal and style them.
 func OptionText(n int, o *card.Option, label, mark, rest func(string) string) string {
 	var b strings.Builder
-	b.WriteString(strconv.Itoa(n+1) + ". " + label(o.Label))
+	b.WriteString(strconv.Itoa(n+1) + ". " + label(card.InlinePlain(o.Label)))
 	for _, one := range o.Marks {
 		b.WriteString(" · " + mark(one))
 	}
 	if o.Description != "" {
-		b.WriteString(" – " + rest(OneLine(o.Description)))
+		b.WriteString(" – " + rest(OneLine(card.InlinePlain(o.Description))))
 	}
 	if o.Note != "" {
 		b.WriteString(" (" + rest(o.Note) + ")")
@@ -96,3 +112,34 @@ func OptionText(n int, o *card.Option, label, mark, rest func(string) string) st
 
 // OneLine joins the lines of a text.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// maxVotes bounds the votes that a message lists; how they stand says the rest.
+const maxVotes = 15
+
+// Votes returns the lines in which a message says how the votes on an ask stand; none unless several people decide it.
+// Clean is as for [Summarize].
+func Votes(p *card.Approval, clean func(s string, most int) string) (lines []string) {
+	if p == nil {
+		return nil
+	}
+	lines = append([]string{clean(p.Progress, 300)}, votes(p, clean)...)
+	if how := strings.TrimSpace(p.HowTo + " " + p.Reason); how != "" {
+		lines = append(lines, clean(how, 300))
+	}
+	return lines
+}
+
+func votes(p *card.Approval, clean func(s string, most int) string) (lines []string) {
+	for i := range p.Votes[:min(len(p.Votes), maxVotes)] {
+		v := &p.Votes[i]
+		said := "• " + v.Who + " " + v.Said
+		if v.Void != "" {
+			said += " (" + v.Void + ")"
+		}
+		if v.Reason != "" {
+			said += ": " + v.Reason
+		}
+		lines = append(lines, clean(said, 160))
+	}
+	return lines
+}

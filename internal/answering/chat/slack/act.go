@@ -154,11 +154,24 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	case actionAnswer, actionDecline:
 		s.open(ctx, in, m, &rec, t, name)
 		return
+	case actionUnvote:
+		by, why := s.by(ctx, who, &rec.Ask)
+		if why == "" {
+			why = s.TakeBack(ctx, s.speaks(who.User, &rec.Ask), &rec, m.Ref(), chat.AnswerID(Type, m.Channel, m.ID, act.ActionTS, who.User), by)
+		}
+		s.tell(ctx, m, who.User, why)
+		return
 	case actionChoose:
 		if q.Kind == ask.KindBoolean {
 			ans.Boolean = new(t.Option == card.Yes)
 		} else {
 			ans.Selected = []string{t.Option}
+		}
+		if p := rec.Ask.Approval; p != nil && rec.Outcome == nil && rec.Ask.Approves(&ans) {
+			if _, needed := p.NeedsReason(nil); needed { // the form has a field for it
+				s.open(ctx, in, m, &rec, t, name)
+				return
+			}
 		}
 	case actionSelect:
 		ans.Selected = selected(q, act.chosen())
@@ -249,6 +262,7 @@ func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Rec
 	s.meet(ctx, in.User.ID)
 	l := s.speaks(in.User.ID, &rec.Ask)
 	a := s.askedIn(l, rec, s.LinkTo(t.Key))
+	a.Chosen = t.Option
 	v := answerModal(a, from)
 	switch {
 	case rec.Outcome != nil:
@@ -303,7 +317,10 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	if in.View.CallbackID == callbackDecline {
 		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
 		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
-		if err != nil {
+		switch {
+		case errors.Is(err, ask.ErrVoted):
+			return sayView(l, l.Say("Stored"), why)
+		case err != nil:
 			return sayView(l, l.Say("Not declined"), why)
 		}
 		return nil
@@ -316,6 +333,8 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	switch e, _ := errors.AsType[*ask.Error](err); {
 	case err == nil:
 		return nil
+	case errors.Is(err, ask.ErrVoted):
+		return sayView(l, l.Say("Stored"), why)
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
 		if errs := fieldFaults(&rec.Ask, s.askedIn(l, &rec, "").Card, e.Faults); len(errs) > 0 {
 			return map[string]any{"response_action": "errors", "errors": errs}

@@ -34,6 +34,7 @@ const (
 	actionAnswer  = "answer" // opens the modal
 	actionDecline = "decline"
 	actionOpen    = "open" // a link
+	actionUnvote  = "unvote"
 )
 
 // card is a Slack message: its blocks, and the text of notifications.
@@ -51,6 +52,7 @@ type asked struct {
 	Link     string   // the ask in the web inbox
 	Earlier  string   // the previous card of its session in the channel
 	Replies  bool     // replies in the thread are received
+	Chosen   string   // id of the option that a form begins with
 }
 
 // pendingCard renders a pending ask.
@@ -73,6 +75,9 @@ func pendingCard(a asked) content {
 	}
 	for i := range c.Questions {
 		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
+	}
+	if votes := chat.Votes(c.Approval, literal); len(votes) > 0 {
+		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(votes, "\n"), maxSection), nil, nil))
 	}
 	blocks = append(blocks, controls(a)...)
 	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
@@ -241,7 +246,7 @@ func footer(a asked, cut bool) string {
 	if a.Replies {
 		add(c.Say("Or reply in the thread, beginning with “answer:”."))
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 && c.Approval == nil {
 		add(c.Say("The first answer counts."))
 	}
 	return strings.Join(parts, "  ")

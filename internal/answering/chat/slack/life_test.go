@@ -60,7 +60,13 @@ func TestOtherWithANote(t *testing.T) {
 	w.start(true, nil)
 	k := w.ask(ask.Ask{ID: "a1"})
 	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "Other…"))
-	acked(t, w.fake.Submit("U0TOM", map[string]fakeslack.Input{"Other": {Text: "DuckDB"}, "Note": {Text: "for now"}}))
+	fill := map[string]fakeslack.Input{"Which database?": {Options: []string{"Other…"}}, "Note": {Text: "for now"}}
+	acked(t, w.fake.Submit("U0TOM", fill))
+	if v, open := w.fake.Modal("U0TOM"); !open || v.Errors["o0"] == "" || w.outcome(k) != nil {
+		t.Fatalf("other without words: %v %v", open, v.Errors)
+	}
+	fill["Other"] = fakeslack.Input{Text: "DuckDB"}
+	acked(t, w.fake.Submit("U0TOM", fill))
 	if o := w.outcome(k); o == nil || o.Answers[0].Other != "DuckDB" || o.Answers[0].Notes != "for now" {
 		t.Errorf("the outcome is %+v", o)
 	}

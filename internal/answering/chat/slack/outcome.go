@@ -2,11 +2,9 @@ package slack
 
 import (
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/card"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -17,11 +15,10 @@ const maxOutcome = 1000
 
 // outcomeCard renders an outcome: the question in one line, who answered what, when and where. It
 // has no interactive elements.
-func outcomeCard(a *ask.Ask, o *ask.Outcome, e *card.End) content {
-	sum := chat.Summarize(a, o, e, func(s string, most int) string { return clipBytes(escape(oneLine(s)), most) })
+func outcomeCard(at time.Time, sum chat.Summary) content {
 	verdict := marksOfEnds[sum.Mark] + sum.Verdict
-	if !o.At.IsZero() {
-		verdict += " · " + moment(o.At)
+	if !at.IsZero() {
+		verdict += " · " + moment(at)
 	}
 	if sum.Where != "" {
 		verdict += " · " + sum.Where
@@ -41,6 +38,9 @@ var marksOfEnds = map[chat.Mark]string{ //nolint:gochecknoglobals // never chang
 	chat.MarkAnswered: ":white_check_mark: ", chat.MarkDeclined: ":no_entry_sign: ", chat.MarkExpired: ":hourglass: ", chat.MarkEnded: ":heavy_minus_sign: ",
 }
 
+// literal makes other people's text literal in one line of mrkdwn.
+func literal(s string, most int) string { return clipBytes(escape(oneLine(s)), most) }
+
 // details renders the answers of several questions, and notes.
 func details(sum *chat.Summary) string {
 	var lines []string
@@ -54,5 +54,6 @@ func details(sum *chat.Summary) string {
 	if sum.Reply != "" {
 		lines = append(lines, sum.Reply)
 	}
+	lines = append(lines, sum.Votes...)
 	return strings.Join(lines, "\n")
 }

@@ -144,14 +144,33 @@ func (p presenter) cardsOf(ctx context.Context, e responder.Ended) (cards []ask.
 
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
-	c := outcomeCard(&e.Ask, &e.Outcome, p.End(&e))
+	c := outcomeCard(e.Outcome.At, p.End(&e, literal))
 	cards, searched := p.cardsOf(ctx, e)
-	failed := errors.Join(searched, p.EditAll(ctx, &e, cards, gone, func(ref string, r responder.Rank) error {
-		m, _ := chat.ParseMessage(ref)
-		return p.api.update(ctx, r, m, c)
-	}))
+	failed := errors.Join(searched, p.edit(ctx, &e.Ask, e.Outcome.At, cards, c))
 	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
 		return retry
 	}
 	return failed
+}
+
+// Refresh makes every card of an ask show its votes.
+func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
+	a := p.asked(&rec, post.Link)
+	var cards []ask.Place
+	for _, at := range places {
+		if m, ok := chat.ParseMessage(at.Ref); ok {
+			cards, a.Replies = append(cards, at), p.replies(m.Channel)
+		}
+	}
+	if to := p.Routes().Decide(&rec.Ask); to.Person == "" {
+		a.Mentions = to.Mention // an edit notifies nobody again
+	}
+	return p.edit(ctx, &rec.Ask, rec.AskedAt, cards, pendingCard(a))
+}
+
+func (p presenter) edit(ctx context.Context, a *ask.Ask, order time.Time, cards []ask.Place, c content) error {
+	return p.EditAll(ctx, a, order, cards, gone, func(ref string, r responder.Rank) error {
+		m, _ := chat.ParseMessage(ref)
+		return p.api.update(ctx, r, m, c)
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
@@ -46,14 +45,17 @@ func (s *App) turn(ctx context.Context, id string, u *models.User, m *models.Mes
 	_, _, d, _ := s.marked(m)
 	return &chat.Turn{
 		Post: keyOf(id), User: user, Lang: l, Held: d,
-		By:     func(a *ask.Ask) (ask.By, string) { return s.by(ctx, l, u, user, a) },
-		Prompt: func(rec *ask.Record, d chat.Draft) error { return s.prompt(ctx, l, near, u, s.drawn(rec, ""), d) },
+		By: func(a *ask.Ask) (ask.By, string) { return s.by(ctx, l, u, user, a) },
+		Prompt: func(rec *ask.Record, d chat.Draft, question string) error {
+			view := s.drawn(rec, "")
+			return s.prompt(ctx, l, near, u, view.mark(d), question)
+		},
 	}
 }
 
 // by returns the person for the broker, or why they may not act at all.
 func (s *App) by(ctx context.Context, l *lang.Language, who *models.User, id string, a *ask.Ask) (ask.By, string) {
-	by := ask.By{Principal: Type + ":" + id, Name: cmp.Or(strings.TrimSpace(who.FirstName+" "+who.LastName), id), Proof: Proof}
+	by := ask.By{Principal: Type + ":" + id, Name: cmp.Or(strings.TrimSpace(who.FirstName+" "+who.LastName), id), Proof: ask.ProofTelegram}
 	if who.IsBot { // and anonymous administrators, who come as a bot
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
 	}
@@ -62,19 +64,15 @@ func (s *App) by(ctx context.Context, l *lang.Language, who *models.User, id str
 }
 
 // prompt asks a person for words, as a message that their reply names.
-func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models.User, view drawing, d chat.Draft) error {
-	q := d.Steps.Next(view.Card)
-	if q == nil {
-		return nil
-	}
+func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models.User, mark, question string) error {
 	var t text
-	t.add("✏️", "text_link", view.mark(d))
+	t.add("✏️", "text_link", mark)
 	n := t.n
 	t.add(" "+who.FirstName, "", "")
 	if t.n > n+1 {
 		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n + 1, Length: t.n - n - 1, User: who})
 	}
-	t.add(": "+clip(q.Plain(), 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
+	t.add(": "+clip(question, 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
 	_, err := s.api.send(ctx, m, s.Now(), t, &models.ForceReply{ForceReply: true, Selective: true}, m.ID)
 	return err
 }
@@ -133,8 +131,6 @@ func (s *App) tell(ctx context.Context, m place, words string) {
 	}
 	var t text
 	t.add(words, "", "")
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	if _, err := s.api.send(ctx, m, s.Now(), t, nil, m.ID); err != nil {
 		s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 	}

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/go-telegram/bot/models"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -26,9 +25,6 @@ import (
 
 // Type is the responder type.
 const Type = "telegram"
-
-// Proof is the proof of a person whom Telegram named ([ask.By.Proof]).
-const Proof = ask.ProofTelegram
 
 // Options tunes an [App]. A token is required, and a chat to post to.
 type Options struct {

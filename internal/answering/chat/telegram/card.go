@@ -57,18 +57,11 @@ func clip(s string, most int) string {
 	if units(s) <= most {
 		return s
 	}
-	var b strings.Builder
-	n := 1 // the ellipsis
-	for _, r := range s {
-		if n += utf16.RuneLen(r); n > most {
-			break
-		}
-		b.WriteRune(r)
-	}
 	if most < 2 {
 		return ""
 	}
-	return b.String() + "…"
+	cut := string(utf16.Decode(utf16.Encode([]rune(s))[:most-1]))
+	return strings.TrimSuffix(cut, "\ufffd") + "…" // half a character
 }
 
 // keyboard is an inline keyboard. It is not the library's, whose buttons all have an empty copy_text.
@@ -129,6 +122,9 @@ func (d *drawing) text(draft chat.Draft) text {
 		d.question(&t, q)
 	} else {
 		t.add(d.Text(), "", "")
+	}
+	for _, line := range chat.Votes(d.Approval, literal) {
+		t.add(line+"\n", "", "")
 	}
 	d.foot(&t)
 	return t
@@ -200,13 +196,14 @@ func (d *drawing) keyboard(s card.Steps) *keyboard {
 	return k
 }
 
+func literal(s string, most int) string { return clip(chat.OneLine(s), most) }
+
 // outcome returns the text of an ended ask.
-func outcome(a *ask.Ask, o *ask.Outcome, e *card.End) text {
+func outcome(sum chat.Summary) text {
 	var t text
-	sum := chat.Summarize(a, o, e, func(s string, most int) string { return clip(chat.OneLine(s), most) })
 	t.add(sum.Heading+"\n"+map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark], "", "")
 	t.add(sum.Verdict, "bold", "")
-	for _, part := range []string{e.At.Words, sum.Where} {
+	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
 			t.add(" · "+part, "", "")
 		}
@@ -214,6 +211,9 @@ func outcome(a *ask.Ask, o *ask.Outcome, e *card.End) text {
 	for _, l := range sum.Lines {
 		t.add("\n"+l.Question+" ", "", "")
 		t.add(l.Answer, "bold", "")
+	}
+	for _, vote := range sum.Votes {
+		t.add("\n"+vote, "", "")
 	}
 	return t
 }

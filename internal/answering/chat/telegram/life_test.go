@@ -147,7 +147,7 @@ func TestSeveralQuestionsInOneMessage(t *testing.T) {
 	if len(o.Answers) != 3 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || o.Answers[2].Text != "orders" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
-	if o.By == nil || o.By.Principal != "telegram:103" || o.By.Proof != telegram.Proof {
+	if o.By == nil || o.By.Principal != "telegram:103" || o.By.Proof != ask.ProofTelegram {
 		t.Errorf("by %+v", o.By)
 	}
 	w.message("the outcome", func(m *faketelegram.Message) bool { return !m.Open() && strings.Contains(m.Text, "Mei answered") })

@@ -15,11 +15,6 @@ import (
 // presenter implements the kit's interfaces.
 type presenter struct{ *App }
 
-// shortID returns what the buttons of one life of an ask carry.
-func shortID(k ask.Key, life string) string {
-	return strings.TrimPrefix(responder.PostKey(Type, k, life), keyPrefix)
-}
-
 const keyPrefix = "askbus-"
 
 // keyOf returns the key of a post ([responder.Post]) from what its buttons carry.
@@ -28,19 +23,12 @@ func keyOf(id string) string { return keyPrefix + id }
 // Present posts an ask's message without its buttons. If the route's chat does not exist it posts to
 // the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
-}
-
-func (p presenter) presentAt(ctx context.Context, post responder.Post, to chat.Target) (ask.Place, error) {
-	at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 	c := p.drawn(chat.Pending(&post), post.Link)
-	c.mentions = to.Mention
-	id, err := p.api.send(ctx, at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
-	if err != nil {
-		return ask.Place{}, err
-	}
-	at.ID = id
-	return ask.Place{Ref: at.ref(), Where: where(at)}, nil
+	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
+		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
+		at.ID, err = p.api.send(ctx, at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
+		return ask.Place{Ref: at.ref(), Where: where(at)}, err
+	})
 }
 
 // where returns a link to a message, where Telegram has one: in a supergroup.
@@ -71,9 +59,17 @@ func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { re
 
 // Update edits every message of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
-	p.Ended(keyOf(shortID(e.Ask.Key(), e.Life)))
-	t := outcome(&e.Ask, &e.Outcome, p.End(&e))
-	return p.EditAll(ctx, &e, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, t, nil) })
+	p.Ended(responder.PostKey(Type, e.Ask.Key(), e.Life))
+	t := outcome(p.End(&e, literal))
+	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, t, nil) })
+}
+
+// Refresh makes every message of an ask show its votes.
+func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
+	c := p.drawn(&rec, post.Link)
+	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error {
+		return p.edit(ctx, ref, r, c.text(chat.Draft{}), c.keyboard(card.Steps{}))
+	})
 }
 
 // Show makes a message show the next question. It implements [chat.Drawer].
@@ -99,7 +95,8 @@ func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, t tex
 
 // drawn returns what is needed to draw an ask.
 func (s *App) drawn(rec *ask.Record, link string) drawing {
-	d := drawing{Card: s.Card(s.Language(&rec.Ask), rec), id: shortID(rec.Ask.Key(), rec.Life), link: link}
+	d := drawing{Card: s.Card(s.Language(&rec.Ask), rec), id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix), link: link}
+	d.mentions = s.Routes().Decide(&rec.Ask).Mention
 	if me := s.me.Load(); me != nil {
 		d.bot = me.Username
 	}
