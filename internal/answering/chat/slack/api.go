@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,6 +130,38 @@ func (a *api) update(ctx context.Context, r responder.Rank, m message, c content
 	c = fit(c)
 	return a.call(ctx, "chat.update", m.Channel, r, func(ctx context.Context) error {
 		_, _, _, err := a.client.UpdateMessageContext(ctx, m.Channel, m.ID, slackapi.MsgOptionText(c.Text, false), slackapi.MsgOptionBlocks(c.Blocks...))
+		return err
+	})
+}
+
+// schedule lets Slack post a text below a message at a time, and returns its id.
+func (a *api) schedule(ctx context.Context, m message, at time.Time, text string) (id string, err error) {
+	err = a.call(ctx, "chat.scheduleMessage", m.Channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		_, id, err = a.client.ScheduleMessageContext(ctx, m.Channel, strconv.FormatInt(at.Unix(), 10),
+			slackapi.MsgOptionText(text, false), slackapi.MsgOptionTS(cmp.Or(m.Thread, m.ID)), slackapi.MsgOptionBroadcast(), slackapi.MsgOptionDisableLinkUnfurl())
+		return err
+	})
+	return id, err
+}
+
+// scheduled returns the id of the text that is scheduled for a time in a channel and is the one, or "".
+func (a *api) scheduled(ctx context.Context, channel string, at time.Time, is func(text string) bool) (id string, err error) {
+	q := slackapi.GetScheduledMessagesParameters{Channel: channel, Oldest: strconv.FormatInt(at.Unix()-1, 10), Latest: strconv.FormatInt(at.Unix()+1, 10), Limit: 100}
+	err = a.call(ctx, "chat.scheduledMessages.list", channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		all, _, err := a.client.GetScheduledMessagesContext(ctx, &q)
+		for i := range all {
+			if is(all[i].Text) {
+				id = all[i].ID
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
+func (a *api) unschedule(ctx context.Context, channel, id string) error {
+	return a.call(ctx, "chat.deleteScheduledMessage", channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		_, err := a.client.DeleteScheduledMessageContext(ctx, &slackapi.DeleteScheduledMessageParameters{Channel: channel, ScheduledMessageID: id})
 		return err
 	})
 }

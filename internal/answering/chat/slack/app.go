@@ -83,12 +83,13 @@ type App struct {
 	people   *people
 	sessions *chat.Sessions
 
-	who     atomic.Pointer[Identity]
-	places  *lru.Cache[string, message]  // direct messages, by user
-	seen    *lru.Cache[string, struct{}] // handled events
-	sockets socketState
-	busy    chan struct{} // one entry per request in progress
-	after   sync.WaitGroup
+	who       atomic.Pointer[Identity]
+	places    *lru.Cache[string, message]  // direct messages, by user
+	reminders *lru.Cache[string, string]   // scheduled messages, by card; "": removed
+	seen      *lru.Cache[string, struct{}] // handled events
+	sockets   socketState
+	busy      chan struct{} // one entry per request in progress
+	after     sync.WaitGroup
 }
 
 // maxBusy bounds how many clicks, replies and commands are handled at once.
@@ -132,7 +133,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	a := newAPI(&opts, surface.Clock)
 	return &App{
 		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
-		places: chat.NewCache[string, message](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
+		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
 	}, nil
 }
 

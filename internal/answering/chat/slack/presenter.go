@@ -61,6 +61,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	}
 	m := message{Channel: channel, ID: ts, Thread: thread}
 	p.sessions.Posted(&post.Ask, m)
+	p.remind(ctx, a, m)
 	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, nil
 }
 
@@ -146,6 +147,7 @@ func (p presenter) cardsOf(ctx context.Context, e responder.Ended) (cards []ask.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	c := outcomeCard(e.Outcome.At, p.End(&e, literal))
 	cards, searched := p.cardsOf(ctx, e)
+	p.unremind(ctx, &e, cards)
 	failed := errors.Join(searched, p.edit(ctx, &e.Ask, e.Outcome.At, cards, c))
 	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
 		return retry

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/askbus/askbus/internal/process/backoff"
-	"github.com/coder/websocket"
 	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/coder/websocket"
 )
 
 // Limits of Socket Mode.
