@@ -14,14 +14,29 @@ import (
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
 	s.r.keys.Add(p.Key, it.Key)
-	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting { // posted, or given up
+	done := func() bool { return it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting } // posted, or given up
+	if done() {
 		return s.open(ctx, it, p, it.Receipt.Places)
+	}
+	if !s.beginPost(p.Key) {
+		return &LaterError{After: retryWork, Err: errPosting}
+	}
+	defer s.endPost(p.Key)
+	if len(it.Votes) > 0 { // the work for a vote: that for the ask may be posting it, here or elsewhere
+		if it.Receipt == nil {
+			if err := s.readReceipt(ctx, &it); err != nil {
+				return &LaterError{After: retryWork, Err: err}
+			}
+		}
+		if done() {
+			return s.open(ctx, it, p, it.Receipt.Places)
+		}
+		if it.Receipt != nil && it.At.Sub(it.Receipt.At) < posting {
+			return &LaterError{After: retryWork, Err: errPosting}
+		}
 	}
 	if it.Receipt != nil {
 		p.Tried = it.Receipt.Places
-		if len(it.Votes) > 0 && it.At.Sub(it.Receipt.At) < posting { // this is the work for a vote; that for the ask is still posting it
-			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
-		}
 	}
 	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
 		return nil
@@ -61,6 +76,22 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	}
 	s.forget(p.Key)
 	return s.open(ctx, it, p, places)
+}
+
+var errPosting = errors.New("it is being posted")
+
+// readReceipt fills the receipt of an item that was handed out without one.
+func (s *Server) readReceipt(ctx context.Context, it *Item) error {
+	rec, err := s.r.Get(ctx, it.Key)
+	if err != nil {
+		return err
+	}
+	for i := range rec.Receipts {
+		if r := &rec.Receipts[i]; r.Type == s.r.typ && r.Life == it.Life {
+			it.Receipt = r
+		}
+	}
+	return nil
 }
 
 // open makes recorded posts answerable, and updates them if the ask has ended: an update of another
@@ -168,7 +199,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 			if it.At.Sub(it.Receipt.At) > posting {
 				return nil // the replica that was about to post has died
 			}
-			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
+			return &LaterError{After: retryWork, Err: errPosting}
 		}
 		if _, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places); err != nil && !errors.Is(err, errEnded) {
 			return &LaterError{After: retryWork, Err: err}

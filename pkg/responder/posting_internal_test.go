@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // nowhere finds no post.
@@ -43,6 +44,36 @@ func TestTheAgeOfAReceiptIsMeasuredByOneClock(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Each vote is work for its ask again: while the work for the ask posts it, that for a vote posts nothing.
+func TestTheWorkForAVoteDoesNotPostASecondTime(t *testing.T) {
+	t.Parallel()
+	keys, err := lru.New[string, ask.Key](1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	it := Item{Key: ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, Votes: []ask.Vote{{}}, At: now}
+	for name, c := range map[string]struct {
+		receipt *ask.Receipt
+		busy    bool
+	}{
+		"in this process":    {nil, true},
+		"in another process": {&ask.Receipt{State: ask.ReceiptPosting, At: now.Add(-time.Minute)}, false},
+	} {
+		s, err := NewServer(&Responder{typ: "slack", keys: keys}, nowhere{}, ServeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := it
+		if one.Receipt = c.receipt; c.busy {
+			s.beginPost(s.post(one).Key)
+		}
+		if _, later := errors.AsType[*LaterError](s.present(t.Context(), one)); !later {
+			t.Errorf("%s: it is posted again", name)
+		}
 	}
 }
 
