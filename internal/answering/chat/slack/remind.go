@@ -73,6 +73,7 @@ func (p presenter) unremind(ctx context.Context, e *responder.Ended, cards []ask
 				err = p.api.unschedule(ctx, m.Channel, id)
 			}
 			if err != nil {
+				p.reminders.Remove(one.Ref) // the next try of the edit looks for it again
 				p.Log.InfoContext(ctx, "cannot remove a reminder", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
 			}
 		})
