@@ -20,7 +20,7 @@ type End struct {
 	Ago      Moment
 	Gist     string // the outcome in a few words
 	Sentence string // "answered by Mei on Slack at 10:02"
-	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"
+	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"; empty if several people decided
 	Lines    []Line
 	Detailed bool // the lines have more than the gist
 	Answers  bool // there are answers, by a person or by default
@@ -51,7 +51,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	if o.By != nil && o.By.Responder != "" {
 		e.Where = line(w.place(o.By.Responder))
 	}
-	if !e.Mine && e.Who != "" && e.Where != "" {
+	if a.Approval == nil && !e.Mine && e.Who != "" && e.Where != "" {
 		e.First = fill(w.first, e.Who, e.Gist, e.Where, e.Ago.Words)
 	}
 	switch o.Status {
@@ -128,6 +128,10 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	case ask.StatusAborted:
 		return w.gistAborted
 	case ask.StatusExpired:
+		if len(o.Answers) == 0 && a.Approval != nil {
+			t := a.Tally(o.Votes, o.At)
+			return line(t.Words(w.Tag))
+		}
 		if len(o.Answers) == 0 {
 			return w.gistNobody
 		}
