@@ -51,14 +51,13 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 	for i := range r.Answers {
 		ans := &r.Answers[i]
 		v.Reason = ans.Notes
-		switch {
-		case ans.Boolean != nil && *ans.Boolean:
+		if a.Approves(ans) {
 			v.Choice = ChoiceApprove
+		}
+		switch {
 		case ans.Boolean != nil:
 		case len(ans.Selected) == 1:
-			if v.Option = ans.Selected[0]; slices.Contains(a.Approval.ApproveOptions, v.Option) {
-				v.Choice = ChoiceApprove
-			}
+			v.Option = ans.Selected[0]
 		default: // only a free response
 			r.Answers = nil
 		}
@@ -69,6 +68,15 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 		return Vote{}, InvalidError("answer", []Fault{f})
 	}
 	return v, a.CheckVote(&v)
+}
+
+// Approves reports whether an answer to the question of an ask with an approval
+// is a vote to approve it.
+func (a *Ask) Approves(ans *Answer) bool {
+	if ans.Boolean != nil {
+		return *ans.Boolean
+	}
+	return len(ans.Selected) == 1 && slices.Contains(a.Approval.ApproveOptions, ans.Selected[0])
 }
 
 // DeclineOf returns the vote of a person who declines the ask: a denial.
@@ -93,7 +101,7 @@ func (a *Ask) CheckVote(v *Vote) error {
 	case !v.By.ProvesPrincipal() || !v.By.person():
 		return refuseVote(NewFault("/by/principal", FaultNoPerson), "this ask counts the votes of people, and nothing says which person votes here")
 	case v.Choice == ChoiceApprove && !p.mayApprove(v.By):
-		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not approve this ask: that takes %s", v.By.Principal, p.who())
+		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not approve this ask: that takes %s", v.By.Principal, p.Who(english))
 	case v.Choice == ChoiceDeny && !p.mayDeny(v.By):
 		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not deny this ask", v.By.Principal)
 	}
@@ -369,12 +377,16 @@ func (t *Tally) Lacks(lang string) []string {
 	return parts
 }
 
-// who names the people who may approve.
-func (p *Approval) who() string {
-	w := voteWords(english)
+// Who names the people who may approve, in a language as in [Tally.Words]; empty:
+// everybody who may decide the ask.
+func (p *Approval) Who(lang string) string {
+	w := voteWords(lang)
 	var all []string
 	for i := range p.AnyOf {
 		for _, f := range p.AnyOf[i].factors() {
+			if len(f.From) == 0 {
+				return ""
+			}
 			all = append(all, f.From...)
 		}
 	}

@@ -51,6 +51,14 @@ func (v *Vote) Text(lang string) string {
 	return said
 }
 
+// decidedBy returns how votes ended an ask, as a headline.
+func (w *catalogue) decidedBy(d ask.Choice) string {
+	if d == ask.ChoiceApprove {
+		return w.Say("Approved")
+	}
+	return w.Say("Denied")
+}
+
 // newApproval returns how the votes stand, or nil for an ask without an approval.
 func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 	p, w := r.Ask.Approval, v.words()
@@ -124,8 +132,8 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	return Vote{Who: line(actor(w.Language, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Own: own}
 }
 
-// text returns how far the votes have come, and who said what.
-func (p *Approval) text(lang string) string {
+// Text returns how far the votes have come, and who said what.
+func (p *Approval) Text(lang string) string {
 	var lines []string
 	add := func(s string) {
 		if s != "" {

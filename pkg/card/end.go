@@ -12,8 +12,8 @@ type End struct {
 	Key      ask.Key
 	Heading  string
 	Status   ask.Status
-	Lead     string // "Already answered", "Declined"
-	Who      string // "you", or a name; empty: nobody acted
+	Lead     string // "Already answered", "Declined"; "Approved" or "Denied" by votes
+	Who      string // "you", or a name; empty: nobody acted, or several people
 	Mine     bool
 	Where    string // "on Slack"
 	At       Moment
@@ -56,7 +56,9 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	}
 	switch o.Status {
 	case ask.StatusAnswered:
-		e.Lead = w.answered
+		if e.Lead = w.answered; a.Approval != nil {
+			e.Lead, e.Who = w.decidedBy(a.Tally(o.Votes, o.At).Decision), ""
+		}
 	case ask.StatusCancelled:
 		e.Lead = w.declined
 	case ask.StatusWithdrawn:
@@ -130,7 +132,7 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	case ask.StatusExpired:
 		if len(o.Answers) == 0 && a.Approval != nil {
 			t := a.Tally(o.Votes, o.At)
-			return line(t.Words(w.Tag))
+			return w.Say("Not enough votes: %s", line(t.Words(w.Tag)))
 		}
 		if len(o.Answers) == 0 {
 			return w.gistNobody

@@ -28,7 +28,7 @@ func (c *Card) Text() string {
 		}
 		add(c.End.Text())
 		if c.Approval != nil {
-			add(c.Approval.text(c.Lang))
+			add(c.Approval.Text(c.Lang))
 		}
 		return strings.Join(append(parts, c.about()...), "\n\n")
 	}
@@ -42,7 +42,7 @@ func (c *Card) Text() string {
 		add(c.Questions[i].text(c, nil))
 	}
 	if c.Approval != nil {
-		add(c.Approval.text(c.Lang))
+		add(c.Approval.Text(c.Lang))
 	}
 	if c.May.Answer {
 		add(c.HowTo)
