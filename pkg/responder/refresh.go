@@ -32,7 +32,7 @@ func (s *Server) refresh(ctx context.Context, it Item, p Post, places []ask.Plac
 		case err != nil:
 			s.endRefresh(p.Key)
 			return &LaterError{After: retryWork, Err: err}
-		case rec.Outcome != nil && shown > 0 && rec.Life == it.Life: // its update may have come before the edit
+		case rec.Outcome != nil && rec.Life == it.Life && (shown > 0 || len(it.Votes) > 0): // its update may have come before an edit, also before one that failed
 			s.endRefresh(p.Key)
 			it.Outcome = rec.Outcome
 			return s.update(ctx, s.ended(it, places), false)
