@@ -63,7 +63,7 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	defer unfollow()
 
 	_, err := tui.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	// Every screen sees it at once.
 	for {
 		heads, _ := live.Pending(board.Filter{}, 0, 10)
@@ -82,7 +82,7 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	}
 	// The agent's status, and a list, tell it.
 	got, err := c.Get(t.Context(), "d1")
-	if err != nil || len(got.Votes) != 1 || got.Progress("", time.Now()) != "1 of 2 approvals: mei; 1 more missing of group sre" {
+	if err != nil || len(got.Votes) != 1 || got.Progress("", time.Now()) != "1 of 2 approvals: mei; 1 more needed from group sre" {
 		t.Errorf("status: %+v, %v", got.Votes, err)
 	}
 	page, err := web.List(t.Context(), responder.Query{State: ask.StatePending})
@@ -91,15 +91,15 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	}
 	// The same person on another surface moves her vote; it is not another one.
 	_, err = web.Answer(t.Context(), k, votes("v2", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	if left, err := web.Unvote(t.Context(), k, "u1", ofSRE("mei")); err != nil || len(left) != 1 || left[0].Choice != ask.ChoiceWithdrawn {
 		t.Errorf("taken back: %+v, %v", left, err)
 	}
 	// A vote that comes again after that does not count again.
 	_, err = tui.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "0 of 2 approvals; 2 more missing of group sre")
+	counted(t, err, "0 of 2 approvals; 2 more needed from group sre")
 	_, err = tui.Answer(t.Context(), k, votes("v3", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	// A stranger's answer is refused, and decides nothing.
 	if _, err := web.Answer(t.Context(), k, votes("x1", ask.By{Principal: "os:eve", Groups: []string{"dev"}, Proof: ask.ProofOS}, true)); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("a stranger: %v", err)
@@ -127,9 +127,9 @@ func TestAnExpiredAskTellsItsVotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	o, err := c.Wait(t.Context(), "d1")
-	if err != nil || o.Status != ask.StatusExpired || len(o.Votes) != 1 || o.Ending() != "expired: 1 of 2 approvals: mei; 1 more missing of group sre" {
+	if err != nil || o.Status != ask.StatusExpired || len(o.Votes) != 1 || o.Ending() != "expired: 1 of 2 approvals: mei; 1 more needed from group sre" {
 		t.Errorf("%s, %+v, %v", o.Ending(), o, err)
 	}
 }
@@ -205,10 +205,10 @@ func TestARevokedCredentialsVotesAreLost(t *testing.T) {
 		o, err := r.Answer(t.Context(), k, votes("v-"+name, by, true))
 		switch i {
 		case 0:
-			counted(t, err, "1 of 2 approvals: os:mei; 1 more missing of group sre")
+			counted(t, err, "1 of 2 approvals: os:mei; 1 more needed from group sre")
 			gone.user.Store(&user)
 		case 1:
-			counted(t, err, "1 of 2 approvals: os:jo; 1 more missing of group sre")
+			counted(t, err, "1 of 2 approvals: os:jo; 1 more needed from group sre")
 		case 2:
 			if err != nil || len(o.Votes) != 2 || o.Ending() != "approved by os:jo, os:ana" {
 				t.Errorf("%+v, %v", o, err)
@@ -266,7 +266,7 @@ func TestAVoteIsInNobodyElsesName(t *testing.T) {
 		}
 	}
 	_, err = honest.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	if _, err := mallory.Unvote(t.Context(), k, "", by("os:mei")); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("Mei's vote is taken back by another: %v", err)
 	}

@@ -22,9 +22,6 @@ const (
 	scopeOption  = "scope-"
 )
 
-// metadataPermission is the entry of [ask.Ask.Metadata] with [Event.Permits] of a permission.
-const metadataPermission = "askbus_permission"
-
 // permission is a request of the host to permit one tool call.
 type permission struct {
 	tool   string
@@ -102,7 +99,7 @@ func (e Event) Permits() string {
 
 // PermittedBy reports whether a is the ask for the permission of this event's call.
 func (e Event) PermittedBy(a *ask.Ask) bool {
-	held, _ := a.Metadata[metadataPermission].(string)
+	held, _ := a.Metadata[ask.MetadataPermission].(string)
 	return held != "" && held == e.Permits()
 }
 
@@ -129,7 +126,7 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 	)
 	e.Ask.Questions = []ask.Question{q}
 	e.Ask.Context = p.context(l, e.CWD)
-	e.Ask.Metadata = map[string]any{metadataPermission: e.Permits()}
+	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits()}
 }
 
 // limit makes a lasting scope one of the session, unless lasting ones are offered.

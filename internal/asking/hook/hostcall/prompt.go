@@ -39,9 +39,6 @@ func ReadPrompt(body []byte, l *lang.Language) (Prompt, error) {
 	return Prompt{Ask: e.Ask, event: e, input: input}, nil
 }
 
-// Permission reports whether the call is about a permission, and not about a question.
-func (p *Prompt) Permission() bool { return p.question == nil }
-
 // Decide returns the tool's result. It never allows anything but what a person chose.
 func (p *Prompt) Decide(o *ask.Outcome) []byte {
 	if p.question != nil {
