@@ -196,4 +196,20 @@ func TestAPendingResultSaysHowFarTheVotesAre(t *testing.T) {
 			t.Errorf("%v: %v", request, got)
 		}
 	}
+	// A vote that was given with a token ends with it.
+	tok, secret, err := d.tokens.Issue(t.Context(), token.Token{Role: token.Responder, Tenant: "acme", Principal: "os:jo", Name: "Jo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(deploy, "d1", "d2", 1)
+	d.do(agent, "POST", "/v1/asks?session=s1", again)
+	if got := d.do(secret, "POST", "/v1/asks/s1/d2/answer", `{"answers":[{"question_id":"go","boolean":true}]}`).as(t); got["progress"] != strings.Replace(progress, "Mei", "Jo", 1) {
+		t.Errorf("over HTTP: %v", got)
+	}
+	if _, err := d.tokens.Revoke(t.Context(), tok.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d2"}, vote); !errors.Is(err, ask.ErrVoted) || !strings.Contains(err.Error(), progress) {
+		t.Errorf("after the token was revoked: %v", err)
+	}
 }

@@ -20,6 +20,7 @@ const (
 	TokenUses  = subject.BucketTokenUses
 	Sessions   = subject.BucketSessions
 	LoginLinks = subject.BucketLoginLinks
+	Revoked    = subject.BucketRevoked
 	Passkeys   = subject.BucketPasskeys
 	Snoozes    = subject.BucketSnoozes
 	Handovers  = subject.BucketHandovers
