@@ -238,12 +238,11 @@ func TestABackupHasAnAskThatIsVotedOnMeanwhile(t *testing.T) {
 		if at == subject.LedgerQuestion(0, k) {
 			found = true
 		}
-		if read == 0 { // the second reading takes longer than one batch
-			for i := range 2 * n {
-				b.store(t, key("s1", fmt.Sprint("b", i)))
-			}
+		more := map[int]int{0: 2 * n, 999: n}[read] // at the first message of the first reading, which takes two batches, and of the second
+		for i := range more {
+			b.store(t, key("s1", fmt.Sprint("b", read, "-", i)))
 		}
-		if read == 0 || read == 999 { // the first of the first reading (two batches, in which the ledger has a message of its own), and of the second
+		if more > 0 { // it goes behind what this reading reaches
 			if err := vote(read); err != nil {
 				return err
 			}
