@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
-	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nats.go"
 )
 
@@ -96,7 +95,7 @@ const votesLife = 31 * 24 * time.Hour
 // revokeVotes ends the votes that a person has on pending asks of a tenant; empty: of all. The time of the
 // entry counts, which is the broker's.
 func revokeVotes(ctx context.Context, revoked *state.Bucket, tenant, principal string) error {
-	_, err := revoked.Put(ctx, subject.RevokedKey(tenant, principal), revocation{principal}, votesLife)
+	_, err := revoked.Put(ctx, state.RevokedKey(tenant, principal), revocation{principal}, votesLife)
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/bus/state"
-	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -102,7 +101,7 @@ func votesEnd(t *testing.T, b *natstest.Bus, principal string) {
 	t.Helper()
 	revoked := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
 	natstest.Eventually(t, "the person's votes count no more", func() bool {
-		_, err := revoked.Get(t.Context(), subject.RevokedKey("", principal))
+		_, err := revoked.Get(t.Context(), state.RevokedKey("", principal))
 		return err == nil
 	})
 }

@@ -213,7 +213,7 @@ func (l *Ledger) everything(ctx context.Context, stream string, take func(messag
 			return nil
 		}
 		if round >= rounds {
-			last = min(last, next+uint64(most-read)) //nolint:gosec // above 0
+			last = min(last, next+uint64(most-read))
 		}
 		if next, err = l.upTo(ctx, stream, next, last, counted); err != nil {
 			return err
