@@ -19,7 +19,13 @@ const (
 	ChoiceApprove   Choice = "approve"
 	ChoiceDeny      Choice = "deny"
 	ChoiceWithdrawn Choice = "withdrawn" // the person took the vote back; it counts for nothing
+	// ChoiceRevoked is a vote that counts for nothing since its credential or API token was revoked, or its
+	// person signed out by an operator or by the provider. The person may vote again.
+	ChoiceRevoked Choice = "revoked"
 )
+
+// Stands reports whether the vote is for or against: it was not taken back, nor revoked.
+func (v *Vote) Stands() bool { return v.Choice == ChoiceApprove || v.Choice == ChoiceDeny }
 
 // Vote is what one person says to an ask with an approval. It is not an
 // outcome: the vote that completes a threshold is.
@@ -35,6 +41,8 @@ type Vote struct {
 	At       time.Time `json:"at"`
 	// Credential is the public key of the surface's credential.
 	Credential string `json:"credential,omitempty"`
+	// Token is the id of the API token that the vote was given with over HTTP.
+	Token string `json:"token,omitempty"`
 	// Earlier are the answer ids of this person's earlier votes, oldest first.
 	Earlier []string `json:"earlier,omitempty"`
 }
@@ -213,7 +221,7 @@ func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
 		options = p.ApproveOptions
 	}
 	for _, v := range votes {
-		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || v.Choice == ChoiceWithdrawn {
+		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !v.Stands() {
 			continue
 		}
 		voted[a.Voter(v.By.Principal)] = true
@@ -335,7 +343,7 @@ func (t *Tally) Words(lang string) string {
 		return fmt.Sprintf(w.approved, voters(t.Approvals, w))
 	case ChoiceDeny:
 		return fmt.Sprintf(w.denied, voters(t.Denials, w))
-	case ChoiceWithdrawn:
+	case ChoiceWithdrawn, ChoiceRevoked:
 	}
 	said := t.Count(lang)
 	if len(t.Approvals) > 0 {

@@ -74,11 +74,11 @@ func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 	standing, own := false, false
 	for i := range cast {
 		one := newVote(r, &cast[i], v, now)
-		if !ended && p.Fresh > 0 && now.Sub(cast[i].At) > p.Fresh && cast[i].Choice != ask.ChoiceWithdrawn {
+		if !ended && p.Fresh > 0 && now.Sub(cast[i].At) > p.Fresh && cast[i].Stands() {
 			one.Void = w.Say("too old to count")
 		}
 		c.Votes = append(c.Votes, one)
-		if cast[i].Choice != ask.ChoiceWithdrawn {
+		if cast[i].Stands() {
 			standing, own = true, own || one.Own
 		}
 	}
@@ -112,7 +112,7 @@ func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 
 func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	w := v.words()
-	said := map[ask.Choice]string{ask.ChoiceApprove: w.approved, ask.ChoiceDeny: w.denied, ask.ChoiceWithdrawn: w.tookBack}[one.Choice]
+	said := map[ask.Choice]string{ask.ChoiceApprove: w.approved, ask.ChoiceDeny: w.denied, ask.ChoiceWithdrawn: w.tookBack, ask.ChoiceRevoked: w.Say("had a vote, which was revoked")}[one.Choice]
 	switch {
 	case one.Declined:
 		said = w.declinedIt

@@ -261,7 +261,8 @@ func TestAVoteIsDrawn(t *testing.T) {
 	a := question("a", ask.Question{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean})
 	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
 	b.ask(a, 0)
-	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}}
+	cast := []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}
+	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: cast}
 	u := serve(t, b).signedIn(t, mei)
 	page := u.get("/")
 	if !contains(page.body, "0 of 2 approvals") {
@@ -279,7 +280,7 @@ func TestAVoteIsDrawn(t *testing.T) {
 		t.Errorf("without a vote: %d: %s", none.status, none.body)
 	}
 	k := ask.Key{Tenant: ask.DefaultTenant, Session: "s1", ID: "a"}
-	b.held[k].Votes = b.fail.(*ask.Error).Votes
+	b.held[k].Votes = cast
 	back := u.post("/ask/default/s1/a/take-back", form)
 	if back.status != http.StatusOK || !contains(back.body, "took the vote back") || !contains(back.body, "0 of 2 approvals") || contains(back.body, "data-take-back") {
 		t.Errorf("taken back: %d: %s", back.status, back.body)
