@@ -31,10 +31,11 @@ type Opener interface {
 	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
-// Answerer sends the answers of the host's own dialog, as responder type [ask.ResponderNative].
-// Repeating a reply with its answer id is harmless.
+// Answerer sends the answers of the host's own dialog, as responder type [ask.ResponderNative], and notes what
+// it did. Repeating a reply with its answer id, or a receipt, is harmless.
 type Answerer interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Receipt(ctx context.Context, k ask.Key, r ask.Receipt) error
 }
 
 // Options tunes a [Hook]. The zero value is ready to use.
