@@ -13,6 +13,7 @@ const [claude, askbus] = process.argv.slice(2).map((path) => resolve(path))
 const here = dirname(fileURLToPath(import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), 'askbus-claude-'))
 const project = join(dir, 'project')
+const tools = join(dir, 'tools')
 const key = 'sk-ant-api03-' + 'a'.repeat(40)
 const log = join(dir, 'model.log')
 const children = []
@@ -35,12 +36,12 @@ const asks = (state = 'pending') => JSON.parse(run(askbus, ['list', '--state', s
 const told = () => requests().flatMap((r) => r.messages).filter((m) => Array.isArray(m.content)).flatMap((m) => m.content).filter((part) => part.type === 'tool_result').at(-1)?.content
 const ended = (id) => asks('resolved').find((row) => row.ask.id === id)
 
-async function open() {
+async function open(cwd = project, ready = '❯') {
   spawnSync('tmux', ['-S', join(dir, 'tmux'), 'kill-server'])
   rmSync(join(dir, 'tmux'), { force: true })
   await sleep(1000)
-  tmux('new-session', '-d', '-s', 'c', '-x', '140', '-y', '60', `exec ${claude} --permission-mode default`)
-  await until('a prompt', () => screen().includes('❯'))
+  tmux('new-session', '-d', '-s', 'c', '-x', '140', '-y', '60', `cd ${cwd} && exec ${claude} --permission-mode default`)
+  await until('a prompt', () => screen().includes(ready))
   await sleep(1000)
 }
 
@@ -197,6 +198,36 @@ const paths = {
     await answered('CALL AskUserQuestion ' + JSON.stringify(question), '--reply', '1')
     if (!told().includes('"Which?"="a, b"')) throw new Error(told())
   },
+  'claude -p without a tool to ask with: doctor says it': async () => {
+    run(claude, ['-p', '--permission-mode', 'default', 'nothing'])
+    const said = run(askbus, ['doctor', '--no-ask', '--output', 'text'])
+    if (!said.includes('missing claude code') || !said.includes('--permission-prompt-tool mcp__askbus__PermissionPrompt')) throw new Error(said.slice(-600))
+    if (requests().at(-1).tools.includes('AskUserQuestion')) throw new Error('the model has AskUserQuestion')
+    run(claude, [...prompt.filter((word) => word !== '--settings' && !word.includes('disableAllHooks')), 'nothing'])
+    if (run(askbus, ['doctor', '--no-ask', '--output', 'text']).includes('could ask nobody')) throw new Error('doctor says it of a run that can ask')
+  },
+  'mcp install claude-code: the dialog preselects not to use it': async () => {
+    run(askbus, ['mcp', 'install', 'claude-code', '--trust', '--write'], { cwd: tools })
+    await open(tools, 'Continue without using')
+    if (!screen().includes('❯ Continue without using this MCP server')) throw new Error(screen())
+    tmux('send-keys', '-t', 'c', 'Up')
+    await sleep(500)
+    tmux('send-keys', '-t', 'c', 'Up')
+    await until('the first choice', () => screen().includes('❯ Use this MCP server'))
+    tmux('send-keys', '-t', 'c', 'Enter')
+    await until('a prompt', () => !screen().includes('New MCP server'))
+  },
+  'mcp install claude-code --trust: its tool is loaded, runs without a prompt, and replaces the native one': async () => {
+    const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__askbus__AskUserQuestion ' + JSON.stringify({ ...question.questions[0], wait_seconds: 40 })], { env, cwd: tools, stdio: 'ignore' })
+    children.push(done)
+    const { ask } = await pending()
+    if (ask.questions[0].id === 'permission') throw new Error('a permission is asked for')
+    run(askbus, ['answer', ask.id, '--reply', '1'])
+    await until('its end', () => done.exitCode !== null)
+    if (!told().includes('a, b')) throw new Error(told())
+    const has = requests().at(-1).tools
+    same(has.includes('mcp__askbus__AskUserQuestion') && has.includes('mcp__askbus__AwaitAnswer') && !has.includes('AskUserQuestion'), true)
+  },
   'claude -p: no bus, nothing is allowed': async () => {
     children.find((child) => child.spawnargs.includes('up')).kill('SIGKILL')
     run(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch there"}'], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -214,8 +245,8 @@ const prompt = ['-p', '--permission-mode', 'default', '--settings', '{"disableAl
 
 let failed = 0
 try {
-  for (const sub of ['home/.claude', 'project']) mkdirSync(join(dir, sub), { recursive: true })
-  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] } } }))
+  for (const sub of ['home/.claude', 'project', 'tools']) mkdirSync(join(dir, sub), { recursive: true })
+  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: Object.fromEntries([project, tools].map((at) => [at, { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] }])) }))
   const model = spawn(process.execPath, [join(here, 'model.mjs'), log], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(model)
   const port = await new Promise((done) => model.stdout.once('data', (data) => done(String(data).trim())))

@@ -276,7 +276,7 @@ func endpoints() map[string]string {
 		"tenant-list": subject.Responders + ".*.*.*.list", "session-list": subject.Responders + ".*.*.*.*.list",
 		"host-get": subject.Hosts + ".*.*.*.get.*", "host-answer": subject.Hosts + ".*.*.*.answer.*", "host-cancel": subject.Hosts + ".*.*.*.cancel.*",
 		"host-receipt": subject.Hosts + ".*.*.*.receipt.*",
-		"abort": subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
+		"abort":        subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	}
 	if os.Getenv(attended) == "0" {
 		call.After = 0
+		if err := noteSilent(ctx, a, body); err != nil {
+			a.Logger().WarnContext(ctx, "cannot note a run that asks nobody", slog.Any("error", err))
+		}
 	}
 	ctx, done := withHost(ctx, os.Stdout, hook.ErrGone)
 	defer done()
