@@ -36,7 +36,8 @@ func noteSilent(ctx context.Context, a *cli.App, body []byte) error {
 		Name string `json:"hook_event_name"`
 		Dir  string `json:"cwd"`
 	}
-	if json.Unmarshal(body, &event) != nil || event.Name != "UserPromptSubmit" || os.Getenv("CLAUDE_CODE_ENTRYPOINT") != "sdk-cli" {
+	_ = json.Unmarshal(body, &event) // the hook refuses what is no event
+	if event.Name != "UserPromptSubmit" || os.Getenv("CLAUDE_CODE_ENTRYPOINT") != "sdk-cli" {
 		return nil
 	}
 	line, err := commandLine(ctx, os.Getenv("CLAUDE_PID"))
@@ -62,10 +63,10 @@ func noteSilent(ctx context.Context, a *cli.App, body []byte) error {
 
 // commandLine returns the arguments of a process.
 func commandLine(ctx context.Context, pid string) (string, error) {
-	if _, err := strconv.Atoi(pid); err != nil {
+	if _, err := strconv.ParseUint(pid, 10, 32); err != nil {
 		return "", err
 	}
-	if data, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil {
+	if data, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil { //nolint:gosec // a number
 		return string(bytes.ReplaceAll(data, []byte{0}, []byte(" "))), nil
 	}
 	out, err := exec.CommandContext(ctx, "ps", "-o", "args=", "-p", pid).Output() //nolint:gosec // a number
