@@ -140,17 +140,17 @@ func claudeFindings(a *cli.App) (found finding.List) {
 		if !ok {
 			continue
 		}
+		one := finding.Finding{What: "claude code", State: finding.Good, Words: fmt.Sprintf("%s has the hook with --mode %s", path, mode)}
 		how, err := agent.ClaudeP(a)
 		switch silent := agent.LastSilent(a.Dir); {
 		case err != nil:
-			found.Say("claude code", finding.Broken, "%v", err)
+			one.State, one.Words = finding.Broken, err.Error()
 		case silent != nil:
-			found.Say("claude code", finding.Missing, "a claude -p at %s in %s could ask nobody. %s", silent.At.Format(time.RFC3339), silent.Dir, how)
+			one.State, one.Words = finding.Missing, fmt.Sprintf("a claude -p at %s in %s could ask nobody. %s", silent.At.Format(time.RFC3339), silent.Dir, how)
 		case mode != string(hook.Race):
-			found.Say("claude code", finding.Missing, "%s has the hook with --mode %s. %s", path, mode, how)
-		default:
-			found.Say("claude code", finding.Good, "%s has the hook with --mode %s", path, mode)
+			one.State, one.Words = finding.Missing, one.Words+". "+how
 		}
+		found = append(found, one)
 	}
 	return found
 }

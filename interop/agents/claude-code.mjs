@@ -1,7 +1,7 @@
 // Runs Claude Code itself against a scripted model (model.mjs) and a bus of its own, in tmux, and says for each path
 // what held. No account is needed.
 //
-// node claude-code.mjs CLAUDE ASKBUS    the two programs
+// node claude-code.mjs CLAUDE ASKBUS SERVER    the two programs, and a script of an MCP server that has forms
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,11 +9,12 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const [claude, askbus] = process.argv.slice(2).map((path) => resolve(path))
+const [claude, askbus, everything] = process.argv.slice(2).map((path) => resolve(path))
 const here = dirname(fileURLToPath(import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), 'askbus-claude-'))
 const project = join(dir, 'project')
 const tools = join(dir, 'tools')
+const forms = join(dir, 'forms') // a project with a foreign MCP server
 const key = 'sk-ant-api03-' + 'a'.repeat(40)
 const log = join(dir, 'model.log')
 const children = []
@@ -228,6 +229,40 @@ const paths = {
     const has = requests().at(-1).tools
     same(has.includes('mcp__askbus__AskUserQuestion') && has.includes('mcp__askbus__AwaitAnswer') && !has.includes('AskUserQuestion'), true)
   },
+  'form of an MCP server, answered elsewhere': async () => {
+    await open(forms)
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    if (!ask.context.includes('The MCP server `everything` asks.')) throw new Error(ask.context)
+    if (screen().includes('Esc to cancel')) throw new Error('the dialog is open beside the hook')
+    run(askbus, ['answer', ask.id, '--text', 'name=Mei', '--select', 'untitledSingleSelectEnum=Ross', '--number', 'integer=7'])
+    await until('the answer', () => JSON.stringify(told() ?? '').includes('Name: Mei'))
+    same(JSON.stringify(JSON.parse(told().at(-1).text.replace(/^\s*Raw result: /, ''))), '{"action":"accept","content":{"name":"Mei","integer":7,"untitledSingleSelectEnum":"Ross"}}')
+  },
+  'form of an MCP server, declined elsewhere': async () => {
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    run(askbus, ['answer', ask.id, '--decline', 'not now'])
+    await until('the answer', () => JSON.stringify(told() ?? '').includes('User declined'))
+  },
+  'form of an MCP server that nobody answers: the dialog opens after --forms': async () => {
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    same((await until('the end', () => ended(ask.id))).outcome.reason, "only the agent's terminal asks now")
+    await until('the dialog', () => screen().includes('Accept') && screen().includes('Decline'))
+    tmux('send-keys', '-t', 'c', 'Escape')
+    await until('the end', () => JSON.stringify(told() ?? '').includes('User cancelled'))
+  },
+  'claude -p: the form of an MCP server, answered; and withdrawn, which declines nothing': async () => {
+    for (const [how, want] of [[(id) => ['answer', id, '--text', 'name=Ben'], 'Name: Ben'], [(id) => ['withdraw', id], 'User cancelled']]) {
+      const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__everything__trigger-elicitation-request {}'], { env, cwd: forms, stdio: 'ignore' })
+      children.push(done)
+      const { ask } = await pending()
+      run(askbus, how(ask.session ? ask.session + '/' + ask.id : ask.id))
+      await until('its end', () => done.exitCode !== null)
+      if (!JSON.stringify(told()).includes(want)) throw new Error(JSON.stringify(told()))
+    }
+  },
   'claude -p: no bus, nothing is allowed': async () => {
     children.find((child) => child.spawnargs.includes('up')).kill('SIGKILL')
     run(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch there"}'], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -245,8 +280,8 @@ const prompt = ['-p', '--permission-mode', 'default', '--settings', '{"disableAl
 
 let failed = 0
 try {
-  for (const sub of ['home/.claude', 'project', 'tools']) mkdirSync(join(dir, sub), { recursive: true })
-  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: Object.fromEntries([project, tools].map((at) => [at, { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] }])) }))
+  for (const sub of ['home/.claude', 'project', 'tools', 'forms/.claude']) mkdirSync(join(dir, sub), { recursive: true })
+  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: Object.fromEntries([project, tools, forms].map((at) => [at, { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] }])) }))
   const model = spawn(process.execPath, [join(here, 'model.mjs'), log], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(model)
   const port = await new Promise((done) => model.stdout.once('data', (data) => done(String(data).trim())))
@@ -254,9 +289,12 @@ try {
   const bus = spawn(askbus, ['up', '--no-open', '--http-addr', '127.0.0.1:0', '--nats-addr', '127.0.0.1:0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   children.push(bus)
   await new Promise((done) => bus.stdout.on('data', (data) => String(data).includes('is up') && done()))
-  run(askbus, ['hook', 'install', '--permissions', '--write'])
+  const foreign = { mcpServers: { everything: { type: 'stdio', command: process.execPath, args: [everything] } } }
+  writeFileSync(join(forms, '.mcp.json'), JSON.stringify(foreign))
+  writeFileSync(join(forms, '.claude', 'settings.json'), '{"enabledMcpjsonServers":["everything"],"permissions":{"allow":["mcp__everything"]}}')
+  run(askbus, ['hook', 'install', '--permissions', '--forms', '--write'])
   const settings = join(env.HOME, '.claude', 'settings.json')
-  writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll('--mode race', '--mode race --after 200ms'))
+  writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll('--mode race', '--mode race --after 200ms --forms 5s'))
   console.log(run(claude, ['--version']).trim())
   await open()
   const only = process.env.ONLY

@@ -59,7 +59,7 @@ const runs = [
   ['chat-agents.mjs', [join(packages, '.bin'), askbus], ''],
   ['guard.mjs', [packages, askbus], ''],
   ['acp-forms.mjs', [join(packages, '@agentclientprotocol/claude-agent-acp'), askbus], ''],
-  ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus], 'Claude Code'],
+  ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], 'Claude Code'],
 ]
 const rows = []
 let failed = false

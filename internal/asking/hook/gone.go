@@ -57,6 +57,8 @@ func (r *run) stopped(ctx context.Context) error {
 			return r.withdrawn(ctx, "the agent is gone and no longer waits")
 		}
 		return r.withdrawn(ctx, leftThere)
+	case r.event.Form():
+		return r.withdrawn(ctx, "the agent no longer waits for this form")
 	case !r.Stopped, r.Mode == Defer && !dialog:
 		return fmt.Errorf("the host stopped the hook; the question stays open as %s", r.event.Ask.Key())
 	case errors.Is(context.Cause(ctx), ErrGone):

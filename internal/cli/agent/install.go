@@ -170,7 +170,7 @@ func listTargets(a *cli.App, f installFlags, kind string, known []installTarget)
 func hookInstallCmd(a *cli.App) *cobra.Command {
 	var f installFlags
 	var mode, permissions, minProof string
-	var project bool
+	var project, forms bool
 	cmd := &cobra.Command{
 		Use:   "install [claude-code]",
 		Short: "Print or write the settings that make a coding agent's CLI call the hook",
@@ -220,7 +220,7 @@ call once or for the session; with --min-proof os, also in the settings.`,
 			}
 			line := strings.Join(words, " ")
 			set := func(text string) (string, error) {
-				return install.SetHook(text, install.Hook{Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions})
+				return install.SetHook(text, install.Hook{Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions, Forms: forms})
 			}
 			if err := installClient(a, f, "Claude Code", path, `"/hooks" shows it.`, set, install.RemoveHook); err != nil || f.remove {
 				return err
@@ -234,6 +234,7 @@ call once or for the session; with --min-proof os, also in the settings.`,
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Race), "race, wait or defer")
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ask for permissions too: of all tools, or of those that a matcher names")
 	cmd.Flags().Lookup("permissions").NoOptDefVal = "*"
+	cmd.Flags().BoolVar(&forms, "forms", false, "ask the forms of MCP servers too: for 30 s on other screens only, then at the terminal; see askbus hook")
 	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; see askbus hook")
 	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
 	cmd.Flags().BoolVar(&project, "project", false, "the settings of this directory instead of the user's")
