@@ -46,6 +46,15 @@ async function open(cwd = project, ready = '❯') {
   await sleep(1000)
 }
 
+// up starts the bus, or starts it again with the same ports.
+async function up() {
+  const bus = spawn(askbus, ['up', '--no-open', '--http-addr', '127.0.0.1:0', '--nats-addr', '127.0.0.1:0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  children.push(bus)
+  await new Promise((done) => bus.stdout.on('data', (data) => String(data).includes('is up') && done()))
+  return bus
+}
+const killBus = () => children.findLast((child) => child.spawnargs.includes('up')).kill('SIGKILL')
+
 async function say(tool, input) {
   await until('an idle prompt', () => !screen().includes('esc to interrupt'))
   await sleep(1000)
@@ -175,6 +184,36 @@ const paths = {
     same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
     await until('no hook left', () => hooks().length === 0)
   },
+  'SIGINT of the agent': async () => {
+    await open()
+    await say('AskUserQuestion', question)
+    const { ask } = await pending()
+    await until('the dialog', () => screen().includes('Enter to select'))
+    process.kill(Number(tmux('list-panes', '-t', 'c', '-F', '#{pane_pid}')), 'SIGINT')
+    same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
+    await until('no hook left', () => hooks().length === 0)
+  },
+  'kill -9 of the bus while a question is pending: answered elsewhere when it is back': async () => {
+    await open()
+    await say('AskUserQuestion', question)
+    const { ask } = await pending()
+    await until('the dialog', () => screen().includes('Enter to select'))
+    await sleep(1500) // until its hook waits, too
+    killBus()
+    await up()
+    run(askbus, ['answer', ask.id, '--reply', '1'])
+    await until('the answer', () => told()?.includes('"Which?"="a, b"'))
+  },
+  'kill -9 of the bus while a permission is pending: the dialog goes on': async () => {
+    await say('Bash', { command: command() })
+    await pending()
+    await sleep(1500)
+    killBus()
+    await sleep(1500) // an Enter too soon is ignored
+    tmux('send-keys', '-t', 'c', 'Enter')
+    await until('the result', () => told()?.includes(`ran ${n}`))
+    await up()
+  },
   'claude -p: permission allowed elsewhere': async () => {
     const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch here"}'], { env, cwd: project, stdio: 'ignore' })
     children.push(done)
@@ -263,8 +302,12 @@ const paths = {
       if (!JSON.stringify(told()).includes(want)) throw new Error(JSON.stringify(told()))
     }
   },
+  'mcp install claude-code: a question that expires is no answer': async () => {
+    run(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__askbus__AskUserQuestion ' + JSON.stringify({ ...question.questions[0], timeout: '2s', wait_seconds: 30 })], { cwd: tools })
+    if (!JSON.stringify(told()).includes('nobody answered') || !JSON.stringify(told()).includes('expired')) throw new Error(JSON.stringify(told()))
+  },
   'claude -p: no bus, nothing is allowed': async () => {
-    children.find((child) => child.spawnargs.includes('up')).kill('SIGKILL')
+    killBus()
     run(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch there"}'], { stdio: ['ignore', 'pipe', 'pipe'] })
     same(existsSync(join(project, 'there')), false)
     if (!told().includes('needs approval')) throw new Error(told())
@@ -286,9 +329,7 @@ try {
   children.push(model)
   const port = await new Promise((done) => model.stdout.once('data', (data) => done(String(data).trim())))
   env.ANTHROPIC_BASE_URL = `http://127.0.0.1:${port}`
-  const bus = spawn(askbus, ['up', '--no-open', '--http-addr', '127.0.0.1:0', '--nats-addr', '127.0.0.1:0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  children.push(bus)
-  await new Promise((done) => bus.stdout.on('data', (data) => String(data).includes('is up') && done()))
+  await up()
   const foreign = { mcpServers: { everything: { type: 'stdio', command: process.execPath, args: [everything] } } }
   writeFileSync(join(forms, '.mcp.json'), JSON.stringify(foreign))
   writeFileSync(join(forms, '.claude', 'settings.json'), '{"enabledMcpjsonServers":["everything"],"permissions":{"allow":["mcp__everything"]}}')
