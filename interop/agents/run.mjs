@@ -47,8 +47,9 @@ mkdirSync(into, { recursive: true })
 copyFileSync(join(here, 'packages.json'), join(into, 'package.json'))
 execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: into, stdio: 'inherit' })
 const packages = join(into, 'node_modules')
-// Claude Code's own script puts its program where it belongs; nothing else needs one.
+// These scripts put the packages' own programs where they belong; nothing else needs one.
 execFileSync(process.execPath, ['install.cjs'], { cwd: join(packages, '@anthropic-ai/claude-code'), stdio: 'inherit' })
+execFileSync(process.execPath, ['postinstall.mjs'], { cwd: join(packages, 'opencode-ai'), stdio: 'inherit' })
 
 const version = (name) => JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')).version
 const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@google/gemini-cli'], qwen: ['Qwen Code', '@qwen-code/qwen-code'], copilot: ['Copilot CLI', '@github/copilot'], opencode: ['opencode', 'opencode-ai'], 'claude-agent-acp': ['claude-agent-acp', '@agentclientprotocol/claude-agent-acp'], guard: ['MCP SDK for TypeScript, through the guard', '@modelcontextprotocol/sdk'] }
