@@ -119,6 +119,7 @@ const paths = {
   'allowed in the dialog': async () => {
     await say('Bash', { command: command() })
     const { ask } = await pending()
+    await sleep(1500) // an Enter too soon is ignored
     tmux('send-keys', '-t', 'c', 'Enter')
     same((await until('the end', () => ended(ask.id))).outcome.reason, "allowed at the agent's terminal")
     await until('the result', () => told()?.includes(`ran ${n}`))
@@ -213,6 +214,7 @@ const paths = {
     tmux('send-keys', '-t', 'c', 'Enter')
     await until('the result', () => told()?.includes(`ran ${n}`))
     await up()
+    for (const { session, ask } of asks()) run(askbus, ['withdraw', `${session}/${ask.id}`]) // nobody could tell the bus
   },
   'claude -p: permission allowed elsewhere': async () => {
     const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch here"}'], { env, cwd: project, stdio: 'ignore' })
