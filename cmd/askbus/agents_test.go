@@ -201,7 +201,7 @@ func TestARunThatCannotAskIsNoted(t *testing.T) {
 	}
 	event := `{"session_id":"s-1","cwd":"/work/nightly","hook_event_name":"UserPromptSubmit","prompt":"x"}`
 	prompted := func(args ...string) {
-		agent := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "read end", "claude", "-p"}, args...)...) //nolint:gosec // the command line is what is read
+		agent := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "read end", "claude", "-p"}, args...)...)
 		stdin, err := agent.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
