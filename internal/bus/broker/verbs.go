@@ -289,7 +289,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	}
 	b.tracer.Link(ctx, held.Trace)
 	b.countPresented(ctx, r, &s, receipt.State, now)
-	receipt.Type, receipt.At = r.Type, now.UTC()
+	receipt.Type, receipt.At = responderOf(r, ""), now.UTC()
 	if err := b.led.Receipt(ctx, r.Key(), receipt, s.Deadline, now); err != nil {
 		return err
 	}

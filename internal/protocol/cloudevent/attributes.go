@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"mime"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 	fault := func(name, what string) {
 		help := advice[name]
 		if help == "" {
-			help = "give a text, a number or a boolean"
+			help = "give a text, an integer or a boolean"
 		}
 		faults = append(faults, ask.Fault{Pointer: "/" + name, Message: what + "; " + help})
 	}
@@ -54,11 +55,17 @@ func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 		var text string
 		isText := json.Unmarshal(raw, &text) == nil
 		switch {
+		case !isName(name):
+			faults = append(faults, ask.Fault{Pointer: "/" + name, Message: notAName})
 		case name == "data" || string(raw) == "null":
 		case !isText && (advice[name] != "" || raw[0] == '{' || raw[0] == '['):
 			fault(name, "is not a text")
 		case name == "specversion" && text != event.CloudEventsVersionV1:
 			fault(name, fmt.Sprintf("is %.20q", text))
+		case name == "source" && !isReference(text):
+			fault(name, fmt.Sprintf("is %.80q", text))
+		case !isText && raw[0] != 't' && raw[0] != 'f' && !isInteger(raw):
+			fault(name, fmt.Sprintf("is the number %.40s, which is no integer of 32 bits", raw))
 		case name == "time" && !isTime(text):
 			fault(name, fmt.Sprintf("is %.40q", text))
 		case name == "data_base64" && attributes["data"] != nil:
@@ -77,6 +84,25 @@ func invalidAttributes(faults []ask.Fault) error {
 		return nil
 	}
 	return &ask.Error{Code: ask.CodeInvalid, Detail: "not a CloudEvent of askbus: " + strings.TrimPrefix(faults[0].String(), "/"), Faults: faults}
+}
+
+// notAName says what is wrong with an attribute whose name no CloudEvent may have.
+const notAName = "is no name of an attribute; use a to z and 0 to 9"
+
+func isName(s string) bool {
+	return s == "data_base64" || s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}
+
+func isReference(s string) bool {
+	_, err := url.Parse(s)
+	return err == nil
+}
+
+func isInteger(raw json.RawMessage) bool {
+	var n int32
+	return json.Unmarshal(raw, &n) == nil
 }
 
 func isTime(s string) bool {
@@ -107,6 +133,10 @@ func checkEvent(ev event.Event, at string) error {
 	}
 	if wrong, ok := errors.AsType[event.ValidationError](ev.Validate()); ok {
 		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			if attribute, ok := strings.CutPrefix(name, "extension:"); ok {
+				fault(attribute, notAName)
+				continue
+			}
 			what := "is invalid (" + strings.Join(strings.Fields(wrong[name].Error()), " ") + ")"
 			if missing := map[string]string{"id": ev.ID(), "source": ev.Source(), "type": ev.Type()}; ev.FieldErrors[name] == nil && missing[name] == "" && advice[name] != "" {
 				what = "is missing"

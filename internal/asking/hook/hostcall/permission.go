@@ -103,10 +103,16 @@ func (e Event) PermittedBy(a *ask.Ask) bool {
 	return held != "" && held == e.Permits()
 }
 
-// Word fills the ask of a permission in a language. Lasting says whether a person may also permit what stays
+// Word fills the ask of a permission in a language, and says of a form whose it is. Lasting says whether a person may also permit what stays
 // in the host's files; otherwise the same is offered for the host's session.
 func (e *Event) Word(l *lang.Language, lasting bool) {
+	if e.form {
+		e.Ask.Context = strings.TrimSpace(l.Say("The MCP server %s asks.", code(e.server)) + "\n\n" + e.Ask.Context)
+	}
 	p := e.permission
+	if p == nil {
+		return
+	}
 	for i := range p.scopes {
 		p.scopes[i].limit(lasting)
 	}
