@@ -112,7 +112,7 @@ type FormResult = ElicitationResult & { _meta?: object }
 	if err := os.WriteFile(filepath.Join(dir, "types.ts"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "--strict", "--noEmit", "--skipLibCheck", "--types", "",
+	out, err := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "--strict", "--noEmit", "--skipLibCheck", "--typeRoots", "none",
 		"--module", "esnext", "--moduleResolution", "bundler", "--target", "es2022", "--lib", "es2022,dom", filepath.Join(dir, "types.ts")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s\n%s", err, out, text.String())

@@ -152,7 +152,7 @@ func tsc(t *testing.T, dir string, files ...string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(compiler, append([]string{
-		"--noEmit", "--strict", "--ignoreConfig", "--allowJs", "--checkJs", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom,dom.asynciterable", "--types", "",
+		"--noEmit", "--strict", "--allowJs", "--checkJs", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom,dom.iterable,dom.asynciterable", "--typeRoots", "none",
 	}, files...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

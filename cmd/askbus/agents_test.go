@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,6 +140,16 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 	if code != 0 || strings.Contains(shared, "/") || !strings.Contains(shared, `"command": "askbus"`) {
 		t.Errorf("shared scope: exit %d, %s", code, shared)
 	}
+	file, settings := filepath.Join(pl.dir, ".mcp.json"), filepath.Join(pl.dir, ".claude", "settings.local.json")
+	if _, said, code := pl.runWith("", "mcp", "install", "claude-code", "--file", file, "--trust", "--write"); code != 0 || !strings.Contains(said, settings) {
+		t.Errorf("exit %d, said %q", code, said)
+	}
+	if text, err := os.ReadFile(settings); err != nil || !strings.Contains(string(text), `"mcp__askbus"`) || !strings.Contains(string(text), `"AskUserQuestion"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, said, code := pl.runWith("", "mcp", "install", "claude-code", "--file", file, "--remove", "--write"); code != 0 || strings.Count(said, "Removed") != 2 {
+		t.Errorf("exit %d, said %q", code, said)
+	}
 	for _, wrong := range [][]string{{"cursor", "--scope", "project"}, {"claude-code", "--scope", "world"}} {
 		if _, said, code := pl.runWith("", append([]string{"mcp", "install"}, wrong...)...); code != cli.ExitUsage || !strings.Contains(said, "--scope") {
 			t.Errorf("%q: exit %d, said %q", wrong, code, said)
@@ -165,5 +177,50 @@ func TestTranscriptAsTextAndJSON(t *testing.T) {
 	}
 	if _, said, code := pl.runWith("x", "transcript", "-"); code != 1 || !strings.Contains(said, "not JSON") {
 		t.Errorf("exit %d, said %q", code, said)
+	}
+}
+
+// Claude Code says nothing when claude -p has no tool to ask with. The hook sees it, and doctor says it.
+func TestARunThatCannotAskIsNoted(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	home := t.TempDir()
+	settings := filepath.Join(home, ".claude", "settings.json")
+	if _, said, code := pl.runWith("", "hook", "install", "--file", settings, "--write"); code != 0 || !strings.Contains(said, "--permission-prompt-tool mcp__askbus__PermissionPrompt") {
+		t.Fatalf("exit %d, said %q", code, said)
+	}
+	doctor := func() string {
+		d := startWith(t, []string{"HOME=" + home}, "", "doctor", "--no-ask", "--dir", pl.dir, "--output", "text")
+		if code := d.wait(); code != 0 {
+			t.Fatalf("exit %d: %s%s", code, d.out, d.err)
+		}
+		return d.out.String()
+	}
+	if out := doctor(); !strings.Contains(out, "ok      claude code: ") || !strings.Contains(out, "--mode race") {
+		t.Errorf("before: %s", out)
+	}
+	event := `{"session_id":"s-1","cwd":"/work/nightly","hook_event_name":"UserPromptSubmit","prompt":"x"}`
+	prompted := func(args ...string) {
+		agent := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "read end", "claude", "-p"}, args...)...)
+		stdin, err := agent.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = stdin.Close(); _ = agent.Wait() }()
+		h := startWith(t, []string{"CLAUDE_CODE_SESSION_ATTENDED=0", "CLAUDE_CODE_ENTRYPOINT=sdk-cli", fmt.Sprintf("CLAUDE_PID=%d", agent.Process.Pid)}, event, "hook", "--dir", pl.dir)
+		if code := h.wait(); code != 0 || h.out.String() != "" {
+			t.Fatalf("exit %d: %s%s", code, h.out, h.err)
+		}
+	}
+	prompted()
+	if out := doctor(); !strings.Contains(out, "missing claude code: a claude -p at ") || !strings.Contains(out, "/work/nightly could ask nobody") || !strings.Contains(out, "--permission-prompt-tool") {
+		t.Errorf("after a run without the flag: %s", out)
+	}
+	prompted("--permission-prompt-tool", "x")
+	if out := doctor(); !strings.Contains(out, "ok      claude code: ") {
+		t.Errorf("after a run with the flag: %s", out)
 	}
 }

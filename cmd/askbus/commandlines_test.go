@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/answering/webhooks"
+	"github.com/askbus/askbus/internal/asking/guard"
 	"github.com/askbus/askbus/internal/bus/quota"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/person"
@@ -205,6 +206,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		{"tenants:", policy},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
+			return err
+		}},
+		{"otherwise: ", func(data []byte) error {
+			_, err := guard.ReadRules(data)
 			return err
 		}},
 		{"default: {channel", func(data []byte) error {

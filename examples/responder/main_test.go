@@ -36,6 +36,9 @@ func TestResponder(t *testing.T) {
 		r.Server = httptest.NewServer(r)
 		t.Cleanup(r.Close)
 		return r
+	}, respondertest.Without{
+		"votes are shown, moved and counted": "it draws no votes, which takes a responder.Refresher: see the chats of askbus",
+		"many votes are few edits":           "the same",
 	})
 }
 

@@ -142,6 +142,9 @@ func TestConformance(t *testing.T) {
 	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
 		t.Helper()
 		return newSurface(t)
+	}, respondertest.Without{
+		"votes are shown, moved and counted": "it draws no votes, which takes a responder.Refresher: see the chats of askbus",
+		"many votes are few edits":           "the same",
 	})
 }
 

@@ -120,7 +120,7 @@ func (a *App) prepare(cmd *cobra.Command, known []any) error {
 	if a.Creds == "" && !cmd.Flags().Changed("creds") {
 		a.Creds = os.Getenv(config.Prefix + "_CREDS")
 	}
-	if unknown := config.Unknown(known...); len(unknown) > 0 {
+	if unknown := config.Unknown(known...); len(known) > 0 && len(unknown) > 0 { // askbus-lab has no settings of its own
 		fmt.Fprintf(a.Stderr, "askbus: warning: unknown setting %s; see \"%s\"\n", ask.CleanText(strings.Join(unknown, ", ")), a.Hint("settings"))
 	}
 	return nil

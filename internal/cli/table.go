@@ -101,6 +101,9 @@ func newTableRow(rec *ask.Record, now time.Time) tableRow {
 		state, age = string(rec.Outcome.Status), Span(lang.English, rec.Outcome.Waited)
 	}
 	row := card.NewRow(rec, card.Viewer{}, now)
+	if rec.Outcome == nil && row.Votes != "" {
+		state += ", " + row.Votes
+	}
 	heading := row.Heading
 	if rec.Outcome == nil && row.Priority.Urgent() {
 		heading = UrgentMark + " " + heading

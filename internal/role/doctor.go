@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat/slack"
+	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/asking/install"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/agent"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/role/doctor"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -28,9 +33,10 @@ func DoctorCmd(a *cli.App) *cobra.Command {
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
 JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
-do, by trying; the issuer and push; Slack, if its token is set; and then asks a question
-and answers it. It changes nothing else. What a role must not do is denied, and the
-server logs each denial as a violation of "askbus doctor as ROLE".
+do, by trying; the issuer and push; Slack, if its token is set; the hook of Claude Code, if this user or
+directory has it; and then asks a question and answers it. It changes nothing else. What a
+role must not do is denied, and the server logs each denial as a violation of "askbus doctor
+as ROLE".
 
 With the keys of --dir it checks everything. Otherwise it takes an operator's credential
 (ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and
@@ -49,6 +55,7 @@ is broken.`,
 				return err
 			}
 			found = append(found, slackFindings(ctx, a, &s)...)
+			found = append(found, claudeFindings(a)...)
 			return tellFindings(a, found)
 		},
 	}
@@ -116,6 +123,34 @@ func slackFindings(ctx context.Context, a *cli.App, s *slackSettings) finding.Li
 	found := app.Doctor(ctx, "")
 	for i := range found {
 		found[i].What = "slack " + found[i].What
+	}
+	return found
+}
+
+// claudeFindings returns findings for each settings file of Claude Code that has our hook: what cannot be seen while it
+// runs is that claude -p has no tool to ask with.
+func claudeFindings(a *cli.App) (found finding.List) {
+	home, _ := os.UserHomeDir() // none: no settings
+	for _, path := range []string{filepath.Join(home, ".claude", "settings.json"), filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		mode, ok := install.HookMode(string(text))
+		if !ok {
+			continue
+		}
+		one := finding.Finding{What: "claude code", State: finding.Good, Words: fmt.Sprintf("%s has the hook with --mode %s", path, mode)}
+		how, err := agent.ClaudeP(a)
+		switch silent := agent.LastSilent(a.Dir); {
+		case err != nil:
+			one.State, one.Words = finding.Broken, err.Error()
+		case silent != nil:
+			one.State, one.Words = finding.Missing, fmt.Sprintf("a claude -p at %s in %s could ask nobody. %s", silent.At.Format(time.RFC3339), silent.Dir, how)
+		case mode != string(hook.Race):
+			one.State, one.Words = finding.Missing, one.Words+". "+how
+		}
+		found = append(found, one)
 	}
 	return found
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/cli"
@@ -65,8 +66,8 @@ that it names, never from flags; see "askbus settings" and docs/slack.md.`,
 func slackOptions(a *cli.App, s *config.Slack) (slack.Options, error) {
 	c := &s.Slack
 	o := slack.Options{
-		RouteFile: c.Routes, Replicas: c.Replicas, Connections: c.Connections, EmailPrefix: c.EmailPrefix, Strangers: c.Strangers,
-		APIURL: c.URL, Logger: a.Logger(), Link: slackLink(a, c.Inbox),
+		Options:  chat.Options{RouteFile: c.Routes, Logger: a.Logger(), Link: slackLink(a, c.Inbox)},
+		Replicas: c.Replicas, Connections: c.Connections, EmailPrefix: c.EmailPrefix, Strangers: c.Strangers, APIURL: c.URL,
 	}
 	o.Routes.Default.Channel = c.Channel
 	for _, secret := range []struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/telegram"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
@@ -68,7 +69,7 @@ func telegramOptions(a *cli.App, s *telegramSettings) (telegram.Options, error) 
 	if err != nil {
 		return telegram.Options{}, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
-	opts := telegram.Options{Token: token, RouteFile: c.Routes, APIURL: c.URL, Link: slackLink(a, c.Inbox), Logger: a.Logger()}
+	opts := telegram.Options{Token: token, APIURL: c.URL, Options: chat.Options{RouteFile: c.Routes, Link: slackLink(a, c.Inbox), Logger: a.Logger()}}
 	opts.Routes.Default.Channel = c.Chat
 	if err := opts.Check(); err != nil {
 		return opts, &cli.ExitError{Code: cli.ExitUsage, Err: err}

@@ -1,7 +1,7 @@
 // Runs Claude Code itself against a scripted model (model.mjs) and a bus of its own, in tmux, and says for each path
 // what held. No account is needed.
 //
-// node claude-code.mjs CLAUDE ASKBUS    the two programs
+// node claude-code.mjs CLAUDE ASKBUS SERVER    the two programs, and a script of an MCP server that has forms
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,12 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const [claude, askbus] = process.argv.slice(2).map((path) => resolve(path))
+const [claude, askbus, everything] = process.argv.slice(2).map((path) => resolve(path))
 const here = dirname(fileURLToPath(import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), 'askbus-claude-'))
 const project = join(dir, 'project')
+const tools = join(dir, 'tools')
+const forms = join(dir, 'forms') // a project with a foreign MCP server
 const key = 'sk-ant-api03-' + 'a'.repeat(40)
 const log = join(dir, 'model.log')
 const children = []
@@ -35,14 +37,23 @@ const asks = (state = 'pending') => JSON.parse(run(askbus, ['list', '--state', s
 const told = () => requests().flatMap((r) => r.messages).filter((m) => Array.isArray(m.content)).flatMap((m) => m.content).filter((part) => part.type === 'tool_result').at(-1)?.content
 const ended = (id) => asks('resolved').find((row) => row.ask.id === id)
 
-async function open() {
+async function open(cwd = project, ready = '❯') {
   spawnSync('tmux', ['-S', join(dir, 'tmux'), 'kill-server'])
   rmSync(join(dir, 'tmux'), { force: true })
   await sleep(1000)
-  tmux('new-session', '-d', '-s', 'c', '-x', '140', '-y', '60', `exec ${claude} --permission-mode default`)
-  await until('a prompt', () => screen().includes('❯'))
+  tmux('new-session', '-d', '-s', 'c', '-x', '140', '-y', '60', `cd ${cwd} && exec ${claude} --permission-mode default`)
+  await until('a prompt', () => screen().includes(ready))
   await sleep(1000)
 }
+
+// up starts the bus, or starts it again with the same ports.
+async function up() {
+  const bus = spawn(askbus, ['up', '--no-open', '--http-addr', '127.0.0.1:0', '--nats-addr', '127.0.0.1:0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  children.push(bus)
+  await new Promise((done) => bus.stdout.on('data', (data) => String(data).includes('is up') && done()))
+  return bus
+}
+const killBus = () => children.findLast((child) => child.spawnargs.includes('up')).kill('SIGKILL')
 
 async function say(tool, input) {
   await until('an idle prompt', () => !screen().includes('esc to interrupt'))
@@ -108,6 +119,7 @@ const paths = {
   'allowed in the dialog': async () => {
     await say('Bash', { command: command() })
     const { ask } = await pending()
+    await sleep(1500) // an Enter too soon is ignored
     tmux('send-keys', '-t', 'c', 'Enter')
     same((await until('the end', () => ended(ask.id))).outcome.reason, "allowed at the agent's terminal")
     await until('the result', () => told()?.includes(`ran ${n}`))
@@ -173,6 +185,37 @@ const paths = {
     same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
     await until('no hook left', () => hooks().length === 0)
   },
+  'SIGINT of the agent': async () => {
+    await open()
+    await say('AskUserQuestion', question)
+    const { ask } = await pending()
+    await until('the dialog', () => screen().includes('Enter to select'))
+    process.kill(Number(tmux('list-panes', '-t', 'c', '-F', '#{pane_pid}')), 'SIGINT')
+    same((await until('the end', () => ended(ask.id))).outcome.status, 'withdrawn')
+    await until('no hook left', () => hooks().length === 0)
+  },
+  'kill -9 of the bus while a question is pending: answered elsewhere when it is back': async () => {
+    await open()
+    await say('AskUserQuestion', question)
+    const { ask } = await pending()
+    await until('the dialog', () => screen().includes('Enter to select'))
+    await sleep(1500) // until its hook waits, too
+    killBus()
+    await up()
+    run(askbus, ['answer', ask.id, '--reply', '1'])
+    await until('the answer', () => told()?.includes('"Which?"="a, b"'))
+  },
+  'kill -9 of the bus while a permission is pending: the dialog goes on': async () => {
+    await say('Bash', { command: command() })
+    await pending()
+    await sleep(1500)
+    killBus()
+    await sleep(1500) // an Enter too soon is ignored
+    tmux('send-keys', '-t', 'c', 'Enter')
+    await until('the result', () => told()?.includes(`ran ${n}`))
+    await up()
+    for (const { session, ask } of asks()) run(askbus, ['withdraw', `${session}/${ask.id}`]) // nobody could tell the bus
+  },
   'claude -p: permission allowed elsewhere': async () => {
     const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch here"}'], { env, cwd: project, stdio: 'ignore' })
     children.push(done)
@@ -197,8 +240,76 @@ const paths = {
     await answered('CALL AskUserQuestion ' + JSON.stringify(question), '--reply', '1')
     if (!told().includes('"Which?"="a, b"')) throw new Error(told())
   },
+  'claude -p without a tool to ask with: doctor says it': async () => {
+    run(claude, ['-p', '--permission-mode', 'default', 'nothing'])
+    const said = run(askbus, ['doctor', '--no-ask', '--output', 'text'])
+    if (!said.includes('missing claude code') || !said.includes('--permission-prompt-tool mcp__askbus__PermissionPrompt')) throw new Error(said.slice(-600))
+    if (requests().at(-1).tools.includes('AskUserQuestion')) throw new Error('the model has AskUserQuestion')
+    run(claude, [...prompt.filter((word) => word !== '--settings' && !word.includes('disableAllHooks')), 'nothing'])
+    if (run(askbus, ['doctor', '--no-ask', '--output', 'text']).includes('could ask nobody')) throw new Error('doctor says it of a run that can ask')
+  },
+  'mcp install claude-code: the dialog preselects not to use it': async () => {
+    run(askbus, ['mcp', 'install', 'claude-code', '--trust', '--write'], { cwd: tools })
+    await open(tools, 'Continue without using')
+    if (!screen().includes('❯ Continue without using this MCP server')) throw new Error(screen())
+    tmux('send-keys', '-t', 'c', 'Up')
+    await sleep(500)
+    tmux('send-keys', '-t', 'c', 'Up')
+    await until('the first choice', () => screen().includes('❯ Use this MCP server'))
+    tmux('send-keys', '-t', 'c', 'Enter')
+    await until('a prompt', () => !screen().includes('New MCP server'))
+  },
+  'mcp install claude-code --trust: its tool is loaded, runs without a prompt, and replaces the native one': async () => {
+    const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__askbus__AskUserQuestion ' + JSON.stringify({ ...question.questions[0], wait_seconds: 40 })], { env, cwd: tools, stdio: 'ignore' })
+    children.push(done)
+    const { ask } = await pending()
+    if (ask.questions[0].id === 'permission') throw new Error('a permission is asked for')
+    run(askbus, ['answer', ask.id, '--reply', '1'])
+    await until('its end', () => done.exitCode !== null)
+    if (!told().includes('a, b')) throw new Error(told())
+    const has = requests().at(-1).tools
+    same(has.includes('mcp__askbus__AskUserQuestion') && has.includes('mcp__askbus__AwaitAnswer') && !has.includes('AskUserQuestion'), true)
+  },
+  'form of an MCP server, answered elsewhere': async () => {
+    await open(forms)
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    if (!ask.context.includes('The MCP server `everything` asks.')) throw new Error(ask.context)
+    if (screen().includes('Esc to cancel')) throw new Error('the dialog is open beside the hook')
+    run(askbus, ['answer', ask.id, '--text', 'name=Mei', '--select', 'untitledSingleSelectEnum=Ross', '--number', 'integer=7'])
+    await until('the answer', () => JSON.stringify(told() ?? '').includes('Name: Mei'))
+    same(JSON.stringify(JSON.parse(told().at(-1).text.replace(/^\s*Raw result: /, ''))), '{"action":"accept","content":{"name":"Mei","integer":7,"untitledSingleSelectEnum":"Ross"}}')
+  },
+  'form of an MCP server, declined elsewhere': async () => {
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    run(askbus, ['answer', ask.id, '--decline', 'not now'])
+    await until('the answer', () => JSON.stringify(told() ?? '').includes('User declined'))
+  },
+  'form of an MCP server that nobody answers: the dialog opens after --forms': async () => {
+    await say('mcp__everything__trigger-elicitation-request', {})
+    const { ask } = await pending()
+    same((await until('the end', () => ended(ask.id))).outcome.reason, "only the agent's terminal asks now")
+    await until('the dialog', () => screen().includes('Accept') && screen().includes('Decline'))
+    tmux('send-keys', '-t', 'c', 'Escape')
+    await until('the end', () => JSON.stringify(told() ?? '').includes('User cancelled'))
+  },
+  'claude -p: the form of an MCP server, answered; and withdrawn, which declines nothing': async () => {
+    for (const [how, want] of [[(id) => ['answer', id, '--text', 'name=Ben'], 'Name: Ben'], [(id) => ['withdraw', id], 'User cancelled']]) {
+      const done = spawn(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__everything__trigger-elicitation-request {}'], { env, cwd: forms, stdio: 'ignore' })
+      children.push(done)
+      const { ask } = await pending()
+      run(askbus, how(ask.session ? ask.session + '/' + ask.id : ask.id))
+      await until('its end', () => done.exitCode !== null)
+      if (!JSON.stringify(told()).includes(want)) throw new Error(JSON.stringify(told()))
+    }
+  },
+  'mcp install claude-code: a question that expires is no answer': async () => {
+    run(claude, ['-p', '--permission-mode', 'default', 'CALL mcp__askbus__AskUserQuestion ' + JSON.stringify({ ...question.questions[0], timeout: '2s', wait_seconds: 30 })], { cwd: tools })
+    if (!JSON.stringify(told()).includes('nobody answered') || !JSON.stringify(told()).includes('expired')) throw new Error(JSON.stringify(told()))
+  },
   'claude -p: no bus, nothing is allowed': async () => {
-    children.find((child) => child.spawnargs.includes('up')).kill('SIGKILL')
+    killBus()
     run(claude, ['-p', '--permission-mode', 'default', 'CALL Bash {"command":"touch there"}'], { stdio: ['ignore', 'pipe', 'pipe'] })
     same(existsSync(join(project, 'there')), false)
     if (!told().includes('needs approval')) throw new Error(told())
@@ -214,18 +325,19 @@ const prompt = ['-p', '--permission-mode', 'default', '--settings', '{"disableAl
 
 let failed = 0
 try {
-  for (const sub of ['home/.claude', 'project']) mkdirSync(join(dir, sub), { recursive: true })
-  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] } } }))
+  for (const sub of ['home/.claude', 'project', 'tools', 'forms/.claude']) mkdirSync(join(dir, sub), { recursive: true })
+  writeFileSync(join(env.HOME, '.claude.json'), JSON.stringify({ hasCompletedOnboarding: true, lastOnboardingVersion: '9.0.0', theme: 'dark', numStartups: 5, customApiKeyResponses: { approved: [key.slice(-20)], rejected: [] }, projects: Object.fromEntries([project, tools, forms].map((at) => [at, { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] }])) }))
   const model = spawn(process.execPath, [join(here, 'model.mjs'), log], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(model)
   const port = await new Promise((done) => model.stdout.once('data', (data) => done(String(data).trim())))
   env.ANTHROPIC_BASE_URL = `http://127.0.0.1:${port}`
-  const bus = spawn(askbus, ['up', '--no-open', '--http-addr', '127.0.0.1:0', '--nats-addr', '127.0.0.1:0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  children.push(bus)
-  await new Promise((done) => bus.stdout.on('data', (data) => String(data).includes('is up') && done()))
-  run(askbus, ['hook', 'install', '--permissions', '--write'])
+  await up()
+  const foreign = { mcpServers: { everything: { type: 'stdio', command: process.execPath, args: [everything] } } }
+  writeFileSync(join(forms, '.mcp.json'), JSON.stringify(foreign))
+  writeFileSync(join(forms, '.claude', 'settings.json'), '{"enabledMcpjsonServers":["everything"],"permissions":{"allow":["mcp__everything"]}}')
+  run(askbus, ['hook', 'install', '--permissions', '--forms', '--write'])
   const settings = join(env.HOME, '.claude', 'settings.json')
-  writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll('--mode race', '--mode race --after 200ms'))
+  writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll('--mode race', '--mode race --after 200ms --forms 5s'))
   console.log(run(claude, ['--version']).trim())
   await open()
   const only = process.env.ONLY

@@ -16,7 +16,7 @@ const end = '<!-- agents: end -->'
 
 // digest is that of what the agents use: the code, this folder, and the page without the table.
 function digest() {
-  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/mcpserver', 'interop/agents']
+  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/mcpserver', 'internal/asking/guard', 'interop/agents']
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('_test.go') && !entry.parentPath.includes('testdata'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
@@ -47,18 +47,20 @@ mkdirSync(into, { recursive: true })
 copyFileSync(join(here, 'packages.json'), join(into, 'package.json'))
 execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: into, stdio: 'inherit' })
 const packages = join(into, 'node_modules')
-// Claude Code's own script puts its program where it belongs; nothing else needs one.
+// These scripts put the packages' own programs where they belong; nothing else needs one.
 execFileSync(process.execPath, ['install.cjs'], { cwd: join(packages, '@anthropic-ai/claude-code'), stdio: 'inherit' })
+execFileSync(process.execPath, ['postinstall.mjs'], { cwd: join(packages, 'opencode-ai'), stdio: 'inherit' })
 
 const version = (name) => JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')).version
-const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@google/gemini-cli'], qwen: ['Qwen Code', '@qwen-code/qwen-code'], copilot: ['Copilot CLI', '@github/copilot'], opencode: ['opencode', 'opencode-ai'], 'claude-agent-acp': ['claude-agent-acp', '@agentclientprotocol/claude-agent-acp'] }
+const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@google/gemini-cli'], qwen: ['Qwen Code', '@qwen-code/qwen-code'], copilot: ['Copilot CLI', '@github/copilot'], opencode: ['opencode', 'opencode-ai'], 'claude-agent-acp': ['claude-agent-acp', '@agentclientprotocol/claude-agent-acp'], guard: ['MCP SDK for TypeScript, through the guard', '@modelcontextprotocol/sdk'] }
 
 // What runs, with the client of paths that do not begin with its name.
 const runs = [
   ['clients.mjs', [join(packages, '.bin'), askbus], ''],
   ['chat-agents.mjs', [join(packages, '.bin'), askbus], ''],
+  ['guard.mjs', [packages, askbus], ''],
   ['acp-forms.mjs', [join(packages, '@agentclientprotocol/claude-agent-acp'), askbus], ''],
-  ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus], 'Claude Code'],
+  ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], 'Claude Code'],
 ]
 const rows = []
 let failed = false

@@ -159,13 +159,13 @@ func TestVotesAreCounted(t *testing.T) {
 		votes  []ask.Vote
 		want   string
 	}{
-		"none":              {deploy, nil, nil, "0 of 2 approvals; 2 more missing of group sre"},
-		"one":               {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre")}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
+		"none":              {deploy, nil, nil, "0 of 2 approvals; 2 more needed from group sre"},
+		"one":               {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre")}, "1 of 2 approvals: os:mei; 1 more needed from group sre"},
 		"two":               {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", yes, "sre")}, "approved by os:mei, os:jo"},
-		"of another group":  {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", yes, "dev")}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
+		"of another group":  {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", yes, "dev")}, "1 of 2 approvals: os:mei; 1 more needed from group sre"},
 		"one denial":        {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", no, "sre")}, "denied by os:jo"},
-		"a stranger denies": {deploy, nil, []ask.Vote{vote("os:jo", no, "dev")}, "0 of 2 approvals; 2 more missing of group sre"},
-		"withdrawn":         {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", ask.ChoiceWithdrawn)}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
+		"a stranger denies": {deploy, nil, []ask.Vote{vote("os:jo", no, "dev")}, "0 of 2 approvals; 2 more needed from group sre"},
+		"withdrawn":         {deploy, nil, []ask.Vote{vote("os:mei", yes, "sre"), vote("os:jo", ask.ChoiceWithdrawn)}, "1 of 2 approvals: os:mei; 1 more needed from group sre"},
 		"deny wins": {
 			deploy, func(a *ask.Ask) {
 				a.Approval.AnyOf[0].From, a.Approval.After = []string{"os:a", "os:b", "os:c"}, ask.AfterAll
@@ -183,14 +183,14 @@ func TestVotesAreCounted(t *testing.T) {
 		"a denial of two": {
 			deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{Need: 2} },
 			[]ask.Vote{vote("os:jo", no, "sre")},
-			"0 of 2 approvals; 1 of 2 denials: os:jo; 2 more missing of group sre",
+			"0 of 2 approvals; 1 of 2 denials: os:jo; 2 more needed from group sre",
 		},
 		"it cannot be reached": {
 			deploy, func(a *ask.Ask) {
 				a.Approval.AnyOf[0].From, a.Approval.Deny = []string{"os:a", "os:b"}, &ask.Denial{Need: 2}
 			},
 			[]ask.Vote{vote("os:a", no)},
-			"0 of 2 approvals; 1 of 2 denials: os:a; 2 more missing of os:a or os:b; it can no longer be approved unless somebody changes a vote",
+			"0 of 2 approvals; 1 of 2 denials: os:a; 2 more needed from os:a or os:b; it can no longer be approved unless somebody changes a vote",
 		},
 		"a veto": {
 			deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{From: []string{"group:sec"}} },
@@ -201,7 +201,7 @@ func TestVotesAreCounted(t *testing.T) {
 		"distinct": {
 			deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
 			[]ask.Vote{vote("os:mei", yes, "sre", "sec")},
-			"1 of 2 approvals: os:mei; 1 more missing of group sec",
+			"1 of 2 approvals: os:mei; 1 more needed from group sec",
 		},
 		"distinct, the other way round": {
 			deploy, func(a *ask.Ask) { a.Approval.AnyOf = []ask.Alternative{{AllOf: both[0].AllOf, Distinct: true}} },
@@ -214,20 +214,20 @@ func TestVotesAreCounted(t *testing.T) {
 		"different options": {
 			release, nil,
 			[]ask.Vote{later(vote("os:mei", yes, "sre"), "now"), later(vote("os:jo", yes, "sre"), "later")},
-			"1 of 2 approvals: os:mei; 1 more missing of group sre",
+			"1 of 2 approvals: os:mei; 1 more needed from group sre",
 		},
 		"without its reason": {deploy, func(a *ask.Ask) {
 			a.Approval.AnyOf[0].Reason, a.Approval.AnyOf[0].ReasonPattern = "required", "^OPS-[0-9]+$"
-		}, []ask.Vote{reasoned(vote("os:mei", yes, "sre"), "OPS-1"), reasoned(vote("os:jo", yes, "sre"), "fine")}, "1 of 2 approvals: os:mei; 1 more missing of group sre"},
+		}, []ask.Vote{reasoned(vote("os:mei", yes, "sre"), "OPS-1"), reasoned(vote("os:jo", yes, "sre"), "fine")}, "1 of 2 approvals: os:mei; 1 more needed from group sre"},
 		"proved too little": {
 			deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].MinProof = "passkey" },
 			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}, Proof: ask.ProofOS}, Choice: yes, At: at}},
-			"0 of 2 approvals; 2 more missing of group sre",
+			"0 of 2 approvals; 2 more needed from group sre",
 		},
 		"stale": {
 			deploy, func(a *ask.Ask) { a.Approval.Fresh = time.Minute },
 			[]ask.Vote{{By: ask.By{Principal: "os:mei", Groups: []string{"sre"}}, Choice: yes, At: at.Add(-time.Hour)}},
-			"0 of 2 approvals; 2 more missing of group sre",
+			"0 of 2 approvals; 2 more needed from group sre",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,6 +141,7 @@ const (
 	FaultWrongValue      FaultCode = "wrong_value"
 	FaultNotBase64       FaultCode = "not_base64"
 	FaultBadAttribute    FaultCode = "bad_attribute"
+	FaultNotAttribute    FaultCode = "not_attribute"
 	FaultBadParameter    FaultCode = "bad_parameter"
 	FaultHeaderTwice     FaultCode = "header_twice"
 	FaultDisagrees       FaultCode = "disagrees"

@@ -39,6 +39,15 @@ const MetadataHost = "askbus_host"
 // each run from the beginning, so it does not name an ask.
 const MetadataCall = "tool_call"
 
+// MetadataPermission is the entry of [Ask.Metadata] that marks the permission of
+// one call, such as a tool's. Whatever takes a host's request for a permission
+// sets it, and an agent cannot take it away; its value is that entrance's own.
+const MetadataPermission = "askbus_permission"
+
+// Permits reports whether the ask is a permission: its outcome is for one call
+// only, and only a person gives it, on purpose.
+func (a *Ask) Permits() bool { return a.Metadata[MetadataPermission] != nil }
+
 // AskedBy reports whether the ask carries this host mark. An empty mark matches
 // nothing.
 func (a *Ask) AskedBy(mark string) bool {

@@ -19,7 +19,13 @@ const (
 	ChoiceApprove   Choice = "approve"
 	ChoiceDeny      Choice = "deny"
 	ChoiceWithdrawn Choice = "withdrawn" // the person took the vote back; it counts for nothing
+	// ChoiceRevoked is a vote that counts for nothing since its credential or API token was revoked, or its
+	// person signed out by an operator or by the provider. The person may vote again.
+	ChoiceRevoked Choice = "revoked"
 )
+
+// Stands reports whether the vote is for or against: it was not taken back, nor revoked.
+func (v *Vote) Stands() bool { return v.Choice == ChoiceApprove || v.Choice == ChoiceDeny }
 
 // Vote is what one person says to an ask with an approval. It is not an
 // outcome: the vote that completes a threshold is.
@@ -35,6 +41,8 @@ type Vote struct {
 	At       time.Time `json:"at"`
 	// Credential is the public key of the surface's credential.
 	Credential string `json:"credential,omitempty"`
+	// Token is the id of the API token that the vote was given with over HTTP.
+	Token string `json:"token,omitempty"`
 	// Earlier are the answer ids of this person's earlier votes, oldest first.
 	Earlier []string `json:"earlier,omitempty"`
 }
@@ -51,14 +59,13 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 	for i := range r.Answers {
 		ans := &r.Answers[i]
 		v.Reason = ans.Notes
-		switch {
-		case ans.Boolean != nil && *ans.Boolean:
+		if a.Approves(ans) {
 			v.Choice = ChoiceApprove
+		}
+		switch {
 		case ans.Boolean != nil:
 		case len(ans.Selected) == 1:
-			if v.Option = ans.Selected[0]; slices.Contains(a.Approval.ApproveOptions, v.Option) {
-				v.Choice = ChoiceApprove
-			}
+			v.Option = ans.Selected[0]
 		default: // only a free response
 			r.Answers = nil
 		}
@@ -69,6 +76,15 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 		return Vote{}, InvalidError("answer", []Fault{f})
 	}
 	return v, a.CheckVote(&v)
+}
+
+// Approves reports whether an answer to the question of an ask with an approval
+// is a vote to approve it.
+func (a *Ask) Approves(ans *Answer) bool {
+	if ans.Boolean != nil {
+		return *ans.Boolean
+	}
+	return len(ans.Selected) == 1 && slices.Contains(a.Approval.ApproveOptions, ans.Selected[0])
 }
 
 // DeclineOf returns the vote of a person who declines the ask: a denial.
@@ -93,7 +109,7 @@ func (a *Ask) CheckVote(v *Vote) error {
 	case !v.By.ProvesPrincipal() || !v.By.person():
 		return refuseVote(NewFault("/by/principal", FaultNoPerson), "this ask counts the votes of people, and nothing says which person votes here")
 	case v.Choice == ChoiceApprove && !p.mayApprove(v.By):
-		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not approve this ask: that takes %s", v.By.Principal, p.who())
+		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not approve this ask: that takes %s", v.By.Principal, p.Who(english))
 	case v.Choice == ChoiceDeny && !p.mayDeny(v.By):
 		return refuseVote(NewFault("/by/principal", FaultMayNotVote), "%s may not deny this ask", v.By.Principal)
 	}
@@ -150,6 +166,23 @@ func (alt *Alternative) reasoned(reason string) bool {
 	return err == nil && re.MatchString(reason)
 }
 
+// NeedsReason reports whether a vote to approve counts only with a reason, and
+// what is asked for, which may be empty. It is about the vote of one person, or
+// with nil of somebody.
+func (p *Approval) NeedsReason(by *By) (prompt string, needed bool) {
+	for i := range p.AnyOf {
+		alt := &p.AnyOf[i]
+		switch {
+		case by != nil && (!by.Proves(alt.MinProof) || !slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, *by) })):
+		case alt.Reason == "":
+			return "", false
+		case !needed:
+			prompt, needed = alt.ReasonPrompt, true
+		}
+	}
+	return prompt, needed
+}
+
 // Voter returns the one person that a principal is, as far as the ask knows:
 // all principals of the asker are one.
 func (a *Ask) Voter(principal string) string {
@@ -188,7 +221,7 @@ func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
 		options = p.ApproveOptions
 	}
 	for _, v := range votes {
-		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || v.Choice == ChoiceWithdrawn {
+		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !v.Stands() {
 			continue
 		}
 		voted[a.Voter(v.By.Principal)] = true
@@ -301,25 +334,40 @@ func fill(factors []Factor, fits [][]bool, distinct bool) []int {
 }
 
 // Words says how far the votes have come, in a language such as "zh-CN";
-// unknown and empty: English. An example is "1 of 2 approvals: Mei; 1 more of
-// group sre is missing".
+// unknown and empty: English. An example is "1 of 2 approvals: Mei; 1 more
+// needed from group sre".
 func (t *Tally) Words(lang string) string {
 	w := voteWords(lang)
-	var parts []string
 	switch t.Decision {
 	case ChoiceApprove:
 		return fmt.Sprintf(w.approved, voters(t.Approvals, w))
 	case ChoiceDeny:
 		return fmt.Sprintf(w.denied, voters(t.Denials, w))
-	case ChoiceWithdrawn:
+	case ChoiceWithdrawn, ChoiceRevoked:
 	}
-	said := fmt.Sprintf(w.count, t.Have, t.Need)
+	said := t.Count(lang)
 	if len(t.Approvals) > 0 {
 		said += w.colon + voters(t.Approvals, w)
 	}
-	parts = append(parts, said)
+	parts := []string{said}
 	if len(t.Denials) > 0 {
 		parts = append(parts, fmt.Sprintf(w.against, len(t.Denials), t.DenyNeed)+w.colon+voters(t.Denials, w))
+	}
+	return strings.Join(append(parts, t.Lacks(lang)...), w.semicolon)
+}
+
+// Count is the beginning of [Tally.Words]: "1 of 2 approvals".
+func (t *Tally) Count(lang string) string {
+	return fmt.Sprintf(voteWords(lang).count, t.Have, t.Need)
+}
+
+// Lacks is the end of [Tally.Words], one phrase for each thing that an undecided
+// ask waits for: "1 more needed from group sre".
+func (t *Tally) Lacks(lang string) []string {
+	w := voteWords(lang)
+	var parts []string
+	if t.Decision != "" {
+		return nil
 	}
 	for _, f := range t.Missing {
 		if len(f.From) == 0 {
@@ -334,15 +382,19 @@ func (t *Tally) Words(lang string) string {
 	if t.Blocked {
 		parts = append(parts, w.blocked)
 	}
-	return strings.Join(parts, w.semicolon)
+	return parts
 }
 
-// who names the people who may approve.
-func (p *Approval) who() string {
-	w := voteWords(english)
+// Who names the people who may approve, in a language as in [Tally.Words]; empty:
+// everybody who may decide the ask.
+func (p *Approval) Who(lang string) string {
+	w := voteWords(lang)
 	var all []string
 	for i := range p.AnyOf {
 		for _, f := range p.AnyOf[i].factors() {
+			if len(f.From) == 0 {
+				return ""
+			}
 			all = append(all, f.From...)
 		}
 	}
@@ -393,7 +445,7 @@ func voteWords(lang string) *wordsOfVotes {
 		}
 	}
 	return &wordsOfVotes{
-		"%d of %d approvals", "%d of %d denials", "%d more missing", "%d more missing of %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
+		"%d of %d approvals", "%d of %d denials", "%d more needed", "%d more needed from %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
 		"group ", ": ", "; ", ", ", " or ", "%s others",
 	}
 }

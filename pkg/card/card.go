@@ -26,8 +26,7 @@ type Card struct {
 	Context  *Preview
 	End      *End // nil while it is pending
 
-	Progress string // of an ask with an approval: how far its votes have come; empty when it has ended
-	Votes    []Vote // of an ask with an approval: what people said, also when it has ended
+	Approval *Approval // nil unless several people decide
 
 	May       May
 	Attention []string // "Mei is answering"
@@ -85,14 +84,6 @@ type Line struct {
 	Note     string
 }
 
-// Vote is what one person said to an ask with an approval.
-type Vote struct {
-	Who    string // "Mei on Slack"
-	Said   string // "approves", or the option
-	Reason string // may be empty
-	Own    bool   // of the person who looks at the card
-}
-
 // Place is another surface that shows the ask.
 type Place struct {
 	Where string // "on Slack"
@@ -104,7 +95,7 @@ type Place struct {
 func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
-		Key: a.Key(), Life: r.Life, Seq: r.Seq, Progress: r.Progress(w.Tag, now), Votes: votes(r, v), Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Key: a.Key(), Life: r.Life, Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
 		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
@@ -131,6 +122,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if a.ExcludeAsker {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
 	}
+	c.Approval = newApproval(r, v, c.May.Answer, now)
 	c.places(r, v)
 	if v.Inbox != "" && c.Key.Valid() {
 		c.Link = strings.TrimRight(v.Inbox, "/") + "/ask/" + c.Key.String()
@@ -142,27 +134,6 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	c.atDeadline(r, v, now)
 	c.Attention = v.Others(others...)
 	return c
-}
-
-// votes lists what people said to an ask with an approval.
-func votes(r *ask.Record, v Viewer) []Vote {
-	cast, w := r.Votes, v.words()
-	if r.Outcome != nil {
-		cast = r.Outcome.Votes
-	}
-	var all []Vote
-	for i := range cast {
-		one := &cast[i]
-		said := map[ask.Choice]string{ask.ChoiceApprove: w.approves, ask.ChoiceDeny: w.denies, ask.ChoiceWithdrawn: w.tookBack}[one.Choice]
-		if one.Option != "" && len(r.Ask.Questions) == 1 {
-			if o := r.Ask.Questions[0].Option(one.Option); o != nil {
-				label, _ := o.Caption()
-				said += w.colon + line(label)
-			}
-		}
-		all = append(all, Vote{Who: v.who(&one.By), Said: said, Reason: line(one.Reason), Own: v.By.Principal != "" && one.By.Principal == v.By.Principal})
-	}
-	return all
 }
 
 func newAsker(a *ask.Ask, w *catalogue) Asker {
@@ -257,6 +228,7 @@ type Row struct {
 	Priority Priority
 	Waits    Moment
 	Ends     *Moment // if it is near
+	Votes    string  // of an ask that several people decide: "1 of 2 approvals"
 	Foreign  bool    // this person may not decide it
 }
 
@@ -266,6 +238,10 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	row := Row{
 		Key: a.Key(), Heading: Heading(a), Dir: direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
 		Waits: v.When(r.AskedAt, now, Since), Foreign: !v.May(r).Answer,
+	}
+	if a.Approval != nil {
+		t := a.Tally(r.Votes, now)
+		row.Votes = t.Count(w.Tag)
 	}
 	row.Asker.Agent, row.Asker.Session = ask.Clip(row.Asker.Agent, 40), ask.Clip(row.Asker.Session, 40)
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {

@@ -40,7 +40,8 @@ type catalogue struct {
 	tooWeak, demands           string
 	excluded, noPerson         string
 	notAsker                   string
-	approves, denies, tookBack string                       // what a vote says
+	approved, denied, tookBack string // what a vote says
+	declinedIt                 string
 	needs                      func(minProof string) string // the required proof
 	readOnly                   string
 	forThem, expires, defaults string
@@ -65,6 +66,7 @@ type catalogue struct {
 	first                                                string
 
 	// What keys do.
+	keyReason, keyTakeBack                                                                                string
 	keyChoose, keyOther, keySend, keyNote, keyReply, keyDecline, keyContext, keyPreview, keyFind, keyMove string
 }
 

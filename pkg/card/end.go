@@ -12,15 +12,15 @@ type End struct {
 	Key      ask.Key
 	Heading  string
 	Status   ask.Status
-	Lead     string // "Already answered", "Declined"
-	Who      string // "you", or a name; empty: nobody acted
+	Lead     string // "Already answered", "Declined"; "Approved" or "Denied" by votes
+	Who      string // "you", or a name; empty: nobody acted, or several people
 	Mine     bool
 	Where    string // "on Slack"
 	At       Moment
 	Ago      Moment
 	Gist     string // the outcome in a few words
 	Sentence string // "answered by Mei on Slack at 10:02"
-	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"
+	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"; empty if several people decided
 	Lines    []Line
 	Detailed bool // the lines have more than the gist
 	Answers  bool // there are answers, by a person or by default
@@ -51,12 +51,14 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	if o.By != nil && o.By.Responder != "" {
 		e.Where = line(w.place(o.By.Responder))
 	}
-	if !e.Mine && e.Who != "" && e.Where != "" {
+	if a.Approval == nil && !e.Mine && e.Who != "" && e.Where != "" {
 		e.First = fill(w.first, e.Who, e.Gist, e.Where, e.Ago.Words)
 	}
 	switch o.Status {
 	case ask.StatusAnswered:
-		e.Lead = w.answered
+		if e.Lead = w.answered; a.Approval != nil {
+			e.Lead, e.Who = w.decidedBy(a.Tally(o.Votes, o.At).Decision), ""
+		}
 	case ask.StatusCancelled:
 		e.Lead = w.declined
 	case ask.StatusWithdrawn:
@@ -128,6 +130,10 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	case ask.StatusAborted:
 		return w.gistAborted
 	case ask.StatusExpired:
+		if len(o.Answers) == 0 && a.Approval != nil {
+			t := a.Tally(o.Votes, o.At)
+			return w.Say("Not enough votes: %s", line(t.Words(w.Tag)))
+		}
 		if len(o.Answers) == 0 {
 			return w.gistNobody
 		}

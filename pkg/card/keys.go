@@ -27,9 +27,13 @@ func (c *Card) Keys() []KeyHint {
 	add(c.May.Answer && other, "o", w.keyOther)
 	add(c.May.Answer && !typed, "Enter", w.keySend)
 	add(c.May.Answer && typed, "Ctrl+Enter", w.keySend)
-	add(c.May.Answer, "n", w.keyNote)
-	add(c.May.Answer, "r", w.keyReply)
+	add(c.May.Answer && c.Approval == nil, "n", w.keyNote)
+	add(c.May.Answer && c.Approval != nil, "n", w.keyReason)
+	add(c.May.Answer && c.Approval == nil, "r", w.keyReply)
 	add(c.May.Decline, "x", w.keyDecline)
+	if c.Approval != nil {
+		add(c.Approval.TakeBack != "", "z", w.keyTakeBack)
+	}
 	add(c.Context != nil, "c", w.keyContext)
 	add(previews, "p", w.keyPreview)
 	add(c.May.Answer && filter, "/", w.keyFind)

@@ -38,6 +38,7 @@ const (
 	DoContinue           // answers with the options chosen so far, or skips the question
 	DoType               // asks for words, for [Steps.Type]
 	DoDecline            // declines the whole ask
+	DoTakeBack           // takes the person's vote back
 )
 
 // Button is a button of a question.
@@ -87,6 +88,9 @@ func (s Steps) Buttons(c *Card) (all []Button) {
 		add(DoContinue, 1, c.Say("Skip"), false)
 	}
 	add(DoDecline, 0, c.Say("Decline"), false)
+	if c.Approval != nil && c.Approval.TakeBack != "" {
+		add(DoTakeBack, 0, c.Approval.TakeBack, false)
+	}
 	return all
 }
 
@@ -118,7 +122,7 @@ func (s Steps) Press(c *Card, data string) (Steps, Do) {
 			s.Chosen = nil
 		}
 		return s.Answer(ask.Answer{QuestionID: q.ID, Selected: s.Chosen, Skipped: len(s.Chosen) == 0 && q.Optional}), do
-	case DoType, DoDecline:
+	case DoType, DoDecline, DoTakeBack:
 		return s, do
 	case DoNothing:
 	}
@@ -160,6 +164,24 @@ func (s Steps) Type(c *Card, words string) (Steps, error) {
 	}
 	ans.QuestionID = q.ID
 	return s.Answer(ans), nil
+}
+
+// Lacks returns what a complete reply lacks, such as the reason of a vote, which [Steps.Note] then adds; "" if nothing.
+func (s Steps) Lacks(c *Card) string {
+	n := len(s.Answers) - 1
+	if n < 0 || c.Approval == nil || s.Answers[n].Notes != "" || !c.ask.Approves(&s.Answers[n]) {
+		return ""
+	}
+	return c.Approval.Reason
+}
+
+// Note adds a note to the last answer.
+func (s Steps) Note(words string) Steps {
+	all := slices.Clone(s.Answers)
+	if n := len(all) - 1; n >= 0 {
+		all[n].Notes = words
+	}
+	return Steps{Answers: all}
 }
 
 // Back returns the steps before the answer to question n, from 0, and whether there are as many.

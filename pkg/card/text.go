@@ -27,7 +27,9 @@ func (c *Card) Text() string {
 			}
 		}
 		add(c.End.Text())
-		add(c.voteText())
+		if c.Approval != nil {
+			add(c.Approval.Text(c.Lang))
+		}
 		return strings.Join(append(parts, c.about()...), "\n\n")
 	}
 	if c.Context != nil {
@@ -39,27 +41,13 @@ func (c *Card) Text() string {
 	for i := range c.Questions {
 		add(c.Questions[i].text(c, nil))
 	}
-	add(c.voteText())
+	if c.Approval != nil {
+		add(c.Approval.Text(c.Lang))
+	}
 	if c.May.Answer {
 		add(c.HowTo)
 	}
 	return strings.Join(append(parts, c.about()...), "\n\n")
-}
-
-// voteText returns how far the votes have come, and who said what.
-func (c *Card) voteText() string {
-	var lines []string
-	if c.Progress != "" {
-		lines = append(lines, c.Progress)
-	}
-	for _, v := range c.Votes {
-		said := "- " + v.Who + " " + v.Said
-		if v.Reason != "" {
-			said += c.words.colon + v.Reason
-		}
-		lines = append(lines, said)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Head returns one line: who asks, for whom, since when, until when.

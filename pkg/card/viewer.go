@@ -86,6 +86,10 @@ func (v Viewer) May(r *ask.Record) May {
 		return May{Why: w.excluded}
 	case a.Excludes(v.By):
 		return May{Why: w.noPerson}
+	case a.Approval != nil && !v.By.ProvesPrincipal():
+		return May{Why: w.Say("Here people's votes count, and this surface does not prove who you are.")}
+	case a.Approval != nil && !a.Approval.MayVote(v.By):
+		return May{Why: w.Say("Only the votes of %s count here.", line(a.Approval.Who(w.Tag)))}
 	case len(a.Audience) > 0 && !v.By.ProvesPrincipal():
 		return May{Why: fill(w.unproven, audience(a, w))}
 	case !a.Allows(v.By):

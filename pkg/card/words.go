@@ -53,7 +53,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		excluded: say("You asked this, so somebody else has to decide."),
 		noPerson: say("The asker may not decide this, and it is not known who you are here. Answer where you sign in."),
 		notAsker: say("The asker may not decide this."),
-		approves: say("approves"), denies: say("denies"), tookBack: say("took the vote back"),
+		approved: say("approved"), denied: say("denied"), tookBack: say("took the vote back"), declinedIt: say("declined"),
 		agentWaits: say("the agent waits"), gaveUp: say("The agent gave up"), gistGaveUp: say("Given up: the agent no longer waits"),
 		readOnly: say("You may read this, not decide it."),
 		forThem:  say("For %s to decide."),
@@ -77,7 +77,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		gistAnswered: say("Answered"), gistDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
 		first: say("%[1]s is first: %[2]s, %[3]s, %[4]s"),
 
-		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"),
+		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"), keyReason: say("add a reason"), keyTakeBack: say("take the vote back"),
 		keyReply: say("reply in your own words"), keyDecline: say("decline, with a reason"), keyContext: say("what the agent is doing"),
 		keyPreview: say("read the preview in full"), keyFind: say("find an option in a long list"), keyMove: say("next and previous ask"),
 	}
@@ -190,6 +190,16 @@ func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
 		who = actor(l, *o.By, principal)
 	}
 	var s string
+	if o.Ask != nil && o.Ask.Approval != nil {
+		t := o.Ask.Tally(o.Votes, o.At)
+		switch o.Status {
+		case ask.StatusAnswered, ask.StatusCancelled:
+			return l.Say("%[1]s, at %[2]s|approved by whom, when", t.Words(l.Tag), clock)
+		case ask.StatusExpired:
+			return l.Say("expired at %[1]s: %[2]s", clock, t.Words(l.Tag))
+		case ask.StatusWithdrawn, ask.StatusAborted:
+		}
+	}
 	switch o.Status {
 	case ask.StatusAnswered:
 		if s = l.Say("answered by %[1]s at %[2]s", who, clock); o.Source == ask.SourcePolicy {

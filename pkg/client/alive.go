@@ -70,7 +70,7 @@ func (c *Client) askHolders() {
 		c.mu.Lock()
 		delete(c.holders, holder)
 		c.mu.Unlock()
-		c.opts.Logger.Info("a broker has gone; asking another one", slog.String("broker", holder))
+		c.opts.Logger.Debug("a broker has gone; asking another one", slog.String("broker", holder))
 	}
 	if gone {
 		c.checkAgain(ask.Key{})

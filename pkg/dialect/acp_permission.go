@@ -18,7 +18,7 @@ const permissionLater = "askbus-later"
 // (a tool call) or 2 (a title and a subject). Every option stays separate: two
 // that allow permanently may differ in what they allow.
 func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(permissionName)
+	b := newPermission(permissionName)
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err

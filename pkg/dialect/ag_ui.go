@@ -14,7 +14,7 @@ const agUIName = "ag-ui"
 // Without one, a tool call or a confirmation is approved or rejected, and
 // anything else is answered with text.
 func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(agUIName)
+	b := newPermission(agUIName)
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err

@@ -12,7 +12,7 @@ const aiSDKName = "ai-sdk"
 // tool-approval-request, or an array of parts, of which other types are
 // skipped.
 func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(aiSDKName)
+	b := newPermission(aiSDKName)
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err

@@ -37,6 +37,13 @@ func newBuilder(name string) *builder {
 	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}, tops: make(map[string]string)}
 }
 
+// newPermission makes the builder of a dialect that asks for permissions.
+func newPermission(name string) *builder {
+	b := newBuilder(name)
+	b.meta(ask.MetadataPermission, name)
+	return b
+}
+
 // add adds a question and remembers its place.
 func (b *builder) add(q ask.Question, p place) {
 	b.ask.Questions = append(b.ask.Questions, q)

@@ -29,12 +29,6 @@ type Dialect struct {
 	Reply func(a *ask.Ask, body []byte) (Given, error)
 }
 
-// Permits reports whether an ask in this dialect permits the agent something,
-// so that its outcome is for one call only.
-func (d Dialect) Permits() bool {
-	return slices.Contains([]string{permissionName, "langgraph", langchainName, aiSDKName, agUIName}, d.Name)
-}
-
 // Warning describes a part of a request that was accepted but changed.
 type Warning struct {
 	Pointer string `json:"pointer"` // RFC 6901 JSON pointer into the foreign body

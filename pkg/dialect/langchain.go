@@ -13,7 +13,7 @@ const langchainName = "langchain"
 // whole body or the value of one or several interrupts with ids. Python writes
 // it in snake_case.
 func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(langchainName)
+	b := newPermission(langchainName)
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err

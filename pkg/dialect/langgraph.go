@@ -22,7 +22,7 @@ const (
 // choice of the allowed actions and, if editing is allowed, an optional second
 // question for new arguments.
 func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("langgraph")
+	b := newPermission("langgraph")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err

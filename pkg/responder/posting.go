@@ -14,8 +14,26 @@ import (
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
 	s.r.keys.Add(p.Key, it.Key)
-	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting { // posted, or given up
+	done := func() bool { return it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting } // posted, or given up
+	if done() {
 		return s.open(ctx, it, p, it.Receipt.Places)
+	}
+	if !s.beginPost(p.Key) {
+		return &LaterError{After: retryWork, Err: errPosting}
+	}
+	defer s.endPost(p.Key)
+	if len(it.Votes) > 0 { // the work for a vote: that for the ask may be posting it, here or elsewhere
+		if it.Receipt == nil {
+			if err := s.readReceipt(ctx, &it); err != nil {
+				return &LaterError{After: retryWork, Err: err}
+			}
+		}
+		if done() {
+			return s.open(ctx, it, p, it.Receipt.Places)
+		}
+		if it.Receipt != nil && it.At.Sub(it.Receipt.At) < posting {
+			return &LaterError{After: retryWork, Err: errPosting}
+		}
 	}
 	if it.Receipt != nil {
 		p.Tried = it.Receipt.Places
@@ -60,12 +78,28 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	return s.open(ctx, it, p, places)
 }
 
+var errPosting = errors.New("it is being posted")
+
+// readReceipt fills the receipt of an item that was handed out without one.
+func (s *Server) readReceipt(ctx context.Context, it *Item) error {
+	rec, err := s.r.Get(ctx, it.Key)
+	if err != nil {
+		return err
+	}
+	for i := range rec.Receipts {
+		if r := &rec.Receipts[i]; r.Type == s.r.typ && r.Life == it.Life {
+			it.Receipt = r
+		}
+	}
+	return nil
+}
+
 // open makes recorded posts answerable, and updates them if the ask has ended: an update of another
 // replica may have come before.
 func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) error {
 	o, ok := s.p.(Opener)
-	if !ok || len(places) == 0 {
-		return nil
+	if _, draws := s.p.(Refresher); !ok || len(places) == 0 || draws && len(it.Votes) > 0 {
+		return s.refresh(ctx, it, p, places)
 	}
 	err := s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error { return o.Open(ctx, p, places) })
 	if permanent, ok := errors.AsType[*PermanentError](err); ok {
@@ -74,7 +108,10 @@ func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) 
 	if err != nil {
 		return err
 	}
-	return s.endedMeanwhile(ctx, it, p, places)
+	if err := s.endedMeanwhile(ctx, it, p, places); err != nil {
+		return err
+	}
+	return s.refresh(ctx, it, p, places)
 }
 
 // postOnce posts an ask. Before each try it records the intent, and learns whether
@@ -162,7 +199,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 			if it.At.Sub(it.Receipt.At) > posting {
 				return nil // the replica that was about to post has died
 			}
-			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
+			return &LaterError{After: retryWork, Err: errPosting}
 		}
 		if _, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places); err != nil && !errors.Is(err, errEnded) {
 			return &LaterError{After: retryWork, Err: err}
@@ -196,9 +233,14 @@ func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err erro
 
 // update makes posts show how an ask ended.
 func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
-	return s.try(ctx, s.route(e.Post), Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error {
+	return s.edit(ctx, e.Post, Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error { return s.p.Update(ctx, e) })
+}
+
+// edit edits posts with call.
+func (s *Server) edit(ctx context.Context, p Post, r Rank, call func(context.Context) error) error {
+	return s.try(ctx, s.route(p), r, func(ctx context.Context) error {
 		began := s.opts.Clock.Now()
-		err := s.p.Update(ctx, e)
+		err := call(ctx)
 		if s.opts.Hooks.Updated != nil {
 			s.opts.Hooks.Updated(s.opts.Clock.Now().Sub(began), err)
 		}
@@ -237,6 +279,7 @@ func (s *Server) try(ctx context.Context, places []string, r Rank, call func(con
 		if err := s.turns(wait, places, r); err != nil {
 			return &LaterError{Err: err} // this replica is stopping; another continues
 		}
+		up := s.othersWork(began)
 		one, done := context.WithTimeout(ctx, s.opts.CallLimit)
 		err := call(one)
 		done()
@@ -263,7 +306,7 @@ func (s *Server) try(ctx context.Context, places []string, r Rank, call func(con
 			continue
 		}
 		pause := min(firstPause<<min(n, 6), maxPause)
-		if n >= 3 && s.othersWork(began) {
+		if n >= 3 && up { // before this call: one that failed at the end of an outage is repeated soon
 			return &LaterError{After: 2 * pause, Err: err}
 		}
 		if s.opts.Clock.Sleep(wait, pause) != nil {

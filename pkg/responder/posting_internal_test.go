@@ -3,11 +3,13 @@ package responder
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // nowhere finds no post.
@@ -39,6 +41,69 @@ func TestTheAgeOfAReceiptIsMeasuredByOneClock(t *testing.T) {
 				it.At = began.Add(posting + time.Second)
 				if err := s.retract(t.Context(), it); err != nil {
 					t.Errorf("a replica that began to post long ago is awaited: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Each vote is work for its ask again: while the work for the ask posts it, that for a vote posts nothing.
+func TestTheWorkForAVoteDoesNotPostASecondTime(t *testing.T) {
+	t.Parallel()
+	keys, err := lru.New[string, ask.Key](1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	it := Item{Key: ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, Votes: []ask.Vote{{}}, At: now}
+	for name, c := range map[string]struct {
+		receipt *ask.Receipt
+		busy    bool
+	}{
+		"in this process":    {nil, true},
+		"in another process": {&ask.Receipt{State: ask.ReceiptPosting, At: now.Add(-time.Minute)}, false},
+	} {
+		s, err := NewServer(&Responder{typ: "slack", keys: keys}, nowhere{}, ServeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := it
+		if one.Receipt = c.receipt; c.busy {
+			s.beginPost(s.post(one).Key)
+		}
+		if _, later := errors.AsType[*LaterError](s.present(t.Context(), one)); !later {
+			t.Errorf("%s: it is posted again", name)
+		}
+	}
+}
+
+// An item is put off if it fails while the service works for others, but not if its last call failed just before
+// the service was back: after an outage it is repeated within the pause, as the others are.
+func TestOnlyAnItemThatFailsWhileOthersSucceedIsPutOff(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ othersSucceed, putOff int }{
+		"others succeed before its last call": {3, 4}, "others succeed during its last call": {4, 0}, "nobody succeeds": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, err := NewServer(&Responder{opts: Options{Logger: slog.New(slog.DiscardHandler)}}, nowhere{}, ServeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.stopping = t.Context()
+				n := 0
+				err = s.try(t.Context(), []string{""}, Rank{}, func(context.Context) error {
+					if n++; n > 4 {
+						return nil
+					}
+					if time.Sleep(time.Second); n == c.othersSucceed {
+						s.went(nil)
+					}
+					return errors.New("connection refused")
+				})
+				if _, later := errors.AsType[*LaterError](err); later != (c.putOff > 0) || later && n != c.putOff {
+					t.Errorf("after %d calls: %v", n, err)
 				}
 			})
 		})

@@ -72,13 +72,15 @@ type Server struct {
 	healing chan struct{} // holds one for each clicked post being updated
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	stopping context.Context //nolint:containedctx // of Run: ends the waits
-	closed   bool
-	posted   map[string][]ask.Place // by key: posts whose receipt may be missing
-	underWay int
-	worked   time.Time // when a call last succeeded
-	failing  Health
+	mu        sync.Mutex
+	stopping  context.Context //nolint:containedctx // of Run: ends the waits
+	closed    bool
+	posted    map[string][]ask.Place // by key: posts whose receipt may be missing
+	posts     map[string]bool        // by key: posts that are being made
+	refreshes map[string]bool        // by key: posts whose votes are being drawn; true: there are newer ones
+	underWay  int
+	worked    time.Time // when a call last succeeded
+	failing   Health
 }
 
 // Bounds of a server.
@@ -111,7 +113,7 @@ func NewServer(r *Responder, p Presenter, opts ServeOptions) (*Server, error) {
 	}
 	return &Server{
 		r: r, p: p, opts: opts, limiter: limiter,
-		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{},
+		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{}, refreshes: map[string]bool{}, posts: map[string]bool{},
 	}, nil
 }
 
@@ -260,6 +262,21 @@ func (s *Server) post(it Item) Post {
 
 func (s *Server) ended(it Item, places []ask.Place) Ended {
 	return Ended{Post: s.post(it), Places: places, Outcome: *it.Outcome}
+}
+
+// beginPost reports whether nobody in this process posts an ask.
+func (s *Server) beginPost(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	busy := s.posts[key]
+	s.posts[key] = true
+	return !busy
+}
+
+func (s *Server) endPost(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.posts, key)
 }
 
 // remember stores the places of a post until its receipt is written.

@@ -26,6 +26,7 @@ type Item struct {
 	Life    string       // of the ask; receipts name it
 	Ask     ask.Ask      // as it was asked
 	AskedAt time.Time    // when, for an ask to present
+	Votes   []ask.Vote   // of an ask to present that several people decide; each vote is work for it again
 	Outcome *ask.Outcome // nil for an ask to present
 	Receipt *ask.Receipt // what this responder type recorded for this life, or nil
 	Trace   string       // the W3C traceparent of the ask, if it has one
@@ -394,5 +395,12 @@ func readItem(it *wire.NextItem) (Item, error) {
 		return Item{}, err
 	}
 	item.Key, item.Ask, item.AskedAt = a.Key(), *a, it.Event.Time()
+	if a.Approval != nil {
+		o, err := wire.DecodeOutcome(s.OnDeadline)
+		if err != nil {
+			return Item{}, err
+		}
+		item.Votes = o.Votes
+	}
 	return item, nil
 }

@@ -72,12 +72,12 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var used []string
-	for _, s := range compose(t, nil, "slack").Services {
+	for _, s := range compose(t, nil, "slack", "webhook").Services {
 		for name := range s.Environment {
 			used = append(used, name)
 		}
 	}
-	for _, values := range []string{everything, cluster} {
+	for _, values := range []string{everything, cluster, webhooks} {
 		m, err := render(t.Context(), "askbus", values)
 		if err != nil {
 			t.Fatal(err)
@@ -105,13 +105,13 @@ func TestCommandsOfChartAndComposeParse(t *testing.T) {
 	t.Parallel()
 	commands := map[string][]string{} // by their text: most are in several renderings
 	add := func(args []string) { commands[strings.Join(args, " ")] = args }
-	for _, s := range compose(t, nil, "slack", "push", "issuer").Services {
+	for _, s := range compose(t, nil, "slack", "push", "issuer", "webhook").Services {
 		add(s.Command)
 		if s.HealthCheck != nil && !s.HealthCheck.Disable {
 			add(s.HealthCheck.Test[2:]) // CMD /askbus …
 		}
 	}
-	for _, values := range []string{everything, cluster, "shape: cluster"} {
+	for _, values := range []string{everything, cluster, "shape: cluster", webhooks} {
 		m, err := render(t.Context(), "askbus", values)
 		if err != nil {
 			t.Fatal(err)

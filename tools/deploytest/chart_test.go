@@ -91,6 +91,14 @@ networkPolicy:
   opsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }]
 `
 
+const webhooks = `
+shape: cluster
+web: { url: "https://ask.example.com" }
+responders:
+  - { name: calls, command: [webhook], port: 8431, path: /webhooks/answer, webhooks: { existingSecret: hooks }, replicas: 2, extraVolumes: [{ name: v, emptyDir: {} }] }
+ingress: { enabled: true, host: ask.example.com }
+`
+
 const external = `
 shape: cluster
 nats: { url: "tls://nats.infra:4222" }
@@ -437,6 +445,39 @@ func checkSet(t *testing.T, set *appsv1.StatefulSet, image dockerfile) {
 	}
 }
 
+// The command webhook gets its file, a listener for the answers of programs, and the address of the inbox's host, to
+// which the Ingress sends them.
+func TestWebhooksHaveTheirFileAndAddress(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", webhooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := named[*appsv1.Deployment](&m, "askbus-calls").Spec.Template.Spec
+	c := spec.Containers[0]
+	for name, want := range map[string]string{
+		"ASKBUS_WEBHOOK_FILE": "/webhooks/webhooks.yaml", "ASKBUS_WEBHOOK_HTTP_ADDR": "0.0.0.0:8431", "ASKBUS_WEBHOOK_URL": "https://ask.example.com",
+	} {
+		if got := value(c.Env, name); got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "hooks" }) ||
+		!slices.ContainsFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.MountPath == "/webhooks" && v.ReadOnly }) ||
+		!slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "v" }) {
+		t.Errorf("volumes %+v at %+v", spec.Volumes, c.VolumeMounts)
+	}
+	if got := value(named[*appsv1.Deployment](&m, "askbus-broker").Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "webhook" {
+		t.Errorf("the broker prepares %q", got)
+	}
+	in := named[*networkingv1.Ingress](&m, "askbus").Spec.Rules[0].HTTP.Paths
+	if !slices.ContainsFunc(in, func(p networkingv1.HTTPIngressPath) bool {
+		return p.Path == "/webhooks/answer" && p.Backend.Service.Name == "askbus-calls"
+	}) {
+		t.Errorf("the ingress has %+v", in)
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string]string{
@@ -444,6 +485,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"an unknown shape":                   "shape: large",
 		"servers elsewhere in one pod":       `nats: {url: "nats://x:4222"}`,
 		"two servers":                        "{shape: cluster, nats: {replicas: 2}}",
+		"webhooks without a file":            "responders: [{name: a, command: [webhook]}]",
+		"a file for another command":         "responders: [{name: a, command: [slack], webhooks: {existingSecret: x}}]",
 		"a type without a name":              "responders: [{command: [slack]}]",
 		"a type called like a role":          "responders: [{name: web, command: [web], replicas: 1}]",
 		"a type twice":                       "responders: [{name: a, command: [x]}, {name: a, command: [x]}]",

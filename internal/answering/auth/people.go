@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -27,11 +28,11 @@ type Session struct {
 var ErrNobody = errors.New("nobody is signed in")
 
 // People lists and ends sign-in sessions, with an operator's credential.
-type People struct{ bucket *state.Bucket }
+type People struct{ bucket, revoked *state.Bucket }
 
 // NewPeople makes People over an operator's connection. It sends nothing.
 func NewPeople(nc *nats.Conn) *People {
-	return &People{state.Open(nc, state.Operator(), state.Sessions)}
+	return &People{state.Open(nc, state.Operator(), state.Sessions), state.Open(nc, state.Operator(), state.Revoked)}
 }
 
 // List returns every session, the most recently active first.
@@ -57,7 +58,7 @@ func (p *People) List(ctx context.Context) ([]Session, error) {
 }
 
 // End ends the session with this id, or all of this principal, and returns
-// them.
+// them. The votes that the person gave on pending asks count no more.
 func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -73,8 +74,32 @@ func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, erro
 		}
 		gone = append(gone, s)
 	}
+	principal := idOrPrincipal
+	if len(gone) > 0 {
+		principal = gone[0].Principal
+	}
+	if len(gone) > 0 || strings.Contains(principal, ":") { // also of somebody who was never signed in here, but votes elsewhere
+		if err := revokeVotes(ctx, p.revoked, "", principal); err != nil {
+			return gone, fmt.Errorf("the votes of %s still count: %w", principal, err)
+		}
+	}
 	if len(gone) == 0 {
-		return nil, fmt.Errorf("%w as %q, and no session has that id; \"askbus people list\" shows them", ErrNobody, idOrPrincipal)
+		return nil, fmt.Errorf("%w as %q, and no session has that id (\"askbus people list\" shows them); votes that a person of this name gave on pending asks count no more", ErrNobody, idOrPrincipal)
 	}
 	return gone, nil
+}
+
+// votesLife is longer than any ask pends.
+const votesLife = 31 * 24 * time.Hour
+
+// revokeVotes ends the votes that a person has on pending asks of a tenant; empty: of all. The time of the
+// entry counts, which is the broker's.
+func revokeVotes(ctx context.Context, revoked *state.Bucket, tenant, principal string) error {
+	_, err := revoked.Put(ctx, state.RevokedKey(tenant, principal), revocation{principal}, votesLife)
+	return err
+}
+
+// revocation is an entry of the bucket of people whose sign-ins were ended.
+type revocation struct {
+	Principal string `json:"principal"`
 }

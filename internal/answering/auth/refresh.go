@@ -47,6 +47,9 @@ func (s *Sessions) refresh(ctx context.Context, k state.Key, r record, revision 
 	case errors.Is(err, ask.ErrForbidden):
 		log.Info("the provider ended a session", slog.Any("error", err))
 		s.drop(ctx, k)
+		if err := revokeVotes(ctx, s.revoked, s.opts.Tenant, r.Principal); err != nil {
+			log.Error("cannot end the votes of a person whom the provider ended", slog.Any("error", err))
+		}
 		return
 	case err == nil && got.By.Principal != r.Principal:
 		log.Warn("the provider returned another person for a session; it ends")

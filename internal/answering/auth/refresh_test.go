@@ -93,6 +93,17 @@ func TestTheProviderIsAskedAgain(t *testing.T) {
 		return errors.Is(err, ask.ErrNotFound)
 	})
 	<-ended
+	votesEnd(t, b, mei.Principal)
+}
+
+// votesEnd waits until the person's votes count no more.
+func votesEnd(t *testing.T, b *natstest.Bus, principal string) {
+	t.Helper()
+	revoked := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
+	natstest.Eventually(t, "the person's votes count no more", func() bool {
+		_, err := revoked.Get(t.Context(), state.RevokedKey("", principal))
+		return err == nil
+	})
 }
 
 func TestAProviderEndsSessions(t *testing.T) {

@@ -81,9 +81,10 @@ func (o *Options) fill() error {
 // Sessions are the sign-in sessions of people, with the credential of the web
 // inbox. Use it while Run runs. It is safe for concurrent use.
 type Sessions struct {
-	bucket, links *state.Bucket
-	cache         *state.Cache
-	opts          Options
+	bucket, links, revoked *state.Bucket
+
+	cache *state.Cache
+	opts  Options
 
 	renewing sync.WaitGroup
 	slots    chan struct{} // running renewals
@@ -101,7 +102,7 @@ func NewSessions(nc *nats.Conn, opts Options) (*Sessions, error) {
 	role := state.Responder("web", opts.Tenant)
 	bucket := state.Open(nc, role, state.Sessions)
 	return &Sessions{
-		bucket: bucket, links: state.Open(nc, role, state.LoginLinks), cache: state.NewCache(bucket, opts.Cache), opts: opts,
+		bucket: bucket, links: state.Open(nc, role, state.LoginLinks), revoked: state.Open(nc, role, state.Revoked), cache: state.NewCache(bucket, opts.Cache), opts: opts,
 		slots: make(chan struct{}, 8), busy: map[state.Key]struct{}{},
 	}, nil
 }

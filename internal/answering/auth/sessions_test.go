@@ -89,6 +89,7 @@ func TestASessionHoldsAtEveryReplica(t *testing.T) {
 	if gone, err := operator.End(t.Context(), mei.Principal); err != nil || len(gone) != 1 {
 		t.Fatalf("%+v, %v", gone, err)
 	}
+	votesEnd(t, b, mei.Principal)
 	select {
 	case <-ended:
 	case <-time.After(waittest.Limit):

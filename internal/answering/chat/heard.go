@@ -57,18 +57,14 @@ func (h Heard) Answers(open []*ask.Ask, others bool) bool {
 // verdicts begin the ids and labels of options that give or refuse a permission.
 var verdicts = []string{"approve", "accept", "allow", "permit", "grant", "authorize", "reject", "deny", "批准", "同意", "接受", "允许", "允許", "拒绝", "拒絕"} //nolint:gochecknoglobals // never changed
 
-// delicate reports whether an ask is a permission or an approval, which nobody gives in passing. Not every
-// permission has a mark; a wrong guess costs one more click.
+// delicate reports whether an ask is a permission or an approval, which nobody gives in passing. What an agent asks
+// in its own words has no mark, so it is also told by its options; a wrong guess costs one more click.
 func delicate(a *ask.Ask) bool {
-	_, permission := a.Metadata["askbus_permission"] // of a host's tool call
-	if permission || a.MinProof != "" || a.ExcludeAsker || a.Approval != nil || a.Only != "" || len(a.Exclude) > 0 {
+	if a.Permits() || a.MinProof != "" || a.ExcludeAsker || a.Approval != nil || a.Only != "" || len(a.Exclude) > 0 {
 		return true
 	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		if strings.EqualFold(q.ID, "permission") || strings.EqualFold(q.Header, "permission") {
-			return true
-		}
 		for j := range q.Options {
 			for _, name := range []string{q.Options[j].ID, q.Options[j].Label} {
 				name = strings.ToLower(strings.TrimSpace(name))

@@ -58,7 +58,7 @@ func TestWhatIsAnAnswer(t *testing.T) {
 	strong.MinProof = "oidc"
 	voted, marked, only := choice("Blue", "Green"), choice("Blue", "Green"), choice("Blue", "Green")
 	voted.Approval = &ask.Approval{}
-	marked.Metadata = map[string]any{"askbus_permission": "a call"}
+	marked.Metadata = map[string]any{ask.MetadataPermission: "a call"}
 	only.Only = "asker"
 	for _, c := range []struct {
 		name   string

@@ -3,6 +3,7 @@ package chat
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,4 +56,32 @@ func ParseKey(s string) (ask.Key, bool) {
 func AnswerID(typ string, parts ...string) string {
 	sum := sha256.Sum256([]byte(typ + "\x00" + strings.Join(parts, "\x00")))
 	return typ + "-" + hex.EncodeToString(sum[:16])
+}
+
+// Message identifies a message by its channel, and by its id in it. What else is in a click, such as a workspace, is not part of it: it may differ
+// from the post's.
+type Message struct {
+	Channel string
+	ID      string
+	Thread  string // id of the first message of its thread, if any
+}
+
+// Ref encodes the message for a receipt; "" without an id.
+func (m Message) Ref() string {
+	switch {
+	case m.ID == "":
+		return ""
+	case m.Thread == "":
+		return m.Channel + "/" + m.ID
+	}
+	return m.Channel + "/" + m.ID + "/" + m.Thread
+}
+
+// ParseMessage parses what [Message.Ref] returned.
+func ParseMessage(ref string) (m Message, ok bool) {
+	parts := strings.Split(ref, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts[:2], "") {
+		return m, false
+	}
+	return Message{parts[0], parts[1], strings.Join(parts[2:], "")}, true
 }

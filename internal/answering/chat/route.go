@@ -33,6 +33,8 @@ type Routes struct {
 type IDs struct {
 	Channel, Person, Group, Mention string
 	Threads                         []string
+	// Member is [Routes.Member].
+	Member func(principal string) (id string, ok bool)
 }
 
 // defs returns the definitions that the schema refers to.
@@ -138,6 +140,7 @@ func ParseRoutes(data []byte, ids IDs) (*Routes, error) {
 			}
 		}
 	}
+	r.Member = ids.Member
 	return &r, nil
 }
 
@@ -189,13 +192,13 @@ func (r *Routes) Threaded() bool {
 	return r.Default.Threads != "" || slices.ContainsFunc(r.Rules, func(rule Rule) bool { return rule.To.Threads != "" })
 }
 
-// Notify adds the audience to the mentions.
+// Notify adds to the mentions whom the ask names to decide it.
 func (r *Routes) Notify(to Target, a *ask.Ask) Target {
 	if to.Person != "" {
 		return to
 	}
 	mention := slices.Clone(to.Mention)
-	for _, entry := range a.Audience {
+	for _, entry := range named(a) {
 		id, ok := r.person(entry)
 		if group, is := strings.CutPrefix(entry, "group:"); is {
 			id, ok = r.Groups[group], r.Groups[group] != ""
@@ -219,11 +222,11 @@ func (r *Routes) person(principal string) (string, bool) {
 	return "", false
 }
 
-// Principal returns the principal that the routes give a user for an ask, so that they are the same
-// person on every surface, or "": one of the ask's audience, else any.
-func (r *Routes) Principal(user string, a *ask.Ask) (principal string) {
+// Principal returns the principal that the routes give a user, so that they are the same person on every surface, or
+// "": one of those that an ask names, else any.
+func (r *Routes) Principal(user string, named []string) (principal string) {
 	for _, one := range slices.Sorted(maps.Keys(r.People)) {
-		if r.People[one] == user && (principal == "" || !slices.Contains(a.Audience, principal) && slices.Contains(a.Audience, one)) {
+		if r.People[one] == user && (principal == "" || !slices.Contains(named, principal) && slices.Contains(named, one)) {
 			principal = one
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // A user with two principals is always the same one of them, and for an ask that names one, that one.
@@ -19,7 +18,7 @@ func TestPrincipalOfAUser(t *testing.T) {
 		}{
 			{"1", nil, "oidc:mei"}, {"1", []string{"os:mei"}, "os:mei"}, {"1", []string{"group:x", "oidc:mei"}, "oidc:mei"}, {"2", nil, "os:tom"}, {"3", nil, ""},
 		} {
-			if got := r.Principal(c.user, &ask.Ask{Audience: c.audience}); got != c.want {
+			if got := r.Principal(c.user, c.audience); got != c.want {
 				t.Fatalf("user %s for %v is %q, want %q", c.user, c.audience, got, c.want)
 			}
 		}

@@ -1,55 +1,198 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// OpenRoutes returns the current routes: those of a file, which is read again when it changes, or fixed ones if
-// name is empty.
-func OpenRoutes(name string, fixed *Routes, parse func([]byte) (*Routes, error), log *slog.Logger) (func() *Routes, error) {
-	if name == "" {
-		return func() *Routes { return fixed }, nil
-	}
-	f, err := file.OpenLive(name, parse, log)
-	if err != nil {
-		return nil, fmt.Errorf("routing file: %w", err)
-	}
-	return f.Content, nil
+// Options are what every chat is told. A place to post to is required.
+type Options struct {
+	RouteFile string // routing file; read again when it changes
+	Routes    Routes // used without a RouteFile
+
+	// Link returns the URL at which an ask can be answered in a browser; nil: none.
+	Link func(ask.Key) string
+
+	Clock  responder.Clock // default: the system's
+	Logger *slog.Logger    // default: discard
 }
 
-// PostAt posts an ask to the target of its route with post. If that is hopeless, such as an archived channel or a
+// Nowhere reports whether no place to post to is given.
+func (o *Options) Nowhere() bool {
+	return o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == ""
+}
+
+// Surface is a chat's surface without what is the chat's own: its cards, its transport and who its members are. A
+// message is named by the ref that its receipt has ([ask.Place]); an empty one is no message. It is safe for
+// concurrent use.
+type Surface struct {
+	Type   string // responder type
+	Bus    *responder.Responder
+	Routes func() *Routes // the current ones
+	Clock  responder.Clock
+	Log    *slog.Logger
+
+	link    func(ask.Key) string
+	server  atomic.Pointer[responder.Server]
+	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
+}
+
+// NewSurface makes a surface of a responder type. The error says what is wrong with the routing file.
+func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surface, error) {
+	o.Routes.Member = ids.Member
+	s := &Surface{
+		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		Routes: func() *Routes { return &o.Routes }, link: o.Link, clicked: NewCache[string, struct{}](2_000),
+	}
+	if o.RouteFile != "" {
+		f, err := file.OpenLive(o.RouteFile, func(data []byte) (*Routes, error) { return ParseRoutes(data, ids) }, s.Log)
+		if err != nil {
+			return nil, fmt.Errorf("%s: routing file: %w", typ, err)
+		}
+		s.Routes = f.Content
+	}
+	return s, nil
+}
+
+// maxCall bounds one call of a presenter, which waits for the turns of its calls itself.
+const maxCall = 10 * time.Minute
+
+// Serve posts asks with p, and edits them to their outcomes, until ctx ends. Each call of the chat waits for its turn
+// with the limiter.
+func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *responder.Limiter, opts responder.ServeOptions) error {
+	if s.link != nil {
+		opts.Link = s.link
+	}
+	opts.Clock, opts.Limiter, opts.CallLimit = s.Clock, limiter, maxCall
+	srv, err := responder.NewServer(s.Bus, p, opts)
+	if err != nil {
+		return err
+	}
+	s.server.Store(srv)
+	return srv.Run(ctx)
+}
+
+// Health returns the state of what [Surface.Serve] runs; ok is false before.
+func (s *Surface) Health() (h responder.Health, ok bool) {
+	srv := s.server.Load()
+	if srv == nil {
+		return h, false
+	}
+	return srv.Health(), true
+}
+
+// Now is the rank of a call that a person waits for.
+func (s *Surface) Now() responder.Rank { return responder.Rank{Urgent: true, At: s.Clock.Now()} }
+
+// Language returns the language of an ask's card, which everybody in a place sees: that of its route, else English.
+func (s *Surface) Language(a *ask.Ask) *lang.Language { return lang.Of(s.Routes().Decide(a).Language) }
+
+// Speaks returns the language of what only one person sees: that of a tag, which may be empty, else that of the ask's
+// card; without an ask that of the default route.
+func (s *Surface) Speaks(tag string, a *ask.Ask) *lang.Language {
+	switch {
+	case tag != "":
+		return lang.Of(tag)
+	case a == nil:
+		return lang.Of(s.Routes().Default.Language)
+	}
+	return s.Language(a)
+}
+
+// LinkTo returns the URL at which an ask can be answered in a browser, or "".
+func (s *Surface) LinkTo(k ask.Key) string {
+	if s.link == nil {
+		return ""
+	}
+	return s.link(k)
+}
+
+// Card returns what a message shows of a pending ask. A message is shared: it says who may answer, and the broker
+// checks who does.
+func (s *Surface) Card(l *lang.Language, rec *ask.Record) *card.Card {
+	now := s.Clock.Now()
+	if rec.AskedAt.IsZero() {
+		rec.AskedAt = now
+	}
+	return card.New(rec, s.shared(l), now)
+}
+
+// Pending returns the record of an ask that is being posted.
+func Pending(p *responder.Post) *ask.Record {
+	return &ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
+}
+
+// RankOf returns the rank of posting an ask.
+func RankOf(p *responder.Post) responder.Rank {
+	return responder.Rank{Urgent: p.Ask.Priority == ask.PriorityUrgent, At: p.AskedAt}
+}
+
+func (s *Surface) shared(l *lang.Language) card.Viewer {
+	return card.Viewer{Surface: s.Type, Lang: l.Tag, Shared: true}
+}
+
+func (s *Surface) viewer(l *lang.Language) card.Viewer {
+	return card.Viewer{Surface: s.Type, Lang: l.Tag}
+}
+
+// Route returns where an ask is posted, as [responder.Router] does: the id of a channel or a person.
+func (s *Surface) Route(post responder.Post) []string {
+	to := s.Routes().Decide(&post.Ask)
+	return []string{cmp.Or(to.Channel, to.Person)}
+}
+
+// Present posts an ask to the target of its route with post. If that is hopeless, such as an archived channel or a
 // deactivated person, it posts to the default target. The error is a [*responder.PermanentError] if that is hopeless
 // as well.
-func PostAt(ctx context.Context, routes *Routes, a *ask.Ask, hopeless func(error) bool, log *slog.Logger, post func(Target) (ask.Place, error)) (ask.Place, error) {
+func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) bool, post func(Target) (ask.Place, error)) ([]ask.Place, error) {
+	routes := s.Routes()
 	to := routes.Decide(a)
 	at, err := post(to.Target)
 	if err != nil && hopeless(err) && (to.Channel != routes.Default.Channel || to.Person != routes.Default.Person) {
-		log.WarnContext(ctx, "a route's target cannot be posted to; posting to the default", slog.String("ask_id", a.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "a route's target cannot be posted to; posting to the default", slog.String("ask_id", a.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
 		at, err = post(routes.Notify(routes.Default, a))
 	}
 	if err != nil && hopeless(err) {
-		return at, &responder.PermanentError{Err: err}
+		return nil, &responder.PermanentError{Err: err}
 	}
-	return at, err
+	if err != nil {
+		return nil, err
+	}
+	return []ask.Place{at}, nil
 }
 
-// EditAll edits every message of an ended ask. A message that is gone is no error. If the service refuses for now,
-// that is the error.
-func EditAll[M any](ctx context.Context, messages []M, id string, gone func(error) bool, log *slog.Logger, edit func(M) error) error {
+// End returns what the messages of an ended ask say, as [Summarize] does.
+func (s *Surface) End(e *responder.Ended, clean func(s string, most int) string) Summary {
+	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
+	return Summarize(&rec, card.New(&rec, s.shared(s.Language(&e.Ask)), s.Clock.Now()), clean)
+}
+
+// EditAll edits every message of an ask with edit, those that were just clicked first, then in the order of a time. A
+// message that is gone is no error. If the service refuses for now, that is the error.
+func (s *Surface) EditAll(ctx context.Context, a *ask.Ask, order time.Time, places []ask.Place, gone func(error) bool, edit func(ref string, r responder.Rank) error) error {
 	var failed error
-	for _, m := range messages {
-		switch err := edit(m); {
+	for _, at := range places {
+		ref := at.Ref
+		_, urgent := s.clicked.Get(messageOf(ref))
+		switch err := edit(ref, responder.Rank{Urgent: urgent, At: order}); {
 		case err == nil:
+			s.clicked.Remove(messageOf(ref))
 		case gone(err):
-			log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", id), slog.String("error", err.Error()))
+			s.Log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", a.ID), slog.String("error", err.Error()))
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -60,10 +203,20 @@ func EditAll[M any](ctx context.Context, messages []M, id string, gone func(erro
 	return failed
 }
 
-// AudienceGroups returns the groups of an ask's audience that a user is in: in reports that for the id of the chat's
-// group. A group that cannot be read counts as empty.
-func AudienceGroups(ctx context.Context, routes *Routes, a *ask.Ask, log *slog.Logger, in func(group string) (bool, error)) (groups []string) {
-	for _, entry := range a.Audience {
+// Identify completes who answers an ask. The user's id, if it is not empty, gives the principal that the routes give them, so that they are
+// the same person on every surface, unless the ask names the one that they have here; and the groups of the ask that
+// they are in, as in reports for the id of the chat's group. A group that cannot be read counts as empty.
+func (s *Surface) Identify(ctx context.Context, by *ask.By, user string, a *ask.Ask, in func(group string) (bool, error)) {
+	routes := s.Routes()
+	named := named(a)
+	if one := routes.Principal(user, named); user != "" && one != "" && (slices.Contains(named, one) || !slices.Contains(named, by.Principal)) {
+		by.Principal = one
+	}
+	by.Groups = s.groups(ctx, routes, a, in)
+}
+
+func (s *Surface) groups(ctx context.Context, routes *Routes, a *ask.Ask, in func(group string) (bool, error)) (groups []string) {
+	for _, entry := range named(a) {
 		name, ok := strings.CutPrefix(entry, "group:")
 		id := routes.Groups[name]
 		if !ok || id == "" {
@@ -71,11 +224,38 @@ func AudienceGroups(ctx context.Context, routes *Routes, a *ask.Ask, log *slog.L
 		}
 		is, err := in(id)
 		if err != nil {
-			log.WarnContext(ctx, "cannot read a group of the chat: it has no members until it can be read", slog.String("group", id), slog.String("error", err.Error()))
+			s.Log.WarnContext(ctx, "cannot read a group of the chat: it has no members until it can be read", slog.String("group", id), slog.String("error", err.Error()))
 		}
 		if is {
 			groups = append(groups, name)
 		}
 	}
 	return groups
+}
+
+// named returns everybody, as in [ask.Ask.Audience], by whom an ask says who decides it: its audience, and whose votes
+// count.
+func named(a *ask.Ask) []string {
+	all := slices.Clone(a.Audience)
+	add := func(from []string) {
+		for _, entry := range from {
+			if !slices.Contains(all, entry) {
+				all = append(all, entry)
+			}
+		}
+	}
+	if a.Approval == nil {
+		return all
+	}
+	for i := range a.Approval.AnyOf {
+		alt := &a.Approval.AnyOf[i]
+		add(alt.From)
+		for _, f := range alt.AllOf {
+			add(f.From)
+		}
+	}
+	if a.Approval.Deny != nil {
+		add(a.Approval.Deny.From)
+	}
+	return all
 }

@@ -2,7 +2,6 @@ package chat_test
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +19,19 @@ var errArchived = errors.New("archived")
 
 func archived(err error) bool { return errors.Is(err, errArchived) }
 
+// surface makes one that has no bus.
+func surface(t *testing.T, o chat.Options) *chat.Surface {
+	t.Helper()
+	s, err := chat.NewSurface("chat", nil, o, chat.IDs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestATargetThatIsGoneIsReplacedByTheDefault(t *testing.T) {
 	t.Parallel()
-	routes := &chat.Routes{Default: chat.Target{Channel: "C1"}, Rules: []chat.Rule{{Match: chat.Match{Session: "s1"}, To: chat.Target{Channel: "C2"}}}}
+	routes := chat.Routes{Default: chat.Target{Channel: "C1"}, Rules: []chat.Rule{{Match: chat.Match{Session: "s1"}, To: chat.Target{Channel: "C2"}}}}
 	for _, c := range []struct {
 		name    string
 		session string
@@ -40,12 +49,12 @@ func TestATargetThatIsGoneIsReplacedByTheDefault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var tried []string
-			at, err := chat.PostAt(t.Context(), routes, &ask.Ask{Tenant: "acme", Session: c.session, ID: "a1"}, archived, slog.New(slog.DiscardHandler), func(to chat.Target) (ask.Place, error) {
+			at, err := surface(t, chat.Options{Routes: routes}).Present(t.Context(), &ask.Ask{Tenant: "acme", Session: c.session, ID: "a1"}, archived, func(to chat.Target) (ask.Place, error) {
 				tried = append(tried, to.Channel)
 				return ask.Place{Ref: to.Channel}, c.refuses[to.Channel]
 			})
 			_, final := errors.AsType[*responder.PermanentError](err)
-			if got := strings.Join(tried, " "); got != c.tried || final != c.final || (err != nil) != c.fails || !c.fails && at.Ref != tried[len(tried)-1] {
+			if got := strings.Join(tried, " "); got != c.tried || final != c.final || (err != nil) != c.fails || !c.fails && at[0].Ref != tried[len(tried)-1] {
 				t.Errorf("tried %s: %+v, %v", got, at, err)
 			}
 		})
@@ -63,7 +72,7 @@ func TestAllMessagesOfAnEndedAskAreEdited(t *testing.T) {
 		"one fails": {map[string]error{"m1": down}, down}, "one is refused for now": {map[string]error{"m1": down, "m2": slow}, slow},
 	} {
 		n := 0
-		err := chat.EditAll(t.Context(), []string{"m1", "m2", "m3"}, "a1", archived, slog.New(slog.DiscardHandler), func(m string) error { n++; return c.fails[m] })
+		err := surface(t, chat.Options{}).EditAll(t.Context(), &ask.Ask{}, time.Time{}, []ask.Place{{Ref: "m1"}, {Ref: "m2"}, {Ref: "m3"}}, archived, func(m string, _ responder.Rank) error { n++; return c.fails[m] })
 		if n != 3 || !errors.Is(err, c.want) {
 			t.Errorf("%s: %d edited, %v", name, n, err)
 		}
@@ -72,34 +81,39 @@ func TestAllMessagesOfAnEndedAskAreEdited(t *testing.T) {
 
 func TestAGroupThatCannotBeReadIsEmpty(t *testing.T) {
 	t.Parallel()
-	routes := &chat.Routes{Groups: map[string]string{"a": "S1", "b": "S2", "c": "S3"}}
-	got := chat.AudienceGroups(t.Context(), routes, &ask.Ask{Audience: []string{"os:mei", "group:a", "group:b", "group:c", "group:unknown"}}, slog.New(slog.DiscardHandler), func(id string) (bool, error) {
+	s := surface(t, chat.Options{Routes: chat.Routes{Groups: map[string]string{"a": "S1", "b": "S2", "c": "S3"}}})
+	var by ask.By
+	s.Identify(t.Context(), &by, "U1", &ask.Ask{Audience: []string{"os:mei", "group:a", "group:b", "group:c", "group:unknown"}}, func(id string) (bool, error) {
 		return id == "S1", map[string]error{"S2": errArchived}[id]
 	})
-	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a"}, by.Groups); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRoutesOfAFile(t *testing.T) {
 	t.Parallel()
-	parse := func(data []byte) (*chat.Routes, error) {
-		return &chat.Routes{Default: chat.Target{Channel: string(data)}}, nil
-	}
-	log := slog.New(slog.DiscardHandler)
-	fixed := &chat.Routes{}
-	if current, err := chat.OpenRoutes("", fixed, parse, log); err != nil || current() != fixed {
-		t.Error(err)
+	fixed := chat.Routes{Default: chat.Target{Channel: "C1"}}
+	if got := surface(t, chat.Options{Routes: fixed}).Routes().Default.Channel; got != "C1" {
+		t.Errorf("without a file: %q", got)
 	}
 	name := filepath.Join(t.TempDir(), "routes")
-	if _, err := chat.OpenRoutes(name, fixed, parse, log); err == nil {
+	ids := chat.IDs{Channel: "^C[0-9]$", Person: "^U$", Group: "^S$", Mention: "^U$", Threads: []string{chat.ThreadsMention}, Member: func(string) (string, bool) { return "U", true }}
+	if _, err := chat.NewSurface("chat", nil, chat.Options{RouteFile: name, Routes: fixed}, ids); err == nil {
 		t.Error("a missing file is accepted")
 	}
-	if err := os.WriteFile(name, []byte("C9"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte("default: {channel: C9}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if current, err := chat.OpenRoutes(name, fixed, parse, log); err != nil || current().Default.Channel != "C9" {
-		t.Error(err)
+	s, err := chat.NewSurface("chat", nil, chat.Options{RouteFile: name, Routes: fixed}, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Routes().Decide(&ask.Ask{Audience: []string{"chat:mei"}}); d.Person != "U" {
+		t.Errorf("a member is sent to %+v", d)
+	}
+	if got := s.Routes().Default.Channel; got != "C9" {
+		t.Errorf("with a file: %q", got)
 	}
 }
 

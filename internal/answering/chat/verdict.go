@@ -1,11 +1,14 @@
 package chat
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 )
 
-// Mark is the sign before a [Verdict]. Its zero value has none.
+// Mark is the sign before a verdict. Its zero value has none.
 type Mark int
 
 // The marks.
@@ -16,9 +19,46 @@ const (
 	MarkEnded
 )
 
-// Verdict returns how an ask ended in one line without the time and the place, such as "Mei chose
-// PostgreSQL". Clean makes a text literal, on one line, and cuts it to a number of bytes.
-func Verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
+// Summary is what the message of an ended ask says.
+type Summary struct {
+	Heading string
+	Mark    Mark
+	Verdict string // how it ended, without the time and the place: "Mei chose PostgreSQL"
+	Where   string // may be empty
+	Lines   []card.Line
+	Reply   string // what was said to the whole ask; may be empty
+	Votes   []string
+	At      card.Moment
+}
+
+// Summarize returns it for the card of an ended ask. Clean makes a text literal, on one line, and cuts it to a number of
+// bytes.
+func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) string) Summary {
+	e := c.End
+	sum := Summary{Heading: clean(card.Heading(&rec.Ask), 240), Where: clean(e.Where, 60), At: e.At}
+	sum.Mark, sum.Verdict = verdict(rec.Outcome, e, clean)
+	if c.Approval != nil {
+		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
+		switch {
+		case rec.Outcome.Status == ask.StatusAnswered && rec.Ask.Questions[0].Kind == ask.KindChoice:
+			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Gist, 160)
+		case rec.Outcome.Status == ask.StatusAnswered:
+			sum.Verdict = e.Lead
+		case rec.Outcome.Status == ask.StatusExpired && !e.Answers:
+			sum.Verdict = clean(e.Gist, 240)
+		}
+		return sum
+	}
+	if e.Detailed || e.Reply != "" {
+		sum.Reply = clean(e.Reply, 300)
+		for _, l := range e.Lines {
+			sum.Lines = append(sum.Lines, card.Line{Question: clean(l.Question, 90), Answer: clean(l.Answer, 90), Note: clean(l.Note, 120)})
+		}
+	}
+	return sum
+}
+
+func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
 	who, gist := clean(e.Who, 80), clean(e.Gist, 160)
 	because := ""
 	if e.Reason != "" {
@@ -51,4 +91,55 @@ func Verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string)
 		return MarkEnded, clean(e.Lead, 80) + because
 	}
 	return 0, clean(e.Sentence, 200)
+}
+
+// OptionText returns an option in one line: "1. PostgreSQL · recommended – What we use elsewhere (a note)". The functions
+// make its parts literal and style them.
+func OptionText(n int, o *card.Option, label, mark, rest func(string) string) string {
+	var b strings.Builder
+	b.WriteString(strconv.Itoa(n+1) + ". " + label(card.InlinePlain(o.Label)))
+	for _, one := range o.Marks {
+		b.WriteString(" · " + mark(one))
+	}
+	if o.Description != "" {
+		b.WriteString(" – " + rest(OneLine(card.InlinePlain(o.Description))))
+	}
+	if o.Note != "" {
+		b.WriteString(" (" + rest(o.Note) + ")")
+	}
+	return b.String()
+}
+
+// OneLine joins the lines of a text.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// maxVotes bounds the votes that a message lists; how they stand says the rest.
+const maxVotes = 15
+
+// Votes returns the lines in which a message says how the votes on an ask stand; none unless several people decide it.
+// Clean is as for [Summarize].
+func Votes(p *card.Approval, clean func(s string, most int) string) (lines []string) {
+	if p == nil {
+		return nil
+	}
+	lines = append([]string{clean(p.Progress, 300)}, votes(p, clean)...)
+	if how := strings.TrimSpace(p.HowTo + " " + p.Reason); how != "" {
+		lines = append(lines, clean(how, 300))
+	}
+	return lines
+}
+
+func votes(p *card.Approval, clean func(s string, most int) string) (lines []string) {
+	for i := range p.Votes[:min(len(p.Votes), maxVotes)] {
+		v := &p.Votes[i]
+		said := "• " + v.Who + " " + v.Said
+		if v.Void != "" {
+			said += " (" + v.Void + ")"
+		}
+		if v.Reason != "" {
+			said += ": " + v.Reason
+		}
+		lines = append(lines, clean(said, 160))
+	}
+	return lines
 }

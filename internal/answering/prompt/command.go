@@ -15,6 +15,7 @@ func (d *dialog) help() string {
   /note TEXT      a note beside this answer
   /reply TEXT     reply to the whole ask in your own words
   /decline WHY    decline the whole ask; the reason may be left out
+  /take-back      take your vote back, where several people decide
   /why            what the agent is doing and why it asks
   /read NUMBER    the preview of an option
   /back           the question before
@@ -57,7 +58,17 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 			rest = why
 		}
 		return commanded{decided: &Decision{Decline: true, Reason: rest}}, nil
+	case "/take-back":
+		if d.card.Approval == nil || d.card.Approval.TakeBack == "" {
+			d.tell("You have no vote to take back.")
+			return commanded{}, nil
+		}
+		return commanded{decided: &Decision{TakeBack: true}}, nil
 	case "/reply":
+		if d.card.Approval != nil {
+			d.tell("Only an answer is a vote; say more with /note.")
+			return commanded{}, nil
+		}
 		if rest == "" {
 			d.tell("Type your reply behind /reply.")
 			return commanded{}, nil

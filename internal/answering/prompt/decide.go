@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -46,6 +47,16 @@ func Decide(ctx context.Context, out io.Writer, width int, lines *Lines, r *resp
 	}
 	o, err := Answer(within, out, width, lines, rec, card.New(rec, v, time.Now()), func(ctx context.Context, d Decision) (ask.Outcome, error) {
 		ctx = context.WithoutCancel(ctx) // the answer itself ends the ask
+		if d.TakeBack {
+			votes, err := r.Unvote(ctx, k, "", v.By)
+			if err == nil {
+				left := *rec
+				left.Votes = votes
+				fmt.Fprintln(out, v.Say("Your vote is taken back.")+" "+ask.CleanLine(left.Progress(v.Lang, time.Now())))
+				err = ErrLeft
+			}
+			return ask.Outcome{}, err
+		}
 		if d.Decline {
 			return r.Cancel(ctx, k, responder.Decline{Reason: d.Reason, By: v.By})
 		}

@@ -18,6 +18,8 @@ type Decision struct {
 	Reply   ask.Reply
 	Decline bool
 	Reason  string // with Decline
+	// TakeBack takes the person's vote back, on an ask that several people decide.
+	TakeBack bool
 }
 
 // Send sends a decision. Its errors are those of pkg/responder: with [ask.ErrInvalid] the invalid
@@ -95,11 +97,17 @@ func (d *dialog) introduce() {
 		}
 	}
 	if !d.card.May.Answer {
+		if d.card.Approval != nil {
+			d.print(d.card.Approval.Text(d.card.Lang))
+		}
 		d.print(d.card.May.Why)
 		for i := range d.card.Questions {
 			d.show(i)
 		}
 		return
+	}
+	if d.card.Approval != nil {
+		d.print(d.card.Approval.Text(d.card.Lang))
 	}
 	if d.card.AtEnd != "" {
 		d.print(d.card.AtEnd)
@@ -135,10 +143,31 @@ func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 			i = len(open) // the answer ends the whole ask
 		}
 	}
+	if d.card.Approval != nil {
+		return d.vote(ctx)
+	}
 	if len(d.card.Questions) == 1 && !d.notes {
 		return Decision{Reply: d.draft.Reply()}, nil
 	}
 	return d.review(ctx)
+}
+
+// vote asks for the reason of a vote to approve that needs one. A vote can be changed, so it is not reviewed.
+func (d *dialog) vote(ctx context.Context) (Decision, error) {
+	reply := d.draft.Reply()
+	needs := d.card.Approval.Reason != "" && len(reply.Answers) == 1 && reply.Answers[0].Notes == "" && d.ask.Approves(&reply.Answers[0])
+	if needs {
+		d.print(d.card.Approval.Reason)
+		why, err := d.read(ctx)
+		switch {
+		case err != nil:
+			return Decision{}, err
+		case why == "/quit":
+			return Decision{}, ErrLeft
+		}
+		d.draft.Note(reply.Answers[0].QuestionID, why)
+	}
+	return Decision{Reply: d.draft.Reply()}, nil
 }
 
 // review prints the answers and lets the person change them.

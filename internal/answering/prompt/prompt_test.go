@@ -252,3 +252,39 @@ func TestPick(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// deployment is an ask that takes two votes, with a reason.
+func deployment(votes ...ask.Vote) *ask.Record {
+	rec := record(ask.Question{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"})
+	rec.Ask.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"os:mei", "os:ben"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket"}}}
+	rec.Votes = votes
+	return rec
+}
+
+func TestAVoteIsCastWithItsReason(t *testing.T) {
+	t.Parallel()
+	ben := ask.Vote{AnswerID: "v1", By: ask.By{Principal: "os:ben", Name: "Ben", Responder: "slack"}, Choice: ask.ChoiceApprove, Reason: "OPS-17"}
+	voted := &ask.Error{Code: ask.CodeVoted, Detail: "1 of 2 approvals: Mei"}
+	sent, said, err := answer(t, deployment(ben), "yes\nOPS-18\n", voted)
+	if !errors.Is(err, ask.ErrVoted) || len(sent) != 1 || !*sent[0].Reply.Answers[0].Boolean || sent[0].Reply.Answers[0].Notes != "OPS-18" {
+		t.Errorf("%v, sent %+v\n%s", err, sent, said)
+	}
+	for _, want := range []string{"1 of 2 approvals: Ben; 1 more needed from os:mei or os:ben", "- Ben on Slack approved", "Each answer is one person's vote.", "A vote to approve needs a reason: the ticket"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it lacks %q:\n%s", want, said)
+		}
+	}
+	if sent, _, err = answer(t, deployment(ben), "no\n", voted); !errors.Is(err, ask.ErrVoted) || len(sent) != 1 || *sent[0].Reply.Answers[0].Boolean {
+		t.Errorf("a denial needs no reason: %v, sent %+v", err, sent)
+	}
+	sent, said, _ = answer(t, deployment(), "/take-back\n/reply later\n/quit\n")
+	if len(sent) != 0 || !strings.Contains(said, "You have no vote to take back.") || !strings.Contains(said, "Only an answer is a vote") {
+		t.Errorf("without a vote: %+v\n%s", sent, said)
+	}
+	mine := ben
+	mine.By = ask.By{Principal: "os:mei", Name: "Mei"}
+	sent, said, err = answer(t, deployment(mine), "/take-back\n", prompt.ErrLeft)
+	if !errors.Is(err, prompt.ErrLeft) || len(sent) != 1 || !sent[0].TakeBack || !strings.Contains(said, "You have voted. Another answer changes your vote.") {
+		t.Errorf("%v: %+v\n%s", err, sent, said)
+	}
+}

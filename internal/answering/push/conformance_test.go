@@ -94,6 +94,8 @@ func TestConformance(t *testing.T) {
 		"a double click is one answer":              why,
 		"a late click is told who was first":        why,
 		"a click that never arrived leaves it open": why,
+		"votes are shown, moved and counted":        why,
+		"many votes are few edits":                  "a notice says that people decide, not how far they are",
 		"a person outside the audience":             "a notice goes only to people who may answer, which TestOnlyPeopleWhoMayAnswerAreNotified shows",
 	})
 }

@@ -26,6 +26,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 		s.add(hit{}, st.title.Render, "", "", view.Title)
 	}
 	m.drawContext(s, f, view)
+	m.drawVotes(s, view)
 	s.blank()
 	switch {
 	case f.end != nil:
@@ -36,7 +37,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	default:
 		m.drawQuestion(s, f, view)
 	}
-	m.drawFields(s, f)
+	m.drawFields(s, f, view)
 	if f.message != "" {
 		s.blank()
 		s.add(hit{}, st.fault.Render, "", "", "! "+f.message)
@@ -71,6 +72,42 @@ func (m *model) drawContext(s *sheet, f *form, view *card.Card) {
 	}
 	for _, line := range m.preview(&card.Preview{Kind: view.Context.Kind, Body: strings.TrimSpace(view.Context.Body)}, s.width-2, view.Context.Kind == card.Prose) {
 		s.put(hit{}, m.styles.dim.Render("┃ ")+line)
+	}
+}
+
+// votesMost is how many votes a card shows; more are counted.
+const votesMost = 6
+
+// drawVotes renders how the votes stand, and what an answer does.
+func (m *model) drawVotes(s *sheet, view *card.Card) {
+	p, st := view.Approval, m.styles
+	if p == nil {
+		return
+	}
+	s.blank()
+	if p.Progress != "" {
+		s.add(hit{}, st.accent.Render, "", "", p.Progress)
+	}
+	votes := p.Votes
+	if len(votes) > votesMost {
+		votes = votes[len(votes)-votesMost+1:]
+		s.add(hit{}, st.dim.Render, "  ", "  ", m.say("%d earlier votes", len(p.Votes)-len(votes)))
+	}
+	for i := range votes {
+		style := st.dim.Render
+		if votes[i].Own {
+			style = st.title.Render
+		}
+		s.add(hit{}, style, "  ", "    ", votes[i].Text(view.Lang))
+	}
+	howTo := p.HowTo
+	if p.TakeBack != "" {
+		howTo = strings.TrimSpace(howTo + " " + m.say("%s takes it back", m.keys.key(actTakeBack)) + ".")
+	}
+	for _, line := range []string{howTo, p.Reason} {
+		if line != "" {
+			s.add(hit{}, st.dim.Render, "", "", line)
+		}
 	}
 }
 
@@ -344,11 +381,14 @@ func (m *model) drawTyped(s *sheet, f *form, q *card.Question) {
 }
 
 // drawFields renders the text fields of a note, a reply or a decline.
-func (m *model) drawFields(s *sheet, f *form) {
-	st := m.styles
+func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
+	st, label := m.styles, m.say("note: ")
+	if view.Approval != nil && view.Approval.Note != "" {
+		label = view.Approval.Note + m.say(": ")
+	}
 	if note := &f.field().note; !f.review && (f.typing == typingNote || !note.empty()) {
 		s.blank()
-		s.edit(hit{}, st.dim.Render(m.say("note: ")), note, f.typing == typingNote)
+		s.edit(hit{}, st.dim.Render(label), note, f.typing == typingNote)
 	}
 	switch f.typing {
 	case typingReply:
@@ -385,6 +425,8 @@ func (m *model) commits(f *form) string {
 		return m.say("take it")
 	case f.typing == typingNothing && typed(f.question()) && f.value().empty() && !f.review:
 		return m.say("type the answer")
+	case !several && f.rec.Ask.Approval != nil:
+		return strings.ToLower(m.card(f).Approval.Send)
 	case f.review, !several:
 		return m.say("send")
 	case f.step == len(f.fields)-1:

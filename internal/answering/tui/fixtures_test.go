@@ -39,6 +39,7 @@ func (b *bus) Pending(_ board.Filter, offset, limit int) ([]board.Head, int) {
 		if i >= offset && len(heads) < limit {
 			heads = append(heads, board.Head{
 				Key: a.Key(), Life: b.records[i].Life, Heading: card.Heading(a), Agent: a.Agent.Name, Priority: a.Priority, AskedAt: b.records[i].AskedAt, Deadline: b.records[i].Ask.Deadline,
+				Approval: a.Approval, Votes: b.records[i].Votes,
 			})
 		}
 	}
@@ -96,6 +97,24 @@ func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Out
 	b.sent = append(b.sent, ask.Reply{AnswerID: d.AnswerID, Response: "declined: " + d.Reason})
 	d.By.Responder = "cli"
 	return ask.Outcome{AskID: k.ID, Status: ask.StatusCancelled, At: began.Add(5 * time.Minute), By: &d.By, Reason: d.Reason}, nil
+}
+
+// Unvote takes a vote back.
+func (b *bus) Unvote(_ context.Context, k ask.Key, _ string, by ask.By) ([]ask.Vote, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.records {
+		if rec := &b.records[i]; rec.Ask.Key() == k {
+			rec.Votes = slices.Clone(rec.Votes)
+			for j := range rec.Votes {
+				if rec.Votes[j].By.Principal == by.Principal {
+					rec.Votes[j].Choice = ask.ChoiceWithdrawn
+				}
+			}
+			return rec.Votes, nil
+		}
+	}
+	return nil, ask.ErrNotFound
 }
 
 // replies returns the sent replies.

@@ -363,3 +363,35 @@ func TestNobodyChoosesInTheReaderOfWhatOthersDecide(t *testing.T) {
 	s, _ := start(t, 80, 24, nil, a)
 	s.keys("enter p 2 esc").hasNot("(•)")
 }
+
+func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
+	t.Parallel()
+	deploy := ask.Ask{
+		Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}},
+		Approval:  &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket"}}},
+	}
+	s, b := start(t, 120, 40, nil, deploy)
+	noReason := ask.InvalidError("answer", []ask.Fault{{Pointer: "/answers/0/notes", QuestionID: "go", Message: "needs a reason"}})
+	mine := ask.Vote{AnswerID: "v1", By: mei(), Choice: ask.ChoiceApprove, Reason: "OPS-17", At: began}
+	b.refuse = []error{noReason, &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}
+	s.keys("1 enter") // the reason is asked for, at its field
+	s.typed("OPS-17").keys("enter enter")
+	if got := b.replies(); len(got) != 2 || got[1].Answers[0].Notes != "OPS-17" {
+		t.Fatalf("sent %+v", got)
+	}
+	s.has("✓ Your vote is stored: 1 of 2 approvals: Mei; 1 more needed", "you approved, 5 min ago: OPS-17", "You have voted. Another answer changes your vote. z takes it back.", "enter change the vote")
+	if s.keys("enter"); len(b.replies()) != 2 {
+		t.Error("the vote was sent again by the same key")
+	}
+	b.records[0].Votes = []ask.Vote{mine, {AnswerID: "v2", By: ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"}, Choice: ask.ChoiceDeny, Declined: true, At: began}}
+	s.send(tui.Changed())
+	s.has("Ben on Slack declined, 5 min ago") // the vote of somebody else comes by itself
+	s.keys("z")
+	s.has("Your vote is taken back.", "you took the vote back", "Each answer is one person's vote.")
+	s.keys("z r") // nothing is left to take back, and a reply in own words is no vote
+	s.hasNot("Your reply to the whole ask")
+	b.refuse = []error{&ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}
+	if s.keys("2 enter"); len(b.replies()) != 3 {
+		t.Errorf("sent %+v", b.replies())
+	}
+}

@@ -26,7 +26,8 @@ type scene struct {
 	keys  string // after the first ask is open
 	words string
 	end   *ask.Outcome
-	loads int // asks that the keys bring up
+	votes []ask.Vote // on the first ask
+	loads int        // asks that the keys bring up
 }
 
 // watched signals when an ask is shown, so that no key is sent too early.
@@ -68,6 +69,17 @@ func scenes() map[string]scene {
 	zh := ask.Ask{Title: "支付服务的数据保留", Context: "支付服务需要确定数据保留多久。", Agent: ask.Agent{Name: "构建代理"}, Questions: []ask.Question{{ID: "keep", Header: "保留", Text: "支付记录要保留多久？请考虑审计要求和存储成本。", Options: []ask.Option{
 		{ID: "a", Label: "七年", Description: "满足审计要求，成本最高", Recommended: true}, {ID: "b", Label: "三年", Description: "多数地区足够"}, {ID: "c", Label: "一年"},
 	}}}}
+	deploy := ask.Ask{
+		Title: "Deploy the payments service", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy build 42?"}},
+		Approval: &ask.Approval{
+			AnyOf: []ask.Alternative{{AllOf: []ask.Factor{{Need: 1, From: []string{"os:mei", "slack:U1"}}, {Need: 1, From: []string{"group:security"}}}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket"}},
+			Deny:  &ask.Denial{Need: 2},
+		},
+	}
+	voted := func(principal, name string, choice ask.Choice, reason string) ask.Vote {
+		responder, _, _ := strings.Cut(strings.Replace(principal, "os:", "cli:", 1), ":")
+		return ask.Vote{AnswerID: principal, By: ask.By{Principal: principal, Name: name, Proof: "local", Responder: responder}, Choice: choice, Reason: reason, At: began.Add(2 * time.Minute)}
+	}
 	return map[string]scene{
 		"choice":   {asks: []ask.Ask{database()}, keys: "2"},
 		"several":  {asks: one(ask.Question{ID: "p", Text: "Which parts?", Multiple: true, MinItems: 1, MaxItems: 2, Options: []ask.Option{{Label: "invoices"}, {Label: "tax"}, {Label: "refunds"}}}), keys: "1 3 down"},
@@ -88,6 +100,10 @@ func scenes() map[string]scene {
 		"ended": {asks: []ask.Ask{database()}, keys: "1", end: &ask.Outcome{
 			Status: ask.StatusAnswered, At: began.Add(5*time.Minute - 3*time.Second), Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"},
 		}},
+		"votes":       {asks: []ask.Ask{deploy, database()}, votes: []ask.Vote{voted("slack:U1", "Ben", ask.ChoiceApprove, "OPS-17"), voted("web:U2", "Ana", ask.ChoiceWithdrawn, "")}, keys: "1 n", words: "OPS-17, see the runbook"},
+		"voted":       {asks: []ask.Ask{deploy}, votes: []ask.Vote{voted("slack:U1", "Ben", ask.ChoiceDeny, "not on a Friday"), voted("os:mei", "Mei", ask.ChoiceApprove, "OPS-17")}},
+		"votes-list":  {asks: []ask.Ask{deploy, database()}, votes: []ask.Vote{voted("slack:U1", "Ben", ask.ChoiceApprove, "OPS-17")}, keys: "esc"},
+		"votes-ended": {asks: []ask.Ask{deploy}, votes: nil, end: &ask.Outcome{Status: ask.StatusExpired, At: began.Add(5*time.Minute - 3*time.Second), Votes: []ask.Vote{voted("slack:U1", "Ben", ask.ChoiceApprove, "OPS-17")}}},
 		"list": {asks: []ask.Ask{
 			{Priority: ask.PriorityUrgent, Title: "Deploy now?", Questions: []ask.Question{{Text: "Deploy?"}}},
 			database(), zh,
@@ -144,6 +160,9 @@ func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) stri
 	b := &bus{}
 	for _, a := range sc.asks {
 		b.asked(a)
+	}
+	if len(sc.votes) > 0 {
+		b.records[0].Votes = sc.votes
 	}
 	opts := options(b)
 	opts.Viewer.Lang = language

@@ -135,7 +135,7 @@ func (m *model) anywhere(act action) tea.Cmd {
 	case actBrowser:
 		return m.browse()
 	case actTakeBack:
-		m.takeBack()
+		return m.takeBack()
 	case actHelp:
 		m.overlay = overlay{kind: overlayHelp}
 	case actQuit:
@@ -220,6 +220,7 @@ func (m *model) begin(f *form, q *card.Question, view *card.Card, act action) {
 	case act == actDecline && view.May.Decline:
 		f.typing = typingReason
 	case !view.May.Answer:
+	case act == actReply && view.Approval != nil: // only an answer is a vote
 	case act == actReply:
 		f.typing = typingReply
 	case act == actNote && !f.review:

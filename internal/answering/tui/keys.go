@@ -75,7 +75,7 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actHand, []string{"a"}, say("hand over to a person or a group")},
 		{actCopy, []string{"y"}, say("copy the link")},
 		{actBrowser, []string{"O"}, say("open the browser")},
-		{actTakeBack, []string{"z"}, say("take back what is about to be sent")},
+		{actTakeBack, []string{"z"}, say("take back what is about to be sent, else your vote")},
 		{actHelp, []string{"?"}, say("this help; type to filter it")},
 		{actLeave, []string{"esc"}, say("back to the list")},
 		{actQuit, []string{"q", "ctrl+c"}, say("end|key")},

@@ -113,6 +113,10 @@ func (m *model) listRow(row, width int) string {
 	if until, is := m.off[h.Key]; is {
 		age = m.say("back %s", m.opts.Viewer.When(until, now, card.Until).Words)
 	}
+	if h.Approval != nil && width > listWidth {
+		rec := h.Record()
+		age = card.NewRow(&rec, m.opts.Viewer, now).Votes + " · " + age
+	}
 	if others := m.others(h.Key); len(others) > 0 && others[0].By.Principal != m.opts.By.Principal {
 		name := ansi.Truncate(card.Name(others[0].By), 10, "…")
 		does := m.say("%s looks", name)

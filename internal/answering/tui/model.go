@@ -24,6 +24,7 @@ type Source interface {
 type Decider interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
+	Unvote(ctx context.Context, k ask.Key, id string, by ask.By) ([]ask.Vote, error)
 }
 
 // Team provides who works on an ask: the kit's board. Calls may be concurrent.
@@ -111,6 +112,11 @@ type (
 		o   ask.Outcome
 		err error
 	}
+	takenBackMsg struct {
+		key   ask.Key
+		votes []ask.Vote
+		err   error
+	}
 	heldMsg int
 )
 
@@ -178,6 +184,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.loaded(msg)
 	case sentMsg:
 		return m, m.sent(msg)
+	case takenBackMsg:
+		m.tookBack(msg)
 	case heldMsg:
 		return m, m.release(int(msg))
 	case tea.PasteMsg:
@@ -211,6 +219,12 @@ func (m *model) refresh() tea.Cmd {
 	m.ended = m.opts.Source.Ended(board.Filter{Viewer: board.Viewer{By: m.opts.By}, Session: m.opts.Session})
 	m.status = m.opts.Source.Status()
 	m.group()
+	for i := range m.heads {
+		h := &m.heads[i]
+		if f := m.forms[h.Key]; f != nil && h.Approval != nil && f.rec.Life == h.Life && f.end == nil && !f.sending {
+			f.rec.Votes = h.Votes
+		}
+	}
 	for i := range m.ended {
 		rec := &m.ended[i]
 		if f := m.forms[rec.Ask.Key()]; f != nil && f.end == nil && (rec.Life == "" || rec.Life == f.rec.Life) && !f.sending {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -48,14 +50,45 @@ func (m *model) release(n int) tea.Cmd {
 	return m.send(f)
 }
 
-func (m *model) takeBack() {
-	if m.held == nil {
+// takeBack takes back what is about to be sent, else the person's vote on the ask that is shown.
+func (m *model) takeBack() tea.Cmd {
+	if m.held != nil {
+		if f := m.forms[m.held.key]; f != nil {
+			f.field().chosen = nil
+		}
+		m.held = nil
+		return nil
+	}
+	f := m.form()
+	if f == nil || f.end != nil || f.sending || !m.inCard && !m.wide() {
+		return nil
+	}
+	if p := m.card(f).Approval; p == nil || p.TakeBack == "" {
+		return nil
+	}
+	k, id := f.rec.Ask.Key(), rand.Text()
+	f.sending, f.message = true, ""
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		votes, err := m.opts.Decider.Unvote(ctx, k, id, m.opts.By)
+		return takenBackMsg{k, votes, err}
+	}
+}
+
+// tookBack handles the result of taking a vote back.
+func (m *model) tookBack(msg takenBackMsg) {
+	f := m.forms[msg.key]
+	if f == nil {
 		return
 	}
-	if f := m.forms[m.held.key]; f != nil {
-		f.field().chosen = nil
+	f.sending = false
+	if msg.err != nil {
+		f.message = ask.CleanLine(msg.err.Error())
+		return
 	}
-	m.held = nil
+	f.rec.Votes = msg.votes
+	m.message = "✓ " + m.say("Your vote is taken back.")
 }
 
 // commit handles the enter key: go to the next question or the review, or send.
@@ -168,13 +201,17 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		case refused.Outcome != nil:
 			o = refused.Outcome
 		case refused.Code == ask.CodeVoted:
-			f.answerID = "" // another answer is another vote
-			f.rec.Votes = refused.Votes
-			f.message = m.say("Your vote is stored: %s.", ask.CleanLine(f.rec.Progress(m.opts.Viewer.Lang, time.Now())))
+			voted := newForm(f.rec, f.context) // another answer is another vote
+			voted.rec.Votes = refused.Votes
+			m.forms[msg.key] = voted
+			m.message = "✓ " + m.say("Your vote is stored: %s.", ask.CleanLine(voted.rec.Progress(m.opts.Viewer.Lang, m.opts.Now())))
 			return nil
 		case refused.Code == ask.CodeInvalid:
 			f.answerID, f.message = "", ""
 			f.enter(f.mark(m.card(f), refused.Faults))
+			if slices.ContainsFunc(refused.Faults, func(f ask.Fault) bool { return strings.HasSuffix(f.Pointer, "/notes") }) {
+				f.typing = typingNote // a vote's reason
+			}
 			return nil
 		default:
 			f.message = ask.CleanLine(refused.Detail)

@@ -59,25 +59,57 @@ func faultsOf(err error) []ask.Fault {
 
 type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
 
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer, send send) {
+// submitted returns the ask of a form and what was typed, unless the ask has ended or was asked
+// again: then it has written the response.
+func (s *Server) submitted(w http.ResponseWriter, r *http.Request, me board.Viewer) (record ask.Record, form typed, ok bool) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
-		return
+		return record, form, false
 	}
-	form, k := typed{r.PostForm}, keyOf(r)
-	record, err := s.record(r.Context(), me, k)
+	form = typed{r.PostForm}
+	record, err := s.record(r.Context(), me, keyOf(r))
 	if err != nil {
 		s.cannotRead(w, r, me, err)
-		return
+		return record, form, false
 	}
 	if record.State == ask.StateResolved && record.Outcome != nil {
 		s.tooLate(w, r, me, &record, form)
-		return
+		return record, form, false
 	}
 	if life := form.get(fieldLife); life != "" && record.Life != "" && life != record.Life {
 		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was drawn. Look again, then answer."))
+		return record, form, false
+	}
+	return record, form, true
+}
+
+// takeBack takes the person's vote back. Somebody who may no longer vote may still do that.
+func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, me board.Viewer) {
+	record, form, ok := s.submitted(w, r, me)
+	if !ok {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
+	defer cancel()
+	votes, err := s.asks.Unvote(ctx, record.Ask.Key(), form.get(fieldAnswerID), me.By)
+	switch {
+	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "You have no vote to take back."))
+	case err != nil:
+		s.refused(w, r, me, &record, form, err)
+	default:
+		s.opts.Logger.InfoContext(r.Context(), "took a vote back", slog.String("ask_id", record.Ask.ID))
+		record.Votes = votes
+		s.again(r.Context(), w, r, me, &record, http.StatusOK, "")
+	}
+}
+
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer, send send) {
+	record, form, ok := s.submitted(w, r, me)
+	if !ok {
+		return
+	}
+	k := record.Ask.Key()
 	if !viewer(me).May(&record).Answer {
 		s.notePerson(r, "answer", ask.CodeForbidden, "they may not decide this ask", me, k)
 		s.redrawForm(w, r, me, &record, form, http.StatusForbidden, "", nil)

@@ -261,7 +261,8 @@ func TestAVoteIsDrawn(t *testing.T) {
 	a := question("a", ask.Question{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean})
 	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
 	b.ask(a, 0)
-	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}}
+	cast := []ask.Vote{{AnswerID: "v1", By: mei, Choice: ask.ChoiceApprove, Reason: "OPS-<1>", At: time.Now()}}
+	b.fail = &ask.Error{Code: ask.CodeVoted, Votes: cast}
 	u := serve(t, b).signedIn(t, mei)
 	page := u.get("/")
 	if !contains(page.body, "0 of 2 approvals") {
@@ -269,7 +270,19 @@ func TestAVoteIsDrawn(t *testing.T) {
 	}
 	form := page.form("boolean:go", "true")
 	res := u.post("/ask/default/s1/a/answer", form)
-	if res.status != http.StatusOK || !contains(res.body, "1 of 2 approvals: ") || !contains(res.body, "OPS-&lt;1&gt;") || !contains(res.body, "approves") || contains(res.body, form.Get("answer_id")) {
+	if res.status != http.StatusOK || !contains(res.body, "1 of 2 approvals: ") || !contains(res.body, "OPS-&lt;1&gt;") || !contains(res.body, "approved") || contains(res.body, form.Get("answer_id")) {
 		t.Errorf("status %d: %s", res.status, res.body)
+	}
+	if !contains(res.body, "You have voted. Another answer changes your vote.") || !contains(res.body, "Change the vote") || contains(res.body, "first answer is final") {
+		t.Errorf("what an answer does now: %s", res.body)
+	}
+	if none := u.post("/ask/default/s1/a/take-back", form); none.status != http.StatusConflict || !contains(none.body, "You have no vote to take back.") {
+		t.Errorf("without a vote: %d: %s", none.status, none.body)
+	}
+	k := ask.Key{Tenant: ask.DefaultTenant, Session: "s1", ID: "a"}
+	b.held[k].Votes = cast
+	back := u.post("/ask/default/s1/a/take-back", form)
+	if back.status != http.StatusOK || !contains(back.body, "took the vote back") || !contains(back.body, "0 of 2 approvals") || contains(back.body, "data-take-back") {
+		t.Errorf("taken back: %d: %s", back.status, back.body)
 	}
 }

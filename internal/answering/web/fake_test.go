@@ -314,6 +314,24 @@ func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Out
 	return b.end(k, ask.Outcome{Status: ask.StatusCancelled, AnswerID: d.AnswerID, Reason: d.Reason, By: through(d.By)})
 }
 
+// Unvote takes back the votes of one person on the asks that the bus holds.
+func (b *bus) Unvote(ctx context.Context, k ask.Key, _ string, by ask.By) ([]ask.Vote, error) {
+	r, err := b.Get(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(r.Votes, func(v ask.Vote) bool { return v.By.Principal == by.Principal })
+	if at < 0 {
+		return nil, ask.Refuse(ask.CodeConflict, "%s has no vote on this ask to take back", by.Principal)
+	}
+	votes := slices.Clone(r.Votes)
+	votes[at].Choice = ask.ChoiceWithdrawn
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held[k].Votes = votes
+	return votes, nil
+}
+
 func through(by ask.By) *ask.By {
 	if by.Responder == "" {
 		by.Responder = "web"

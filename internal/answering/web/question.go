@@ -24,6 +24,8 @@ type questionView struct {
 	Field, Value    string
 	OtherField      string
 	NoteField, Note string
+	NoteLabel       string // of an ask that several people decide; the note is then the vote's reason
+	NoteHint        string // why it is needed; empty: it is not
 	InputMode       string
 }
 

@@ -117,7 +117,7 @@ func digest(texts ...string) string {
 // the page updates that itself.
 func (e *entry) version(life, language string) string {
 	return digest(append([]string{
-		language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(),
+		language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(), e.Votes,
 		stamp(e.Ends), stamp(e.Off), e.Handed, strconv.FormatBool(e.Foreign),
 	}, e.Others...)...)
 }

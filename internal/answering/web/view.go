@@ -115,6 +115,9 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	again, known := view.Faults(faults), 0
 	for i := range view.Questions {
 		q := s.newQuestion(ctx, me, &view.Questions[i], form, again)
+		if view.Approval != nil {
+			q.NoteLabel, q.NoteHint = view.Approval.Note, view.Approval.Reason
+		}
 		if !q.Unknown {
 			known++
 		}

@@ -56,6 +56,7 @@ type Asks interface {
 	List(ctx context.Context, q responder.Query) (responder.Page, error)
 	Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
+	Unvote(ctx context.Context, k ask.Key, id string, by ask.By) ([]ask.Vote, error)
 	Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error
 	// Present declares a present person, until leave is called.
 	Present(tenant, session string) (leave func(), err error)
@@ -279,6 +280,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}", s.person(s.show))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/answer", s.person(s.answer))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/decline", s.person(s.decline))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/take-back", s.person(s.takeBack))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/snooze", s.person(s.snooze))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/handover", s.person(s.handOver))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/attend", s.person(s.attend))

@@ -24,17 +24,7 @@ import (
 // shows reports whether a surface gets an ask: nobody in particular answers there, so it gets none
 // that demands to know who decides, and no permission.
 func (e *Entry) shows(a *ask.Ask) bool {
-	return e.Tenant == a.Tenant && !a.NeedsPrincipal() && a.MinProof == "" && !permission(a)
-}
-
-// permission reports whether an ask is about the permission of a tool call. Hosts and dialects mark
-// theirs; an agent cannot take that mark away.
-func permission(a *ask.Ask) bool {
-	_, marked := a.Metadata["askbus_permission"]
-	origin, _ := a.Metadata["dialect"].(map[string]any)
-	name, _ := origin["name"].(string)
-	return marked || slices.Contains([]string{"acp-permission", "ag-ui", "ai-sdk", "langchain", "langgraph"}, name) ||
-		slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.ID == "permission" })
+	return e.Tenant == a.Tenant && !a.NeedsPrincipal() && a.MinProof == "" && !a.Permits()
 }
 
 // asked is the data of a message with an ask.

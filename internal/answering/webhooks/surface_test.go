@@ -100,9 +100,7 @@ func TestAProgramGetsNoAskThatNeedsAPerson(t *testing.T) {
 		"audience":   func(a *ask.Ask) { a.Audience = []string{"group:dba"} },
 		"proof":      func(a *ask.Ask) { a.MinProof = ask.ProofOS },
 		"excluded":   func(a *ask.Ask) { a.ExcludeAsker, a.Asker = true, []string{"os:mei"} },
-		"hook":       func(a *ask.Ask) { a.Metadata = map[string]any{"askbus_permission": "x"} },
-		"dialect":    func(a *ask.Ask) { a.Metadata = map[string]any{"dialect": map[string]any{"name": "acp-permission"}} },
-		"permission": func(a *ask.Ask) { a.Questions[0].ID = "permission" },
+		"permission": func(a *ask.Ask) { a.Metadata = map[string]any{ask.MetadataPermission: "x"} },
 	} {
 		a := database(id)
 		change(&a)

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -170,5 +171,45 @@ func TestHostsAndOrigins(t *testing.T) {
 		if _, err := gateway.New(d.bus.Admin(), token.NewStore(d.bus.Admin(), state.CacheOptions{}), gateway.Options{EmbedOrigins: []string{bad}}); err == nil {
 			t.Errorf("%s is taken for an origin", bad)
 		}
+	}
+}
+
+func TestAPendingResultSaysHowFarTheVotesAre(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("*")
+	const deploy = `{"id":"d1","questions":[{"id":"go","kind":"boolean","text":"Deploy?"}],"approval":{"any_of":[{"need":2,"from":["os:mei","os:jo"]}]}}`
+	if got := d.do(agent, "POST", "/v1/asks?session=s1", deploy).as(t); got["progress"] != "0 of 2 approvals; 2 more needed from os:mei or os:jo" {
+		t.Errorf("asked: %v", got)
+	}
+	vote := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: new(true)}}}
+	if _, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}, vote); !errors.Is(err, ask.ErrVoted) {
+		t.Fatal(err)
+	}
+	const progress = "1 of 2 approvals: Mei; 1 more needed from os:mei or os:jo"
+	for _, request := range [][2]string{{"POST", "/v1/asks?session=s1&wait=1ms"}, {"GET", "/v1/asks/s1/d1?wait=1ms"}, {"GET", "/v1/asks/s1/d1"}} {
+		body := ""
+		if request[0] == "POST" {
+			body = deploy
+		}
+		if got := d.do(agent, request[0], request[1], body).as(t); got["progress"] != progress {
+			t.Errorf("%v: %v", request, got)
+		}
+	}
+	// A vote that was given with a token ends with it.
+	tok, secret, err := d.tokens.Issue(t.Context(), token.Token{Role: token.Responder, Tenant: "acme", Principal: "os:jo", Name: "Jo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(deploy, "d1", "d2", 1)
+	d.do(agent, "POST", "/v1/asks?session=s1", again)
+	if got := d.do(secret, "POST", "/v1/asks/s1/d2/answer", `{"answers":[{"question_id":"go","boolean":true}]}`).as(t); got["progress"] != strings.Replace(progress, "Mei", "Jo", 1) {
+		t.Errorf("over HTTP: %v", got)
+	}
+	if _, err := d.tokens.Revoke(t.Context(), tok.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d2"}, vote); !errors.Is(err, ask.ErrVoted) || !strings.Contains(err.Error(), progress) {
+		t.Errorf("after the token was revoked: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc asyncAPI
-	if _, err := yaml.Unmarshal(data, &doc, yaml.DecodeOpts{}); err != nil || doc.AsyncAPI != "3.0.0" {
+	if _, err := yaml.Unmarshal(data, &doc, yaml.DecodeOpts{}); err != nil || doc.AsyncAPI != "3.1.0" {
 		t.Fatal(doc.AsyncAPI, err)
 	}
 	verbs := map[string]bool{}

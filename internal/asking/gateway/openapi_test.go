@@ -99,7 +99,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 	doc := description(t)
 	d := open(t, gateway.Options{})
 	d.do("", "GET", "/openapi.yaml", "").want(t, 200, "openapi: 3.1.0")
-	d.do("", "GET", "/asyncapi.yaml", "").want(t, 200, "asyncapi: 3.0.0")
+	d.do("", "GET", "/asyncapi.yaml", "").want(t, 200, "asyncapi: 3.1.0")
 	d.do("", "GET", "/schemas/ask.json", "").want(t, 200, "2020-12")
 	d.do("", "GET", "/schemas", "").want(t, 200, `"/schemas/ask.json"`)
 	d.do("", "GET", "/schemas/", "").want(t, 200, `"/schemas/ask.json"`)

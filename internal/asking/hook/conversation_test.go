@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
 	"golang.org/x/tools/txtar"
 )
 
@@ -30,6 +32,7 @@ var update = flag.Bool("update", false, "write what was printed into the convers
 //	-- prints --  waits for the oldest hook and checks its output
 //	-- says --    checks its line on standard error
 //	-- outcome -- checks status, answers and person of the latest outcome
+//	-- history -- checks the receipts of all ended asks
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -128,6 +131,8 @@ func play(t *testing.T, path, text string) {
 			sec.Data = []byte(last.say + "\n")
 		case "outcome":
 			sec.Data = []byte(s.ended() + "\n")
+		case "history":
+			sec.Data = history(t, open)
 		default:
 			t.Fatalf("no section is called %q", sec.Name)
 		}
@@ -155,4 +160,24 @@ func indent(out string) string {
 		return "not JSON: " + out
 	}
 	return b.String() + "\n"
+}
+
+// history returns a line for each ended ask: its end, and its receipts.
+func history(t *testing.T, open natstest.Opener) []byte {
+	t.Helper()
+	asks, err := open.Open(t.Context(), "acme", "s-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for rec, err := range asks.All(t.Context(), client.Query{State: ask.StateResolved}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s because: %s\n", rec.Outcome.Status, rec.Outcome.Reason)
+		for _, receipt := range rec.Receipts {
+			fmt.Fprintf(&b, "  %s %s: %s\n", receipt.Type, receipt.State, receipt.Words())
+		}
+	}
+	return b.Bytes()
 }

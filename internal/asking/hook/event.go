@@ -23,7 +23,7 @@ func (c *Call) fill(event *hostcall.Event, body []byte) {
 	if a.Timeout == 0 && a.Deadline.IsZero() { // unless the question says so itself
 		a.Timeout = c.Timeout
 	}
-	a.WhileWaiting = c.Mode != Defer && !c.Outlive
+	a.WhileWaiting = c.Mode != Defer && !c.Outlive || event.Form()
 	a.Agent = hostcall.Agent(body)
 	if event.CWD != "" && a.Agent.Name == "" {
 		a.Agent.Name = "agent in " + filepath.Base(event.CWD)
@@ -68,6 +68,9 @@ func (c *Call) origin(event *hostcall.Event) sameask.Origin {
 	from := sameask.Origin{Permission: true, Place: event.Place}
 	if event.Permission() {
 		return c.signed(from)
+	}
+	if event.Form() {
+		return c.signed(sameask.Origin{Once: true})
 	}
 	from = sameask.Origin{Call: sameask.TakeCall(&event.Ask), Run: event.Ask.Session, Place: event.Place, Dialog: true}
 	return c.signed(from)

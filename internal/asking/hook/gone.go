@@ -56,7 +56,9 @@ func (r *run) stopped(ctx context.Context) error {
 		if errors.Is(context.Cause(ctx), ErrGone) {
 			return r.withdrawn(ctx, "the agent is gone and no longer waits")
 		}
-		return r.withdrawn(ctx, "decided at the agent's terminal, or left there")
+		return r.withdrawn(ctx, leftThere)
+	case r.event.Form():
+		return r.withdrawn(ctx, "the agent no longer waits for this form")
 	case !r.Stopped, r.Mode == Defer && !dialog:
 		return fmt.Errorf("the host stopped the hook; the question stays open as %s", r.event.Ask.Key())
 	case errors.Is(context.Cause(ctx), ErrGone):

@@ -31,10 +31,11 @@ type Opener interface {
 	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
-// Answerer sends the answers of the host's own dialog, as responder type [ask.ResponderNative].
-// Repeating a reply with its answer id is harmless.
+// Answerer sends the answers of the host's own dialog, as responder type [ask.ResponderNative], and notes what
+// it did. Repeating a reply with its answer id, or a receipt, is harmless.
 type Answerer interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Receipt(ctx context.Context, k ask.Key, r ask.Receipt) error
 }
 
 // Options tunes a [Hook]. The zero value is ready to use.
@@ -81,6 +82,7 @@ type Call struct {
 
 	Language string        // of the words of permissions; default: English
 	After    time.Duration // how long the host's dialog alone asks for a permission
+	Forms    time.Duration // how long a form waits before the host's dialog has it; default: Limit
 	MinProof string        // what the answer to a permission must prove; lasting permissions need [ask.ProofOS] or more
 	// Work sets the repository and the branch of a directory of the host. Nil if the host runs on
 	// another machine.
@@ -110,8 +112,8 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 	if !ok {
 		return nil, "" // about neither a question nor a permission
 	}
+	event.Word(lang.Of(c.Language), c.MinProof != "" && ask.By{Proof: c.MinProof}.Proves(ask.ProofOS))
 	if event.Permission() {
-		event.Word(lang.Of(c.Language), c.MinProof != "" && ask.By{Proof: c.MinProof}.Proves(ask.ProofOS))
 		event.Ask.MinProof = c.MinProof
 	}
 	from := c.origin(&event)
@@ -127,7 +129,7 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 		err = run.after(ctx)
 	case hostcall.PreToolUse:
 		out, err = run.before(ctx)
-	case hostcall.PermissionRequest:
+	case hostcall.PermissionRequest, hostcall.Elicitation:
 		out, err = run.dialog(ctx)
 	case hostcall.PostToolUse:
 		err = run.after(ctx)
@@ -172,7 +174,7 @@ func (r *run) before(ctx context.Context) ([]byte, error) {
 }
 
 // dialog handles PermissionRequest, which names no tool use: its ask is the one of the same content
-// that PreToolUse asked.
+// that PreToolUse asked. It also handles Elicitation, which is always a new ask.
 func (r *run) dialog(ctx context.Context) ([]byte, error) {
 	if !r.alone(ctx) {
 		return nil, nil
@@ -200,7 +202,11 @@ func (r *run) ask(ctx context.Context, waits bool) (*ask.Outcome, error) {
 
 // wait waits for the outcome, up to the call's limit.
 func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
-	within, cancel := context.WithTimeout(ctx, r.Limit)
+	limit := r.Limit
+	if r.event.Form() && r.Forms > 0 {
+		limit = min(limit, r.Forms)
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if r.h.opts.Waiting != nil {
 		defer r.h.opts.Waiting(&r.event.Ask)()
@@ -213,7 +219,7 @@ func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 		return nil, r.stopped(ctx)
 	case errors.Is(err, client.ErrClosed):
 		return nil, fmt.Errorf("askbus is stopping; the question stays open as %s", r.event.Ask.Key())
-	case errors.Is(err, context.DeadlineExceeded) && r.event.Permission():
+	case errors.Is(err, context.DeadlineExceeded) && (r.event.Permission() || r.event.Form()):
 		return nil, r.withdrawn(ctx, "only the agent's terminal asks now")
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("nobody answered within %s; the question stays open as %s", r.Limit, r.event.Ask.Key())

@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -38,11 +39,42 @@ func (r *run) allowed(ctx context.Context) error {
 		}
 	}
 	if found == nil {
-		return nil
+		return r.allowedThere(ctx)
 	}
 	_, err := r.asks.Withdraw(ctx, found.Ask.ID, "allowed at the agent's terminal")
 	if errors.Is(err, ask.ErrResolved) {
 		return nil
 	}
 	return err
+}
+
+// leftThere is the reason of a permission whose hook the host stopped: it does not say what was decided.
+const leftThere = "decided at the agent's terminal, or left there"
+
+// maxEnded bounds the ended asks among which a permission is searched.
+const maxEnded = 1000
+
+// allowedThere adds to a permission that ended as [leftThere] that its call was carried out: a receipt of the
+// host's dialog.
+func (r *run) allowedThere(ctx context.Context) error {
+	if r.h.opts.Answerer == nil {
+		return nil
+	}
+	seen := 0
+	for rec, err := range r.asks.All(ctx, client.Query{State: ask.StateResolved, Question: r.event.Ask.Questions[0].Text, PageSize: 200}) {
+		if err != nil {
+			return err
+		}
+		if seen++; seen > maxEnded {
+			return nil
+		}
+		if !r.event.PermittedBy(&rec.Ask) || rec.Outcome == nil || rec.Outcome.Reason != leftThere || r.Mark != nil && !rec.Ask.AskedBy(r.Mark(rec.Ask.Key())) {
+			continue
+		}
+		if slices.ContainsFunc(rec.Receipts, func(at ask.Receipt) bool { return at.Type == ask.ResponderNative }) {
+			continue // of an equal call
+		}
+		return r.h.opts.Answerer.Receipt(ctx, rec.Ask.Key(), ask.Receipt{Life: rec.Life, State: ask.ReceiptPosted, Places: []ask.Place{{Where: "allowed there"}}})
+	}
+	return nil
 }

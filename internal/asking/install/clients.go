@@ -87,7 +87,8 @@ func Clients() []Client {
 	return []Client{
 		{
 			Name: "claude-code", Title: "Claude Code", File: under(dir, ".mcp.json"), path: []string{"mcpServers", entryName}, entry: typed,
-			Note: `Start Claude Code in this directory and accept the server; "/mcp" lists it.`,
+			Note: `Start Claude Code in this directory and choose "Use this MCP server", which its dialog does not preselect; "/mcp" lists it.` +
+				" Each question is preceded by a permission prompt, and refused without a terminal (-p), and the model has a native AskUserQuestion as well: --trust settles all three.",
 		},
 		{
 			Name: "claude-desktop", Title: "Claude Desktop", File: desktop, path: []string{"mcpServers", entryName}, entry: local,

@@ -12,8 +12,11 @@ const hookTool = "AskUserQuestion"
 
 // hookEvents are the events that the hook handles.
 func hookEvents() []string {
-	return append([]string{"PreToolUse", "PermissionRequest", "PostToolUse", failed}, endEvents()...)
+	return append([]string{"PreToolUse", "PermissionRequest", "PostToolUse", failed, form}, endEvents()...)
 }
+
+// form is the event of an MCP server's form.
+const form = "Elicitation"
 
 // failed is the event of a tool call that failed. It matters to permissions only.
 const failed = "PostToolUseFailure"
@@ -47,6 +50,7 @@ type Hook struct {
 	// Permissions is the host's matcher of the tools whose permission the hook asks for, such as
 	// "Bash|mcp__.*" or "*"; empty: none.
 	Permissions string
+	Forms       bool // the forms of MCP servers, too
 }
 
 // matcher returns the matcher of an event, and whether the hook handles the event.
@@ -54,6 +58,8 @@ func (h Hook) matcher(event string) (string, bool) {
 	switch {
 	case slices.Contains(endEvents(), event):
 		return "", true
+	case event == form:
+		return "", h.Forms
 	case h.Permissions == "" || event == "PreToolUse":
 		return hookTool, event != failed
 	case h.Permissions == "*":

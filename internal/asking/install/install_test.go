@@ -197,3 +197,42 @@ func TestGooseIsPrinted(t *testing.T) {
 		t.Errorf("%v:\n%s", err, text)
 	}
 }
+
+func TestClaudeCodeAsksWithOurTools(t *testing.T) {
+	t.Parallel()
+	other := "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(ls)\"\n    ],\n    \"deny\": [\"WebFetch\"]\n  }\n}\n"
+	for name, before := range map[string]string{"nothing": "", "others": other, "comments": files()["comments"]} {
+		after, err := install.SetClaudeTools(before)
+		if err != nil || strings.Count(after, `"mcp__askbus"`) != 1 || strings.Count(after, `"AskUserQuestion"`) != 1 {
+			t.Fatalf("%s: %v\n%s", name, err, after)
+		}
+		if again, err := install.SetClaudeTools(after); err != nil || again != after {
+			t.Errorf("%s: the second time, %v:\n%s", name, err, again)
+		}
+		if without, err := install.RemoveClaudeTools(after); err != nil || squeeze(without) != squeeze(before) && before != "" {
+			t.Errorf("%s: taken out, %v:\n%s", name, err, without)
+		}
+	}
+	theirs := `{"permissions": {"deny": ["AskUserQuestion"]}}`
+	if text, err := install.RemoveClaudeTools(theirs); err != nil || text != theirs {
+		t.Errorf("a denial that is not ours: %v, %s", err, text)
+	}
+	if text, err := install.SetClaudeTools(`{"permissions": {"allow": "all"}}`); err == nil {
+		t.Errorf("a list that is none became %s", text)
+	}
+}
+
+func TestTheModeOfTheHookIsRead(t *testing.T) {
+	t.Parallel()
+	for mode, line := range map[string]string{"race": "/opt/askbus hook --mode race", "wait": "/opt/askbus hook", "defer": "'/opt/askbus' hook --mode=defer --dir /x"} {
+		text, err := install.SetHook("", install.Hook{Command: line, Seconds: 600})
+		if got, ok := install.HookMode(text); err != nil || !ok || got != mode {
+			t.Errorf("%s: %q, %v, %v", line, got, ok, err)
+		}
+	}
+	for _, text := range []string{"", "{}", "[", `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"lint"}]}]}}`} {
+		if mode, ok := install.HookMode(text); ok {
+			t.Errorf("%s: %q", text, mode)
+		}
+	}
+}

@@ -133,8 +133,17 @@ func (c *call) sign(a *ask.Ask) {
 
 // wait waits for the outcome until the call's limit. A disconnect ends only the call.
 func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, asked client.Asked, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+	if a.Approval != nil {
+		n.votes = func(ctx context.Context) string {
+			rec, err := c.get(ctx, session, a.ID)
+			if err != nil {
+				return "" // the words without them hold as well
+			}
+			return rec.Progress(a.Language(), time.Now())
+		}
+	}
 	if limit <= 0 {
-		return pending(a, n), nil
+		return pending(ctx, a, n), nil
 	}
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
@@ -153,7 +162,7 @@ func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, ask
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded), c.life.Err() != nil, c.over.Err() != nil:
-		return pending(a, n), nil
+		return pending(ctx, a, n), nil
 	}
 	return failed(err), nil
 }

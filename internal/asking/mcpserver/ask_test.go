@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -445,5 +446,32 @@ func TestATypedQuestionGetsATypedAnswer(t *testing.T) {
 	}
 	if r = f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "one", "wait_seconds": later}); r.object["result"] != 5.0 {
 		t.Errorf("%+v", r.object)
+	}
+}
+
+func TestAnAgentIsToldHowFarTheVotesAre(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	c, err := client.New(f.bus.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := c.Session("acme", "s1")
+	deploy := ask.Ask{ID: "d1", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}, Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"os:mei", "os:jo"}}}}}
+	if _, err := session.Ask(t.Context(), deploy); err != nil {
+		t.Fatal(err)
+	}
+	vote := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: new(true)}}}
+	if _, err := f.screen.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}, vote); !errors.Is(err, ask.ErrVoted) {
+		t.Fatal(err)
+	}
+	const progress = "1 of 2 approvals: Mei; 1 more needed from os:mei or os:jo"
+	cs := f.connect(nil)
+	r := f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "d1", "wait_seconds": 0})
+	if r.object["status"] != "pending" || r.object["progress"] != progress || !strings.Contains(r.text, "the votes have not decided yet: "+progress) || strings.Contains(r.text, "nobody has answered") {
+		t.Errorf("pending: %+v", r)
+	}
+	if r := f.must(cs, "ListPendingQuestions", map[string]any{}); !strings.Contains(r.text, progress) {
+		t.Errorf("listed: %+v", r)
 	}
 }

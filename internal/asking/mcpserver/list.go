@@ -33,19 +33,24 @@ func (c *call) list(ctx context.Context) (*mcp.CallToolResult, error) {
 		AskedAt  time.Time `json:"asked_at"`
 		Deadline time.Time `json:"deadline"`
 		Agent    string    `json:"agent,omitempty"`
-		Shown    []string  `json:"shown,omitempty"` // where it is shown, as surfaces report
+		Progress string    `json:"progress,omitempty"` // of one that several people decide
+		Shown    []string  `json:"shown,omitempty"`    // where it is shown, as surfaces report
 	}
 	items := []item{}
 	lines := []string{fmt.Sprintf("%d open:", len(page.Items))}
 	for _, rec := range page.Items {
-		it := item{AskID: rec.Ask.ID, Question: rec.Ask.Heading(), AskedAt: rec.AskedAt.UTC(), Deadline: rec.Ask.Deadline.UTC(), Agent: rec.Ask.Agent.Name}
+		it := item{AskID: rec.Ask.ID, Question: rec.Ask.Heading(), AskedAt: rec.AskedAt.UTC(), Deadline: rec.Ask.Deadline.UTC(), Agent: rec.Ask.Agent.Name, Progress: rec.Progress("", time.Now())}
 		for _, r := range rec.Receipts {
 			if r.State == ask.ReceiptPosted {
 				it.Shown = append(it.Shown, strings.TrimSpace(r.Type+" "+r.Words()))
 			}
 		}
 		items = append(items, it)
-		lines = append(lines, fmt.Sprintf("- %s: %q, asked at %s", it.AskID, it.Question, it.AskedAt.Format(time.RFC3339)))
+		said := fmt.Sprintf("- %s: %q, asked at %s", it.AskID, it.Question, it.AskedAt.Format(time.RFC3339))
+		if it.Progress != "" {
+			said += ": " + it.Progress
+		}
+		lines = append(lines, said)
 	}
 	more := map[string]any{"questions": items}
 	switch {

@@ -18,9 +18,9 @@ func (c *call) permission(ctx context.Context) (*mcp.CallToolResult, error) {
 		return decision(hostcall.Refuse(err.Error())), nil
 	}
 	a := &prompt.Ask
-	from := sameask.Origin{Permission: true}
-	if !prompt.Permission() {
-		from = sameask.Origin{Call: sameask.TakeCall(a)}
+	from := sameask.Origin{Permission: a.Permits()}
+	if !from.Permission {
+		from.Call = sameask.TakeCall(a)
 	}
 	c.introduce(a)
 	a.WhileWaiting = true

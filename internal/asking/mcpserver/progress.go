@@ -27,6 +27,11 @@ func (c *call) progress(ctx context.Context, n notes) (stop func()) {
 			if len(n.present) > 0 {
 				message += " at " + strings.Join(n.present, ", ")
 			}
+			if n.votes != nil {
+				if votes := n.votes(ctx); votes != "" {
+					message += ": " + votes
+				}
+			}
 			if waited := time.Since(c.began).Round(time.Second); waited > 0 {
 				message += ": " + waited.String()
 			}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -21,6 +22,8 @@ type notes struct {
 	link     string   // URL at which a person answers
 	again    bool     // the outcome is older than this call
 	late     string   // why a form's answer did not count
+	// votes says how far the votes on an ask that several people decide have come; nil: it has none.
+	votes func(context.Context) string
 }
 
 // ended returns the result of a call whose ask has ended.
@@ -57,9 +60,16 @@ func inShape(a *ask.Ask, object []byte, r *mcp.CallToolResult) *mcp.CallToolResu
 }
 
 // pending returns the result of a call whose ask is still open.
-func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
+func pending(ctx context.Context, a *ask.Ask, n notes) *mcp.CallToolResult {
 	l := lang.Of(a.Language())
+	votes := ""
+	if n.votes != nil {
+		votes = n.votes(ctx)
+	}
 	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", toolAwait, strconv.Quote(a.ID))
+	if votes != "" {
+		hint = l.Say("the votes have not decided yet: %[1]s. The question stays open; call %[2]s with ask_id %[3]s to wait on. Do not take this for an answer", votes, toolAwait, strconv.Quote(a.ID))
+	}
 	lines := []string{"pending: " + hint + " (ask_id " + a.ID + ")"}
 	if len(n.present) > 0 {
 		lines = append(lines, l.Say("People who can answer are at: %s.", strings.Join(n.present, ", ")))
@@ -68,6 +78,9 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 		lines = append(lines, l.Say("A person can answer at %s", n.link))
 	}
 	more := map[string]any{}
+	if votes != "" {
+		more["progress"] = votes
+	}
 	if n.link != "" {
 		more["link"] = n.link
 	}

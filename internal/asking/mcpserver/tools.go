@@ -66,8 +66,8 @@ func tools(permissions bool) []tool {
 		return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes}
 	}
 	all := []tool{
-		{&mcp.Tool{Name: toolAsk, Description: aboutAsk, InputSchema: schema(toolAsk), Annotations: readOnly("Ask a human")}, (*call).ask},
-		{&mcp.Tool{Name: toolAwait, Description: aboutAwait, InputSchema: schema(toolAwait), Annotations: readOnly("Wait for a human's answer")}, (*call).await},
+		{&mcp.Tool{Meta: loaded(), Name: toolAsk, Description: aboutAsk, InputSchema: schema(toolAsk), Annotations: readOnly("Ask a human")}, (*call).ask},
+		{&mcp.Tool{Meta: loaded(), Name: toolAwait, Description: aboutAwait, InputSchema: schema(toolAwait), Annotations: readOnly("Wait for a human's answer")}, (*call).await},
 		{&mcp.Tool{Name: toolWithdraw, Description: aboutWithdraw, InputSchema: schema(toolWithdraw), Annotations: &mcp.ToolAnnotations{
 			Title: "Withdraw a question", IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes,
 		}}, (*call).withdraw},
@@ -78,6 +78,10 @@ func tools(permissions bool) []tool {
 	}
 	return all
 }
+
+// loaded is the metadata of a tool whose schema Claude Code shows its model at once. Of others the model knows only
+// the name, until it searches for them.
+func loaded() mcp.Meta { return mcp.Meta{"anthropic/alwaysLoad": true} }
 
 // schema returns the input schema of a tool. It is hand-written: an inferred one allows null for
 // arrays, which some clients then send as strings.

@@ -108,6 +108,9 @@ func (c *Copied) asked(s *lifecycle.State) {
 func (c *Copied) voted(s *lifecycle.State, v *ask.Vote) {
 	c.Action, c.Time, c.Surface = AskVoted, v.At.UTC(), v.By.Responder
 	c.Actor = &Actor{Role: roleOf(v.By.Responder), Credential: v.Credential, Principal: v.By.Principal, Proof: v.By.Proof, Name: v.By.Name, Groups: v.By.Groups}
+	if v.Token != "" {
+		c.Object = &Object{Kind: "token", ID: v.Token}
+	}
 	c.Decision = &Decision{Status: string(v.Choice), Reason: v.Reason}
 	if v.Option != "" {
 		c.Decision.Answers = []Answer{answer(s.Ask, &ask.Answer{QuestionID: s.Ask.Questions[0].ID, Selected: []string{v.Option}})}
@@ -148,6 +151,9 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 	if by := o.CancelledBy; by != nil {
 		d.Answers = append(d.Answers, answer(s.Ask, &ask.Answer{QuestionID: by.QuestionID, Selected: []string{by.OptionID}}))
 	}
+	for i := range o.Votes {
+		d.Votes = append(d.Votes, vote(s.Ask, &o.Votes[i]))
+	}
 	c.Decision = d
 	switch o.Status {
 	case ask.StatusAnswered:
@@ -167,6 +173,17 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 		c.Surface = by.Responder
 		c.Actor = &Actor{Role: roleOf(by.Responder), Credential: user, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups}
 	}
+}
+
+func vote(a *ask.Ask, v *ask.Vote) Vote {
+	out := Vote{
+		Choice: string(v.Choice), Principal: short(v.By.Principal), Name: short(v.By.Name), Groups: v.By.Groups, Proof: v.By.Proof,
+		Reason: short(v.Reason), At: v.At.UTC(), Surface: v.By.Responder, Credential: v.Credential, Token: v.Token,
+	}
+	if v.Option != "" && len(a.Questions) == 1 {
+		out.Option = &Choice{short(v.Option), short(label(a, a.Questions[0].ID, v.Option))}
+	}
+	return out
 }
 
 // roleOf returns the role whose credentials answer as a responder type.

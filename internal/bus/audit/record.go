@@ -160,6 +160,22 @@ type Decision struct {
 	Waited  int64    `json:"waited_ms"`
 	Answers []Answer `json:"answers,omitempty"`
 	Typed   bool     `json:"typed,omitempty"` // a reply to the whole ask was typed; its text is in the ledger
+	Votes   []Vote   `json:"votes,omitempty"` // of an ask that several people decide, however it ended
+}
+
+// Vote is what one person said to an ask with an approval.
+type Vote struct {
+	Choice     string    `json:"choice"` // approve, deny, withdrawn, revoked
+	Option     *Choice   `json:"option,omitempty"`
+	Principal  string    `json:"principal"`
+	Name       string    `json:"name,omitempty"`
+	Groups     []string  `json:"groups,omitempty"` // that could count
+	Proof      string    `json:"proof,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	At         time.Time `json:"at"`
+	Surface    string    `json:"surface,omitempty"`
+	Credential string    `json:"credential,omitempty"`
+	Token      string    `json:"token,omitempty"` // the id of the API token
 }
 
 // Answer is the decision on one question. It omits typed text, which may be a secret.

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/ledger"
@@ -37,7 +36,9 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 			return lifecycle.State{}, err
 		}
 		s.Left = left
-		s.Will.Votes = b.standing(s.Votes())
+		if s.Will.Votes, err = b.standing(ctx, k.Tenant, s.Votes()); err != nil && !looks {
+			return lifecycle.State{}, err
+		}
 		effect, err := lifecycle.Decide(b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err
@@ -130,15 +131,6 @@ func (b *Broker) readEnd(ctx context.Context, k ask.Key) (lifecycle.State, error
 		}
 	}
 	return lifecycle.State{}, fmt.Errorf("broker: %s: %w: its outcome was stored and is not there", k, ask.ErrUnavailable)
-}
-
-// standing returns the votes without those that were given with credentials
-// that have been revoked since.
-func (b *Broker) standing(votes []ask.Vote) []ask.Vote {
-	if b.opts.Verifier == nil || len(votes) == 0 {
-		return votes
-	}
-	return slices.DeleteFunc(slices.Clone(votes), func(v ask.Vote) bool { return b.opts.Verifier.Revoked(v.Credential, v.At) })
 }
 
 // admit refuses a new ask that cannot be stored now. Otherwise it counts the

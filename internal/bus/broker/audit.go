@@ -211,21 +211,23 @@ func (b *Broker) auditRefusal(r *request, e *ask.Error) {
 	if r.Root == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
 		return
 	}
-	k := refusalKind{user: r.User, tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code}
+	b.audit.refuse(refusalKind{user: r.User, role: roleOf(r), tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code}, e.Detail, 1)
+}
+
+// roleOf returns the role of a request's sender, as its subject says.
+func roleOf(r *request) string {
 	switch r.Root {
 	case subject.Agents:
-		k.role = "agent"
+		return "agent"
 	case subject.Hosts:
-		k.role = "host"
+		return "host"
 	case subject.Operators:
-		k.role = "operator"
-	default:
-		k.role = "responder"
-		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
-			k.role = r.Type
-		}
+		return "operator"
 	}
-	b.audit.refuse(k, e.Detail, 1)
+	if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
+		return r.Type
+	}
+	return "responder"
 }
 
 // auditShown records that a surface presented an ask, or failed to.
@@ -234,8 +236,8 @@ func (b *Broker) auditShown(r *request, receipt *ask.Receipt) {
 		return
 	}
 	b.audit.add(&audit.Record{
-		Time: receipt.At, Action: audit.AskShown, Tenant: r.Tenant, Session: r.Session, Ask: r.ID, Surface: r.Type,
-		Actor:  &audit.Actor{Role: "responder", Credential: r.User},
+		Time: receipt.At, Action: audit.AskShown, Tenant: r.Tenant, Session: r.Session, Ask: r.ID, Surface: receipt.Type,
+		Actor:  &audit.Actor{Role: roleOf(r), Credential: r.User},
 		Object: &audit.Object{Kind: "receipt", Note: string(receipt.State) + " " + receipt.Words()},
 	})
 }

@@ -275,7 +275,8 @@ func endpoints() map[string]string {
 		"agent-list": subject.Agents + ".*.*.list", "list": subject.Responders + ".*.*.list",
 		"tenant-list": subject.Responders + ".*.*.*.list", "session-list": subject.Responders + ".*.*.*.*.list",
 		"host-get": subject.Hosts + ".*.*.*.get.*", "host-answer": subject.Hosts + ".*.*.*.answer.*", "host-cancel": subject.Hosts + ".*.*.*.cancel.*",
-		"abort": subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
+		"host-receipt": subject.Hosts + ".*.*.*.receipt.*",
+		"abort":        subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"

@@ -223,7 +223,7 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
-		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r), Credential: r.User}
+		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r), Credential: r.User, Token: r.token}
 	} else {
 		reply, reason, err := wire.DecodeDecline(r.body, r.ID)
 		if err != nil {
@@ -232,7 +232,7 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
-		c = lifecycle.Decline{Reply: reply, Reason: reason, MinProof: b.demands(r), Credential: r.User}
+		c = lifecycle.Decline{Reply: reply, Reason: reason, MinProof: b.demands(r), Credential: r.User, Token: r.token}
 	}
 	return b.resolve(ctx, r, c)
 }
@@ -246,7 +246,7 @@ func (b *Broker) unvote(ctx context.Context, r *request) error {
 	if reply.By, err = b.vouched(r, reply.By); err != nil {
 		return err
 	}
-	return b.resolve(ctx, r, lifecycle.Unvote{Reply: reply, Credential: r.User})
+	return b.resolve(ctx, r, lifecycle.Unvote{Reply: reply, Credential: r.User, Token: r.token})
 }
 
 // resolve carries out a command that may end an ask, and replies with the
@@ -288,7 +288,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	}
 	b.tracer.Link(ctx, held.Trace)
 	b.countPresented(ctx, r, &s, receipt.State, now)
-	receipt.Type, receipt.At = r.Type, now.UTC()
+	receipt.Type, receipt.At = responderOf(r, ""), now.UTC()
 	if err := b.led.Receipt(ctx, r.Key(), receipt, s.Deadline, now); err != nil {
 		return err
 	}

@@ -13,11 +13,14 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -63,7 +66,7 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	defer unfollow()
 
 	_, err := tui.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	// Every screen sees it at once.
 	for {
 		heads, _ := live.Pending(board.Filter{}, 0, 10)
@@ -82,7 +85,7 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	}
 	// The agent's status, and a list, tell it.
 	got, err := c.Get(t.Context(), "d1")
-	if err != nil || len(got.Votes) != 1 || got.Progress("", time.Now()) != "1 of 2 approvals: mei; 1 more missing of group sre" {
+	if err != nil || len(got.Votes) != 1 || got.Progress("", time.Now()) != "1 of 2 approvals: mei; 1 more needed from group sre" {
 		t.Errorf("status: %+v, %v", got.Votes, err)
 	}
 	page, err := web.List(t.Context(), responder.Query{State: ask.StatePending})
@@ -91,15 +94,15 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	}
 	// The same person on another surface moves her vote; it is not another one.
 	_, err = web.Answer(t.Context(), k, votes("v2", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	if left, err := web.Unvote(t.Context(), k, "u1", ofSRE("mei")); err != nil || len(left) != 1 || left[0].Choice != ask.ChoiceWithdrawn {
 		t.Errorf("taken back: %+v, %v", left, err)
 	}
 	// A vote that comes again after that does not count again.
 	_, err = tui.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "0 of 2 approvals; 2 more missing of group sre")
+	counted(t, err, "0 of 2 approvals; 2 more needed from group sre")
 	_, err = tui.Answer(t.Context(), k, votes("v3", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	// A stranger's answer is refused, and decides nothing.
 	if _, err := web.Answer(t.Context(), k, votes("x1", ask.By{Principal: "os:eve", Groups: []string{"dev"}, Proof: ask.ProofOS}, true)); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("a stranger: %v", err)
@@ -127,9 +130,9 @@ func TestAnExpiredAskTellsItsVotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	o, err := c.Wait(t.Context(), "d1")
-	if err != nil || o.Status != ask.StatusExpired || len(o.Votes) != 1 || o.Ending() != "expired: 1 of 2 approvals: mei; 1 more missing of group sre" {
+	if err != nil || o.Status != ask.StatusExpired || len(o.Votes) != 1 || o.Ending() != "expired: 1 of 2 approvals: mei; 1 more needed from group sre" {
 		t.Errorf("%s, %+v, %v", o.Ending(), o, err)
 	}
 }
@@ -205,12 +208,12 @@ func TestARevokedCredentialsVotesAreLost(t *testing.T) {
 		o, err := r.Answer(t.Context(), k, votes("v-"+name, by, true))
 		switch i {
 		case 0:
-			counted(t, err, "1 of 2 approvals: os:mei; 1 more missing of group sre")
+			counted(t, err, "1 of 2 approvals: os:mei; 1 more needed from group sre")
 			gone.user.Store(&user)
 		case 1:
-			counted(t, err, "1 of 2 approvals: os:jo; 1 more missing of group sre")
+			counted(t, err, "1 of 2 approvals: os:jo; 1 more needed from group sre")
 		case 2:
-			if err != nil || len(o.Votes) != 2 || o.Ending() != "approved by os:jo, os:ana" {
+			if err != nil || len(o.Votes) != 3 || o.Votes[0].Choice != ask.ChoiceRevoked || o.Ending() != "approved by os:jo, os:ana" {
 				t.Errorf("%+v, %v", o, err)
 			}
 		}
@@ -266,7 +269,7 @@ func TestAVoteIsInNobodyElsesName(t *testing.T) {
 		}
 	}
 	_, err = honest.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more missing of group sre")
+	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
 	if _, err := mallory.Unvote(t.Context(), k, "", by("os:mei")); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("Mei's vote is taken back by another: %v", err)
 	}
@@ -309,6 +312,76 @@ func TestAPlainAskIsStoredAsBefore(t *testing.T) {
 	for _, name := range []string{"votes", "approval", "only", "exclude"} {
 		if fields[name] != nil || fields["ask"].(map[string]any)[name] != nil { //nolint:forcetypeassert // it fails the test
 			t.Errorf("%s in %s", name, data)
+		}
+	}
+}
+
+// TestWhoIsSignedOutLosesPendingVotes checks, with two brokers, that a person whose sign-ins were ended, and
+// an API token that was revoked, lose their votes before the deciding one is counted, and that the person may
+// vote again.
+func TestWhoIsSignedOutLosesPendingVotes(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	b.Broker(broker.Options{Verifier: b.Verifier()})
+	c, web := newClient(t, b, "s1"), newResponder(t, b, "web")
+	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
+	people, tokens := state.Open(operator, state.Operator(), state.Revoked), state.Open(operator, state.Operator(), state.Tokens)
+	if _, err := tokens.Put(t.Context(), state.Key{Name: "t1"}, struct{}{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	gateway, err := responder.New(b.Connect(rights.Role{Name: rights.RoleGateway}), subject.TypeGateway, responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overHTTP := client.ForToken(t.Context(), func() string { return "t1" })
+	for i := range 8 { // both brokers count some
+		id := fmt.Sprint("d", i)
+		k := ask.Key{Tenant: "acme", Session: "s1", ID: id}
+		if _, err := c.Ask(t.Context(), deploying(id, 2)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := web.Answer(t.Context(), k, votes("mei", ofSRE("mei"), true))
+		counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
+		lost := ask.ChoiceRevoked
+		if i%2 == 0 {
+			tenant := []string{"", "acme"}[i/2%2]
+			if _, err := people.Put(t.Context(), subject.RevokedKey(tenant, "os:mei"), struct{}{}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		} else { // of another tenant, or of before
+			if _, err := people.Put(t.Context(), subject.RevokedKey("other", "os:mei"), struct{}{}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			lost = ask.ChoiceApprove
+		}
+		rec, err := web.Get(t.Context(), k)
+		if err != nil || rec.Votes[0].Choice != lost {
+			t.Errorf("%s: status: %+v, %v", id, rec.Votes, err)
+		}
+		o, err := gateway.Answer(overHTTP, k, votes("jo", ofSRE("jo"), true))
+		if lost == ask.ChoiceApprove {
+			if err != nil || o.Ending() != "approved by mei, jo" || o.Votes[1].Token != "t1" {
+				t.Errorf("%s: %+v, %v", id, o, err)
+			}
+			continue
+		}
+		counted(t, err, "1 of 2 approvals: jo; 1 more needed from group sre")
+		if i == 0 {
+			if err := tokens.Delete(t.Context(), state.Key{Name: "t1"}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = web.Answer(t.Context(), k, votes("ana", ofSRE("ana"), true))
+			counted(t, err, "1 of 2 approvals: ana; 1 more needed from group sre")
+			if _, err := tokens.Put(t.Context(), state.Key{Name: "t1"}, struct{}{}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Mei signs in again, and votes again; a repetition of what she said before is no vote.
+		_, err = web.Answer(t.Context(), k, votes("mei", ofSRE("mei"), true))
+		counted(t, err, fmt.Sprintf("1 of 2 approvals: %s; 1 more needed from group sre", []string{"ana", "jo"}[min(i, 1)]))
+		o, err = web.Answer(t.Context(), k, votes("mei-again", ofSRE("mei"), true))
+		if err != nil || o.Status != ask.StatusAnswered || len(o.Votes) != 2+(1-min(i, 1)) {
+			t.Errorf("%s: voted again: %+v, %v", id, o, err)
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 )
 
-// HeaderToken is the id of the API token on whose behalf a gateway asks, which
-// the audit names. The broker takes it from gateways only.
+// HeaderToken is the id of the API token on whose behalf a gateway asks or
+// votes: the audit names it, and revoking it ends its votes. The broker takes it
+// from gateways only.
 const HeaderToken = "Askbus-Token"
 
 type tokenKey struct{}
@@ -19,14 +20,20 @@ func ForToken(ctx context.Context, id func() string) context.Context {
 	return context.WithValue(ctx, tokenKey{}, id)
 }
 
-// tokenOf returns the id of the token in ctx for a gateway's ask, else nothing.
+// tokenOf returns the id of the token in ctx for what a gateway asks or answers,
+// else nothing.
 func tokenOf(ctx context.Context, subj string) string {
 	id, ok := ctx.Value(tokenKey{}).(func() string)
 	if !ok || !strings.HasPrefix(subj, subject.Responders+"."+subject.TypeGateway+".") {
 		return ""
 	}
-	if r, err := subject.Parse(subj); err != nil || r.Verb != subject.VerbAsk {
+	r, err := subject.Parse(subj)
+	if err != nil {
 		return ""
 	}
-	return id()
+	switch r.Verb {
+	case subject.VerbAsk, subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote:
+		return id()
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // audited counts the records of a bus's audit by ask and action.
@@ -45,6 +47,25 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "its end is in the audit", func() bool { return audited(t, b)["ended ask.withdrawn"] == 1 })
+	// Two of three have voted; a restore keeps their votes, and what the audit says of each.
+	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := ask.Ask{ID: "deploy", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}, Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 3}}}}
+	if _, err := s.Ask(t.Context(), deploy); err != nil {
+		t.Fatal(err)
+	}
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "deploy"}
+	vote := func(r *responder.Responder, who string) (ask.Outcome, error) {
+		return r.Answer(t.Context(), k, ask.Reply{AnswerID: who, By: ask.By{Principal: "os:" + who, Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: new(true), Notes: "OPS-1"}}})
+	}
+	for i, who := range []string{"mei", "jo"} {
+		if _, err := vote(r, who); !errors.Is(err, ask.ErrVoted) {
+			t.Fatal(err)
+		}
+		natstest.Eventually(t, "the vote is in the audit", func() bool { return audited(t, b)["deploy ask.voted"] == i+1 })
+	}
 	path := save(t, b)
 
 	to := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
@@ -53,18 +74,46 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 		t.Fatalf("%+v, %v", said, err)
 	}
 	again := natstest.Again(t, stopped(t, to))
-	want := []string{"ended ask.asked", "ended ask.withdrawn", "waits ask.asked"}
+	want := map[string]int{"ended ask.asked": 1, "ended ask.withdrawn": 1, "waits ask.asked": 1, "deploy ask.asked": 1, "deploy ask.voted": 2}
 	natstest.Eventually(t, "the audit as it was", func() bool {
 		got := audited(t, again)
-		for _, w := range want {
-			if got[w] > 1 {
+		for w, n := range want {
+			if got[w] > n {
 				t.Fatalf("%s is recorded %d times", w, got[w])
 			}
-			if got[w] == 0 {
+			if got[w] < n {
 				return false
 			}
 		}
 		return got[" audit.began"] >= 1
+	})
+	restored, err := responder.New(again.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vote(restored, "jo"); !errors.Is(err, ask.ErrVoted) {
+		t.Errorf("a vote that was given before counts again: %v", err)
+	}
+	if o, err := vote(restored, "ana"); err != nil || o.Ending() != "approved by os:mei, os:jo, os:ana" {
+		t.Errorf("the third vote: %+v, %v", o, err)
+	}
+	// The end is evidence of all votes.
+	natstest.Eventually(t, "the end is in the audit", func() bool {
+		nc, next := again.Connect(rights.Role{Name: rights.RoleAuditor}), uint64(0)
+		for r, err := range audit.All(t.Context(), nc, "", audit.Query{}, &next) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Ask != "deploy" || r.Action != audit.AskAnswered {
+				continue
+			}
+			v := r.Decision.Votes
+			if len(v) != 3 || v[0].Principal != "os:mei" || v[0].Choice != "approve" || v[0].Reason != "OPS-1" || v[0].Surface != "web" || v[0].Proof != ask.ProofOS || v[0].At.IsZero() || v[0].Credential == "" {
+				t.Errorf("the audit's votes: %+v", v)
+			}
+			return true
+		}
+		return false
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -197,7 +198,7 @@ func TestABackupDoesNotFollowTheEnd(t *testing.T) {
 		}
 		ended = ended || at == subject.LedgerOutcome(0, last.Ask.Key())
 		b.store(t, key("s1", fmt.Sprint("b", read)))
-		if read++; read > 8*n {
+		if read++; read > 10*n {
 			return errors.New("it follows what is stored meanwhile")
 		}
 		return nil
@@ -207,6 +208,50 @@ func TestABackupDoesNotFollowTheEnd(t *testing.T) {
 	}
 	if !ended {
 		t.Errorf("of %d messages none is the outcome of %s", read, last.Ask.Key())
+	}
+}
+
+// A backup has an ask that is written again with a vote ahead of each reading.
+func TestABackupHasAnAskThatIsVotedOnMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 1})
+	const n = 600 // more than it reads at once
+	for i := range n {
+		b.store(t, key("s1", fmt.Sprint("a", i)))
+	}
+	k := key("s1", "deploy")
+	b.store(t, k, func(a *ask.Ask) {
+		a.Questions = []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}
+		a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 50}}}
+	})
+	vote := func(i int) error {
+		s, err := b.led.Read(t.Context(), k)
+		if err != nil {
+			return err
+		}
+		by := ask.By{Principal: fmt.Sprint("os:p", i), Proof: ask.ProofOS}
+		return b.led.Rewrite(t.Context(), s, append(slices.Clone(s.Votes()), ask.Vote{AnswerID: fmt.Sprint("v", i), By: by, Choice: ask.ChoiceApprove, At: time.Now()}))
+	}
+	_, stream := b.place(k)
+	read, found := 0, false
+	err := b.led.Everything(t.Context(), stream, func(at string) error {
+		if at == subject.LedgerQuestion(0, k) {
+			found = true
+		}
+		more := map[int]int{0: 2 * n, 999: n}[read] // at the first message of the first reading, which takes two batches, and of the second
+		for i := range more {
+			b.store(t, key("s1", fmt.Sprint("b", read, "-", i)))
+		}
+		if more > 0 { // it goes behind what this reading reaches
+			if err := vote(read); err != nil {
+				return err
+			}
+		}
+		read++
+		return nil
+	})
+	if err != nil || !found {
+		t.Errorf("of %d messages none is the ask with votes: %v", read, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -277,7 +278,19 @@ func (l *Ledger) ClockWarning() error {
 	if l.clock.servers == nil {
 		return nil
 	}
-	return l.clock.servers.Err()
+	return removedEarly(l.clock.servers.Err(), l.clock.servers.Skews(), l.opts.Margin)
+}
+
+// removedEarly adds to a warning the servers that are further ahead than the
+// margin: each server removes what has expired by its own clock, so their copies
+// lack outcomes that are still needed.
+func removedEarly(warning error, skews map[string]time.Duration, margin time.Duration) error {
+	for _, server := range slices.Sorted(maps.Keys(skews)) {
+		if skews[server] > margin {
+			warning = errors.Join(warning, fmt.Errorf("server %s is further ahead than the ledger's margin of %s, so its copy of the ledger lacks outcomes: stop it, empty its store, set its clock, and start it again; it then copies everything from the others", server, margin))
+		}
+	}
+	return warning
 }
 
 // ClockSkews returns how far each server's clock is ahead of the majority's, and

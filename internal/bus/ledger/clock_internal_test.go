@@ -170,3 +170,16 @@ func TestRequestsShareAFailedProbe(t *testing.T) {
 		}
 	})
 }
+
+// A server further ahead than the margin has removed outcomes that are still needed.
+func TestAServerBeyondTheMarginIsToBeEmptied(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("the clock of server n1 is wrong")
+	if err := removedEarly(wrong, map[string]time.Duration{"n1": time.Hour, "n2": -30 * time.Hour}, 24*time.Hour); !errors.Is(err, wrong) || err.Error() != wrong.Error() {
+		t.Errorf("within the margin: %v", err)
+	}
+	err := removedEarly(wrong, map[string]time.Duration{"n1": 25 * time.Hour}, 24*time.Hour)
+	if !errors.Is(err, wrong) || !strings.Contains(err.Error(), "server n1 is further ahead") || !strings.Contains(err.Error(), "empty its store") {
+		t.Errorf("beyond it: %v", err)
+	}
+}

@@ -42,6 +42,7 @@ type picture struct {
 // pictured is one ask.
 type pictured struct {
 	life     string
+	stream   string
 	question uint64   // sequence; 0: none
 	outcome  uint64   // of the first; 0: none
 	data     [32]byte // digest of the message that counts
@@ -75,9 +76,9 @@ func (p *picture) add(e *backupEntry) error {
 	a := p.asks[k]
 	switch {
 	case kind == subject.Question && (a == nil || a.life != life || a.outcome == 0):
-		p.asks[k] = &pictured{life: life, question: e.Seq, data: sha256.Sum256(e.Data)}
+		p.asks[k] = &pictured{life: life, stream: e.Stream, question: e.Seq, data: sha256.Sum256(e.Data)}
 	case kind == subject.Outcome && (a == nil || a.life == life && a.outcome == 0):
-		p.asks[k] = &pictured{life: life, outcome: e.Seq, data: sha256.Sum256(e.Data)}
+		p.asks[k] = &pictured{life: life, stream: e.Stream, outcome: e.Seq, data: sha256.Sum256(e.Data)}
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
-	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -171,7 +171,7 @@ func (r *restore) audit(ctx context.Context) error {
 				return nil
 			}
 			k, _, _, _ := subject.ParseLedger(src.Subject)
-			if r.f.picture.copies(k, kind, e.Header.Get(cloudevent.HeaderLife)) && !gone[k] {
+			if e.Header.Get(audit.HeaderRestored) == "" && r.f.picture.copies(k, src) && !gone[k] {
 				return nil
 			}
 			msg.Header[audit.HeaderRestored] = []string{src.String()}
@@ -182,13 +182,12 @@ func (r *restore) audit(ctx context.Context) error {
 	return errors.Join(err, r.acknowledged(ctx))
 }
 
-// copies reports whether the server will copy this from the restored ledger.
-func (p *picture) copies(k ask.Key, kind, life string) bool {
+// copies reports whether the server will copy this message from the restored
+// ledger: it is the one of its ask that counts, not one that was written before
+// the votes of now.
+func (p *picture) copies(k ask.Key, src audit.Source) bool {
 	a := p.asks[k]
-	if a == nil || a.life != life {
-		return false
-	}
-	return (kind == subject.Outcome) == (a.outcome != 0)
+	return a != nil && a.stream == src.Stream && strconv.FormatUint(max(a.outcome, a.question), 10) == src.Seq
 }
 
 // gone returns the asks whose outcomes had expired.

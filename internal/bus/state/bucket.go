@@ -20,6 +20,7 @@ const (
 	TokenUses  = subject.BucketTokenUses
 	Sessions   = subject.BucketSessions
 	LoginLinks = subject.BucketLoginLinks
+	Revoked    = subject.BucketRevoked
 	Passkeys   = subject.BucketPasskeys
 	Snoozes    = subject.BucketSnoozes
 	Handovers  = subject.BucketHandovers
@@ -32,6 +33,10 @@ const (
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.
 type Key = subject.StateKey
+
+// RevokedKey returns the entry in [Revoked] of a person in a tenant; empty: in
+// all of them.
+func RevokedKey(tenant, principal string) Key { return subject.RevokedKey(tenant, principal) }
 
 // Entry is one entry, or its deletion.
 type Entry struct {

@@ -75,7 +75,7 @@ func runACP(ctx context.Context, a *cli.App, who acp.Caller, args []string) erro
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
-	child, err := startAgent(args, a.Stderr)
+	child, err := startAgent("agent", "askbus acp -- claude-agent-acp", args, a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -111,14 +111,14 @@ func (i *agentInput) Close() error {
 	return err
 }
 
-func startAgent(args []string, stderr any) (*agentProcess, error) {
+func startAgent(what, example string, args []string, stderr any) (*agentProcess, error) {
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("start the agent: %w", err)
+		return nil, fmt.Errorf("start the %s: %w", what, err)
 	}
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the agent: %w", err), inRead.Close(), inWrite.Close())
+		return nil, errors.Join(fmt.Errorf("start the %s: %w", what, err), inRead.Close(), inWrite.Close())
 	}
 	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the user's own command; it ends with wait
 	cmd.Stdin, cmd.Stdout, cmd.Env = inRead, outWrite, agentEnviron()
@@ -129,7 +129,7 @@ func startAgent(args []string, stderr any) (*agentProcess, error) {
 	_, _ = inRead.Close(), outWrite.Close()
 	if err != nil {
 		_, _ = inWrite.Close(), outRead.Close()
-		return nil, cli.Usage("the agent does not start: %w; give its command after --, such as: askbus acp -- claude-agent-acp", err)
+		return nil, cli.Usage("the %s does not start: %w; give its command after --, such as: %s", what, err, example)
 	}
 	p := &agentProcess{cmd: cmd, in: &agentInput{inWrite, make(chan struct{})}, out: outRead, ended: make(chan error, 1)}
 	go func() { p.ended <- cmd.Wait() }()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -28,15 +29,16 @@ const hookBytes = 4 << 20
 // HookCmd is "askbus hook".
 func HookCmd(a *cli.App) *cobra.Command {
 	var mode string
-	var limit, timeout, after time.Duration
+	var limit, timeout, after, forms time.Duration
 	var outlive bool
 	var minProof string
 	cmd := &cobra.Command{
 		Use:   "hook",
 		Short: "Serve the hook of a coding agent's CLI, so that its questions can be answered from any screen",
-		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse) as JSON on standard
+		Long: `Reads one hook event (PreToolUse, PermissionRequest, PostToolUse, …) as JSON on standard
 input, asks on every screen, and prints what the CLI expects. It asks the questions of the tool
-AskUserQuestion, and for the permission that PermissionRequest wants for any other tool. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
+AskUserQuestion, for the permission that PermissionRequest wants for any other tool, and the
+form of an MCP server (Elicitation). Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
 longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or
 writes the CLI's settings.
 
@@ -53,7 +55,7 @@ It fails open: any failure ends with one line on standard error and exit code
 			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
 				limit = time.Nanosecond
 			}
-			out, say := runHook(cmd.Context(), a, cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout, Outlive: outlive, After: after, MinProof: minProof})
+			out, say := runHook(cmd.Context(), a, cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout, Outlive: outlive, After: after, Forms: forms, MinProof: minProof})
 			if say != "" {
 				a.Note("askbus: %s", ask.CleanLine(say))
 			}
@@ -67,6 +69,7 @@ It fails open: any failure ends with one line on standard error and exit code
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
 	cmd.Flags().DurationVar(&after, "after", 5*time.Second, "for how long only the terminal asks for a permission; when nobody is at the terminal (claude -p), others are asked at once")
+	cmd.Flags().DurationVar(&forms, "forms", 30*time.Second, "for how long only other screens have the form of an MCP server, before the terminal's dialog opens; as long as --limit when nobody is at the terminal")
 	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; with os or stronger, what stays in the settings can be permitted too (default: any, for this session at most)")
 	outliveFlag(cmd, &outlive)
 	cli.Fixed(cmd, "mode", "wait", "race", "defer")
@@ -96,7 +99,10 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 		return nil, fmt.Sprintf("no decision: invalid --min-proof %q: use %s", call.MinProof, strings.Join(ask.MinProofs(), ", "))
 	}
 	if os.Getenv(attended) == "0" {
-		call.After = 0
+		call.After, call.Forms = 0, 0
+		if err := noteSilent(ctx, a, body); err != nil {
+			a.Logger().WarnContext(ctx, "cannot note a run that asks nobody", slog.Any("error", err))
+		}
 	}
 	ctx, done := withHost(ctx, os.Stdout, hook.ErrGone)
 	defer done()

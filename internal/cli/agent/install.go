@@ -39,7 +39,11 @@ func mcpInstallCmd(a *cli.App) *cobra.Command {
 		Short: "Print or write the configuration of an MCP client",
 		Long: `Prints what to put into the configuration of an MCP client, and where. --write changes
 the file and keeps everything else in it, comments included; a second run changes nothing.
-Without a client it lists the known ones.`,
+Without a client it lists the known ones.
+
+With --trust the client runs askbus's tools without a permission prompt. For claude-code
+this is a second file, .claude/settings.local.json (with --scope project settings.json),
+which also denies its model the native AskUserQuestion.`,
 		Args: cobra.MaximumNArgs(1), ValidArgs: install.Names(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			place, err := herePlace()
@@ -65,8 +69,9 @@ Without a client it lists the known ones.`,
 				return cli.Usage("%s is configured in YAML, which askbus only prints: leave out --write and --remove, and edit %s yourself", c.Title, path)
 			}
 			note := c.Note
+			claude := c.Name == "claude-code"
 			if trust {
-				if c, ok = c.Trusted(); !ok {
+				if c, ok = c.Trusted(); !ok && !claude {
 					return cli.Usage("%s has no entry that trusts a server; leave out --trust", c.Title)
 				}
 				note, _, _ = strings.Cut(note, " Each question")
@@ -86,12 +91,22 @@ Without a client it lists the known ones.`,
 				}
 				return err
 			}
-			return installClient(a, f, c.Title, path, note, func(text string) (string, error) { return c.Set(text, self) }, c.Remove)
+			if err := installClient(a, f, c.Title, path, note, func(text string) (string, error) { return c.Set(text, self) }, c.Remove); err != nil || !claude || !trust && !f.remove {
+				return err
+			}
+			settings := install.ClaudeSettings(place, scope == scopeProject)
+			if f.file != "" { // beside it
+				settings = filepath.Join(filepath.Dir(path), ".claude", filepath.Base(settings))
+			}
+			if _, err := os.Stat(settings); f.remove && err != nil {
+				return nil //nolint:nilerr // nothing to remove
+			}
+			return installClient(a, f, c.Title, settings, "Its own AskUserQuestion is denied, and askbus's tools run without a prompt.", install.SetClaudeTools, install.RemoveClaudeTools)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client")
-	cmd.Flags().BoolVar(&trust, "trust", false, "let the client run askbus's tools without a permission prompt (gemini, qwen)")
+	cmd.Flags().BoolVar(&trust, "trust", false, "let the client run askbus's tools without a permission prompt (claude-code, gemini, qwen)")
 	cmd.Flags().StringVar(&scope, "scope", scopeUser, "user: for this machine; project: without local paths, to be shared with others (claude-code, vscode)")
 	return cmd
 }
@@ -155,7 +170,7 @@ func listTargets(a *cli.App, f installFlags, kind string, known []installTarget)
 func hookInstallCmd(a *cli.App) *cobra.Command {
 	var f installFlags
 	var mode, permissions, minProof string
-	var project bool
+	var project, forms bool
 	cmd := &cobra.Command{
 		Use:   "install [claude-code]",
 		Short: "Print or write the settings that make a coding agent's CLI call the hook",
@@ -205,31 +220,25 @@ call once or for the session; with --min-proof os, also in the settings.`,
 			}
 			line := strings.Join(words, " ")
 			set := func(text string) (string, error) {
-				return install.SetHook(text, install.Hook{Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions})
+				return install.SetHook(text, install.Hook{Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions, Forms: forms})
 			}
-			note := `"/hooks" shows it.`
-			if mode != string(hook.Race) {
-				note += " " + withoutTerminal(self.Path)
+			if err := installClient(a, f, "Claude Code", path, `"/hooks" shows it.`, set, install.RemoveHook); err != nil || f.remove {
+				return err
 			}
-			return installClient(a, f, "Claude Code", path, note, set, install.RemoveHook)
+			how, err := ClaudeP(a)
+			a.Note("%s", how)
+			return err
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Race), "race, wait or defer")
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ask for permissions too: of all tools, or of those that a matcher names")
 	cmd.Flags().Lookup("permissions").NoOptDefVal = "*"
+	cmd.Flags().BoolVar(&forms, "forms", false, "ask the forms of MCP servers too: for 30 s on other screens only, then at the terminal; see askbus hook")
 	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; see askbus hook")
 	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
 	cmd.Flags().BoolVar(&project, "project", false, "the settings of this directory instead of the user's")
 	return cmd
-}
-
-// withoutTerminal says how Claude Code runs without a terminal: unless a tool for permission prompts is named,
-// its model has no tool to ask with.
-func withoutTerminal(self string) string {
-	server := fmt.Sprintf(`{"mcpServers":{"askbus":{"command":%q,"args":["mcp","--permissions"]}}}`, self)
-	return "In claude -p the model can ask only like this:\n\n  claude -p --mcp-config " + cli.Quote(server) +
-		" --permission-prompt-tool mcp__askbus__PermissionPrompt -- 'the prompt'"
 }
 
 // install prints the entry for an empty file, or changes the file.

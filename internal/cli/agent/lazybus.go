@@ -140,6 +140,15 @@ func (h *hostDialog) Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Ou
 	return resp.Answer(ctx, k, r)
 }
 
+// Receipt notes what the dialog did with an ask.
+func (h *hostDialog) Receipt(ctx context.Context, k ask.Key, r ask.Receipt) error {
+	resp, err := h.responder(k.Tenant, k.Session)
+	if err != nil {
+		return err
+	}
+	return resp.Receipt(ctx, k, r)
+}
+
 // Decline declines the ask in a person's name.
 func (h *hostDialog) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
 	resp, err := h.responder(k.Tenant, k.Session)

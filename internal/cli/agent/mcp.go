@@ -76,7 +76,7 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 	outliveFlag(cmd, &outlive)
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits by default")
 	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")
-	cmd.AddCommand(mcpInstallCmd(a))
+	cmd.AddCommand(mcpInstallCmd(a), mcpGuardCmd(a))
 	return cmd
 }
 

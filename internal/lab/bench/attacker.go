@@ -31,11 +31,12 @@ const (
 	AttackSockets  = "sockets"   // 2,000 WebSockets of one token
 	AttackSlowBody = "slow-body" // 500 bodies without a token that never end
 	AttackDenied   = "denied"    // messages that the credential may not send
+	AttackInterest = "interest"  // subscribes and unsubscribes in turn
 )
 
 // Attacks returns the names of all attackers.
 func Attacks() []string {
-	return []string{AttackWaits, AttackTokens, AttackFill, AttackSockets, AttackSlowBody, AttackDenied}
+	return []string{AttackWaits, AttackTokens, AttackFill, AttackSockets, AttackSlowBody, AttackDenied, AttackInterest}
 }
 
 // Attacker is the input of an attacking process, as JSON on its standard input.
@@ -118,8 +119,12 @@ func (a *attack) run(ctx context.Context) error {
 	case AttackSlowBody:
 		return a.connections(ctx, attackBodies, a.slowBody)
 	}
+	attack := a.publish
+	if a.Kind == AttackInterest {
+		attack = a.interest
+	}
 	for ctx.Err() == nil {
-		if err := a.publish(ctx); err != nil { // it was cut off, or kept out
+		if err := attack(ctx); err != nil { // it was cut off, or kept out
 			a.refused.Add(1)
 			a.pay(ctx)
 			_ = backoff.Sleep(ctx, 10*time.Millisecond)
@@ -195,6 +200,34 @@ func (a *attack) publish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// interest subscribes and unsubscribes until ctx or the connection ends.
+func (a *attack) interest(ctx context.Context) error {
+	raw := &dialer{}
+	nc, err := connection.Connect(connection.Credential{URL: a.NATSURL, Creds: a.Creds}, logger(nil), nats.NoReconnect(), nats.SetCustomDialer(raw))
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	defer nc.Close()
+	const turns = 500
+	lines := []byte(strings.Repeat(fmt.Sprintf("SUB outv1.%s.%s.a.o 7\r\nUNSUB 7\r\n", a.Tenant, a.Session), turns))
+	for ctx.Err() == nil {
+		if _, err := raw.conn.Write(lines); err != nil {
+			return err
+		}
+		a.sent.Add(turns)
+		a.pay(ctx)
+	}
+	return nil
+}
+
+// dialer keeps the connection that it made.
+type dialer struct{ conn net.Conn }
+
+func (d *dialer) Dial(network, address string) (c net.Conn, err error) {
+	d.conn, err = net.Dial(network, address) //nolint:noctx // nats.go has no context for it
+	return d.conn, err
 }
 
 func askEvent(id, context string) string {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -180,7 +181,7 @@ func (b *Bed) slackBed(ctx context.Context, name string, replicas int, opts fake
 		}
 		app, err := slack.New(r, slack.Options{
 			BotToken: fake.Settings().BotToken, SigningSecret: fake.Settings().SigningSecret, APIURL: fake.URL(), Replicas: replicas,
-			Routes: slack.Routes{Default: slack.Target{Channel: "C0ASKS"}}, Clock: clock, Logger: log, NoLimits: opts.NoLimits,
+			Options: chat.Options{Routes: slack.Routes{Default: slack.Target{Channel: "C0ASKS"}}, Clock: clock, Logger: log}, NoLimits: opts.NoLimits,
 		})
 		if err == nil {
 			_, err = app.Connect(ctx)

@@ -173,7 +173,7 @@ With --attack it starts "askbus up" in a process of its own and attacks it from 
 processor time is capped: waits (30,000 of one credential, and a disconnect), tokens (600 made-up
 tokens of work a second), fill (large asks, to fill the store), sockets (2,000 WebSockets of one
 token), slow-body (500 bodies without a token that never end), denied (messages that the credential
-may not send), or all. The baseline is the same load on a port that discards it.`,
+may not send), interest (subscribing and unsubscribing in turn), or all. The baseline is the same load on a port that discards it.`,
 		Example: "  askbus-lab bench noisy --quick\n  askbus-lab bench noisy --attack all --rounds 3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(attacks.Kinds) > 0 {

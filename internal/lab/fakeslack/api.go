@@ -111,6 +111,12 @@ func methodOf(name string) (method, bool) {
 		return method{call: (*Server).chatUpdate, perM: tier3, scope: "chat:write"}, true
 	case "chat.postEphemeral":
 		return method{call: (*Server).chatEphemeral, perM: tier4, scope: "chat:write"}, true
+	case "chat.scheduleMessage":
+		return method{call: (*Server).chatSchedule, perM: tier3, scope: "chat:write"}, true
+	case "chat.scheduledMessages.list":
+		return method{call: (*Server).chatScheduledList, perM: tier3}, true
+	case "chat.deleteScheduledMessage":
+		return method{call: (*Server).chatUnschedule, perM: tier3, scope: "chat:write"}, true
 	case "chat.getPermalink":
 		return method{call: (*Server).chatPermalink}, true
 	case "conversations.open":

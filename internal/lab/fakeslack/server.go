@@ -45,6 +45,7 @@ type Server struct {
 	messages  map[Place]*Message
 	order     []Place
 	ephemeral []Message
+	scheduled []Scheduled
 	views     map[string]*View
 	homes     map[string]*View
 	triggers  map[string]*trigger

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"mime"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -53,11 +54,17 @@ func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 		var text string
 		isText := json.Unmarshal(raw, &text) == nil
 		switch {
+		case !isName(name):
+			fault(name, ask.FaultNotAttribute, ask.Clip(name, 40))
 		case name == "data" || string(raw) == "null":
 		case !isText && (wanted[name] != "" || raw[0] == '{' || raw[0] == '['):
 			fault(name, ask.FaultNotText, want(name))
 		case name == "specversion" && text != event.CloudEventsVersionV1:
 			fault(name, ask.FaultWrongValue, ask.Clip(text, 20), want(name))
+		case name == "source" && !isReference(text):
+			fault(name, ask.FaultWrongValue, ask.Clip(text, 80), want(name))
+		case !isText && raw[0] != 't' && raw[0] != 'f' && !isInteger(raw):
+			fault(name, ask.FaultWrongValue, ask.Clip(string(raw), 40), want(name))
 		case name == "time" && !isTime(text):
 			fault(name, ask.FaultWrongValue, ask.Clip(text, 40), want(name))
 		case name == "data_base64" && attributes["data"] != nil:
@@ -84,6 +91,22 @@ func badHeader(name, given string) ask.Fault {
 	return ask.NewFault("", ask.FaultBadParameter, headerPrefix+name, given, want(name))
 }
 
+func isName(s string) bool {
+	return s == "data_base64" || s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}
+
+func isReference(s string) bool {
+	_, err := url.Parse(s)
+	return err == nil
+}
+
+func isInteger(raw json.RawMessage) bool {
+	var n int32
+	return json.Unmarshal(raw, &n) == nil
+}
+
 func isTime(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil
@@ -107,6 +130,10 @@ func checkEvent(ev event.Event, at string) error {
 	}
 	if wrong, ok := errors.AsType[event.ValidationError](ev.Validate()); ok {
 		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			if attribute, ok := strings.CutPrefix(name, "extension:"); ok { // only in headers: structuredFaults has refused the others
+				faults = append(faults, ask.NewFault("", ask.FaultNotAttribute, headerPrefix+ask.Clip(attribute, 40)))
+				continue
+			}
 			if given := map[string]string{"id": ev.ID(), "source": ev.Source(), "type": ev.Type()}; ev.FieldErrors[name] == nil && given[name] == "" && wanted[name] != "" {
 				fault(name, "", ask.FaultMissing, want(name))
 				continue

@@ -17,20 +17,23 @@ type (
 		Reply      ask.Reply
 		MinProof   string // the tenant's policy, in addition to the ask's own demand
 		Credential string // the public key of the sender's credential
+		Token      string // the id of the API token on whose behalf it is sent; may be empty
 	}
 	// Decline cancels a whole ask on behalf of a person. If the ask has an
 	// approval it is a vote against it.
 	Decline struct {
 		Reply  ask.Reply // AnswerID and By
 		Reason string
-		// MinProof and Credential are as in Reply.
+		// MinProof, Credential and Token are as in Reply.
 		MinProof   string
 		Credential string
+		Token      string
 	}
 	// Unvote takes a person's vote back.
 	Unvote struct {
 		Reply      ask.Reply // AnswerID, an id of its own, and By
 		Credential string
+		Token      string
 	}
 	// Withdraw takes an ask back on behalf of its agent.
 	Withdraw struct{ Reason string }

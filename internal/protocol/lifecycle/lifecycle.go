@@ -83,7 +83,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential = c.Credential
+		v.Credential, v.Token = c.Credential, c.Token
 		return decideVote(s, v, now)
 	}
 	answers, cancelled, err := s.Ask.Check(c.Reply)
@@ -112,7 +112,7 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential = c.Credential
+		v.Credential, v.Token = c.Credential, c.Token
 		return decideVote(s, v, now)
 	}
 	o := end(s, ask.StatusCancelled, now)

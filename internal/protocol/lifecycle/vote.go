@@ -20,7 +20,7 @@ func decideVote(s *State, v ask.Vote, now time.Time) (Effect, error) {
 		return Resolve{decision(s, votes, t.Approvals[len(t.Approvals)-1], now)}, nil
 	case ask.ChoiceDeny:
 		return Resolve{decision(s, votes, t.Denials[len(t.Denials)-1], now)}, nil
-	case ask.ChoiceWithdrawn:
+	case ask.ChoiceWithdrawn, ask.ChoiceRevoked:
 	}
 	return Rewrite{votes}, nil
 }
@@ -42,10 +42,10 @@ func decideUnvote(s *State, c Unvote, now time.Time) (Effect, error) {
 	switch {
 	case i < 0:
 		return nil, ask.Refuse(ask.CodeConflict, "%s has no vote on this ask to take back", c.Reply.By.Principal)
-	case s.Votes()[i].Choice == ask.ChoiceWithdrawn:
+	case !s.Votes()[i].Stands():
 		return Tell{}, nil
 	}
-	votes, err := cast(s, ask.Vote{AnswerID: c.Reply.AnswerID, By: c.Reply.By, Choice: ask.ChoiceWithdrawn, Credential: c.Credential}, now)
+	votes, err := cast(s, ask.Vote{AnswerID: c.Reply.AnswerID, By: c.Reply.By, Choice: ask.ChoiceWithdrawn, Credential: c.Credential, Token: c.Token}, now)
 	if err != nil {
 		return nil, err
 	}

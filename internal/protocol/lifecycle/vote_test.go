@@ -198,7 +198,7 @@ func TestAnExpiryTellsTheVotes(t *testing.T) {
 			}
 		}
 		o := w.held.End
-		if got := o.Ending(); o.Status != ask.StatusExpired || len(o.Votes) != 1 || got != "expired: 1 of 2 approvals: mei; 1 more missing of group sre" {
+		if got := o.Ending(); o.Status != ask.StatusExpired || len(o.Votes) != 1 || got != "expired: 1 of 2 approvals: mei; 1 more needed from group sre" {
 			t.Errorf("%s, %+v", got, o)
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	BucketTokenUses  = "token-uses"      // when each was last used
 	BucketSessions   = "people-sessions" // signed-in people, by the hash of the session's id
 	BucketLoginLinks = "login-links"     // used one-time links
+	BucketRevoked    = "revoked-people"  // when a person's sign-ins were last ended for them: their votes of before count no more
 	BucketPasskeys   = "passkeys"        // people's passkeys, with their public keys
 	BucketSnoozes    = "snoozes"         // the asks that each person put off; brokers write them
 	BucketHandovers  = "handovers"       // to whom asks were handed over; brokers write them
@@ -46,6 +47,13 @@ func SnoozeKey(principal string, k Key) StateKey {
 func SnoozerToken(principal string) string {
 	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// RevokedKey returns the entry in [BucketRevoked] of a person in a tenant; empty:
+// in all of them.
+func RevokedKey(tenant, principal string) StateKey {
+	sum := sha256.Sum256([]byte("askbus revoked\x00" + principal))
+	return StateKey{Tenant: tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
 // HandoverKey returns the entry in [BucketHandovers] of an ask.
@@ -88,6 +96,7 @@ func Buckets() []Bucket {
 		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}},
 		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}},
 		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}},
+		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}}},
 		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}},
 		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},
 		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},

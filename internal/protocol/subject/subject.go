@@ -251,9 +251,9 @@ func (r Request) known() bool {
 		return r.forAgents() && r.ID != ""
 	case VerbGet:
 		return r.Root != Operators && r.ID != ""
-	case VerbAnswer, VerbCancel:
+	case VerbAnswer, VerbCancel, VerbReceipt:
 		return (r.Root == Responders || r.Root == Hosts) && r.ID != ""
-	case VerbReceipt, VerbUnvote, VerbSnooze, VerbHandOver:
+	case VerbUnvote, VerbSnooze, VerbHandOver:
 		return r.Root == Responders && r.ID != ""
 	case VerbList:
 		return (r.Root == Agents || r.Root == Responders) && r.ID == ""

@@ -77,6 +77,7 @@ func TestParse(t *testing.T) {
 		"ansv1.web." + user + ".later":              {Root: "ansv1", Type: "web", User: user, Verb: "later"},
 		"hostv1." + user + ".acme.s1.answer.a1":     {Root: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
 		"hostv1." + user + ".acme.s1.get.a1":        {Root: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"hostv1." + user + ".acme.s1.receipt.a1":    {Root: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
 		"admv1.acme.s1.abort.a1":                    {Root: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
 		"ansv1.list." + user + ".list.list":         {Root: "ansv1", Type: "list", User: user, Tenant: "list", Verb: "list"},
 	} {
@@ -92,7 +93,7 @@ func TestParse(t *testing.T) {
 		"", ".", "askv1", "askv1.acme.s1.ask", "askv1.acme.s1.answer.a1", "askv1.acme.s1.abort.a1", "askv1.acme.s1.next.a1", "askv1.acme.list", "askv1.acme.s1.ask.a1.x",
 		"askv1.acme.s1.ask.*", "askv1.>.s1.ask.a1", "askv1.acme..ask.a1", "askv1.acme.s1.ask.a 1", "askv1.acme.s1.ask.é", "askv1.acme.s1.ASK.a1", "askv1.acme.s1.ask." + strings.Repeat("x", 65),
 		"ansv1.web", "ansv1.web." + user, "ansv1.web.acme.s1.answer.a1", "ansv1.web.list", "ansv1.web." + user[1:] + "A.list", "ansv1.web.ua" + user[2:] + ".list", "ansv1.web." + user + "." + user + ".acme.s1.answer.a1",
-		"hostv1." + user + ".acme.s1.list", "hostv1." + user + ".acme.s1.receipt.a1", "hostv1." + user + ".acme.next", "hostv1.acme.s1.answer.a1", "hostv1", "hostv1." + user, "ansv1.web." + user + ".answer", "ansv1.web." + user + ".ask", "ansv1.web." + user + ".acme.s1.next", "ansv1.web." + user + ".acme.s1.withdraw.a1", "ansv1.web." + user + ".acme.s1.abort.a1", "ansv1.web." + user + ".acme.s1.list.a1",
+		"hostv1." + user + ".acme.s1.list", "hostv1." + user + ".acme.s1.unvote.a1", "hostv1." + user + ".acme.next", "hostv1.acme.s1.answer.a1", "hostv1", "hostv1." + user, "ansv1.web." + user + ".answer", "ansv1.web." + user + ".ask", "ansv1.web." + user + ".acme.s1.next", "ansv1.web." + user + ".acme.s1.withdraw.a1", "ansv1.web." + user + ".acme.s1.abort.a1", "ansv1.web." + user + ".acme.s1.list.a1",
 		"admv1.acme.s1.get.a1", "admv1.acme.s1.list", "admv1.abort", "herev1.acme.s1", "outv1.acme.s1.a1.q", "ledgerv1.00.acme.s1.a1.q", "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1",
 	} {
 		if got, err := subject.Parse(s); err == nil {

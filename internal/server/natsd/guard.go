@@ -26,7 +26,7 @@ type Bounds struct {
 	// open; 0 means no limit for a session, and three quarters of all for a
 	// tenant, which is also the default.
 	Connections func(tenant string) (ofTenant, ofSession int)
-	Messages    int // per second and credential, after a burst of the same number; default 10,000; negative: no limit
+	Messages    int // per second and credential, after a burst of the same number; also what it may subscribe; default 10,000; negative: no limit
 	Denials     int // denied messages per minute and connection, before each costs its sender a pause; default 2000; negative: no limit
 	// Subscriptions is how many a tenant may have in all; default 100,000. The
 	// limit of one connection is its role's.
@@ -112,6 +112,9 @@ type guard struct {
 	tickAt  time.Time           // the last tick
 	due     time.Time           // of the next look
 	summed  time.Time           // the last look at how many subscriptions there are
+	made    uint64              // subscriptions ever, by counted
+	counted time.Time           // the last count of made
+	churn   *churn              // set while clients subscribe too much
 
 	stop chan struct{}
 	done chan struct{}
@@ -315,6 +318,7 @@ func (g *guard) run() {
 			if g.crowded(now) || look {
 				g.look(now)
 			}
+			next = g.watchSubscribers(now, next)
 			tick.Reset(next)
 		}
 	}

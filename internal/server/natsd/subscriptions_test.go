@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -162,4 +163,57 @@ func TestSubscriptionsOfATenantAreBounded(t *testing.T) {
 	natstest.Eventually(t, "the log says why", func() bool {
 		return strings.Contains(said.String(), "too many subscriptions in all")
 	})
+}
+
+// Who subscribes and unsubscribes in turn is kept out, also between messages.
+// Another credential that sends many messages is not.
+func TestACredentialThatSubscribesAllTheTimeIsKeptOut(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{"alone": "", "with messages": "PUB askv1.acme.s1.wait.w 0\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, said := bounded(t, natsd.Bounds{Messages: 2000, Pause: time.Minute})
+			busy, err := open(t, srv, issued(t, srv, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s2"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var raw net.Conn
+			ended := make(chan struct{})
+			nc, err := nats.Connect(srv.URL(), nats.UserCredentialBytes([]byte(issued(t, srv, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s1"}).Creds)),
+				nats.NoReconnect(), nats.Timeout(waittest.Limit), nats.SetCustomDialer(dialed(func(c net.Conn) { raw = c })), nats.ClosedHandler(func(*nats.Conn) { close(ended) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(nc.Close)
+			turns := []byte(strings.Repeat("SUB outv1.acme.s1.a1.o 7\r\nUNSUB 7\r\n", 200) + message)
+			go func() {
+				for range time.Tick(2 * time.Millisecond) { // 500 messages a second
+					if busy.Publish("askv1.acme.s2.wait.w", nil) != nil {
+						return
+					}
+				}
+			}()
+			for err == nil {
+				_, err = raw.Write(turns)
+			}
+			ends(t, "the connection that subscribes", ended)
+			if text := said.String(); !strings.Contains(text, "subscribes and unsubscribes") || strings.Count(text, `msg="a credential is kept out"`) != 1 {
+				t.Errorf("the log says %s", text)
+			}
+			if err := busy.FlushTimeout(waittest.Limit); err != nil {
+				t.Errorf("another credential: %v", err)
+			}
+		})
+	}
+}
+
+// dialed is told of each connection that it makes.
+type dialed func(net.Conn)
+
+func (d dialed) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	if err == nil {
+		d(c)
+	}
+	return c, err
 }

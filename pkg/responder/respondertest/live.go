@@ -59,6 +59,7 @@ func RunLive(t *testing.T, newScreen func(t *testing.T) Screen, without ...Witho
 		"a person outside the audience":                 (*viewing).outsider,
 		"every kind is drawn, and an unknown one read":  (*viewing).kinds,
 		"very long and hostile text":                    (*viewing).hostile,
+		"votes are shown, moved and counted":            (*viewing).votes,
 		"recovers after the connection was cut":         (*viewing).reconnects,
 		"recovers after the brokers were down":          (*viewing).brokerAway,
 	}
@@ -353,4 +354,16 @@ func (v *viewing) brokerAway() {
 	v.waiting("a1", "a2")
 	v.screen.Choose(ann, from, "pg")
 	v.waiting("a2")
+}
+
+// votes: two people decide, and each sees how far it is.
+func (v *viewing) votes() {
+	v.run()
+	a := approval("v1")
+	a.Approval.AnyOf[0].From = []string{ann.Principal, bob.Principal}
+	v.ask(a)
+	v.screen.Choose(ann, v.read(ann, "v1", true, "0 of 2 approvals"), "lite")
+	v.screen.Choose(ann, v.read(ann, "v1", true, "1 of 2 denials", "you"), "pg") // moves it
+	v.screen.Choose(bob, v.read(bob, "v1", true, "1 of 2 approvals", "Ann"), "pg")
+	v.read(ann, "v1", false, "Approved", "Bob")
 }

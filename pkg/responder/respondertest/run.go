@@ -3,6 +3,7 @@ package respondertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,8 @@ func Run(t *testing.T, newSurface func(t *testing.T) Surface, without ...Without
 		"very long and hostile text":                    hostile,
 		"two replicas share, a third joins, one dies":   replicas,
 		"a replica that stopped is followed by another": handover,
+		"votes are shown, moved and counted":            votes,
+		"many votes are few edits":                      manyVotes,
 	}
 	check(t, cases, without)
 	for name, run := range cases {
@@ -336,4 +339,87 @@ func handover(s *scene) {
 	s.replica()
 	s.closed("a1", "Mei")
 	s.open("a2")
+}
+
+// approval asks for two votes of three people.
+func approval(id string) ask.Ask {
+	return ask.Ask{
+		ID: id, Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Migrate " + id + "?", NoOther: true, Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}},
+		Approval: &ask.Approval{
+			AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform", "os:mei"}}}, ApproveOptions: []string{"pg"}, Deny: &ask.Denial{Need: 2},
+		},
+	}
+}
+
+// votes: two people of those who are asked decide, one of them by their group. Everybody sees how far it is.
+func votes(s *scene) {
+	s.replica()
+	s.ask(approval("v1"))
+	p := s.open("v1")
+	if !contains(p.Text, "0 of 2 approvals") {
+		s.t.Errorf("it shows %q", p.Text)
+	}
+	s.posted("v1")
+	says := func(parts ...string) {
+		s.t.Helper()
+		natstest.Eventually(s.t, fmt.Sprintf("v1 says %q", parts), func() bool {
+			p = s.open("v1")
+			return !slices.ContainsFunc(parts, func(part string) bool { return !contains(p.Text, part) })
+		})
+	}
+	if told := s.surface.Click(s.t.Context(), p, Click{ID: "v1", Option: "lite", By: tom}); !contains(told, "vote is stored") {
+		s.t.Errorf("Tom is told %q", told)
+	}
+	says("0 of 2 approvals", "1 of 2 denials", "Tom")
+	if told := s.surface.Click(s.t.Context(), p, Click{ID: "v2", Option: "pg", By: tom}); !contains(told, "1 of 2 approvals") { // moves it
+		s.t.Errorf("Tom is told %q", told)
+	}
+	says("1 of 2 approvals", "Tom")
+	s.surface.Click(s.t.Context(), p, Click{ID: "v3", Option: "pg", By: ask.By{Principal: "chat:ann", Name: "Ann", Groups: []string{"platform"}}})
+	s.closed("v1", "Ann")
+	if p := s.posts("v1"); len(p) != 1 || !contains(p[0].Text, "Tom") {
+		s.t.Errorf("it ends as %+v", p)
+	}
+	rec, err := s.own.Get(s.t.Context(), s.key("v1"))
+	if err != nil || rec.Outcome == nil || len(rec.Outcome.Votes) != 2 || rec.Outcome.Votes[1].By.Groups[0] != "platform" {
+		s.t.Errorf("the outcome is %+v, %v", rec.Outcome, err)
+	}
+}
+
+// manyVotes: what comes while a post is edited is one more edit.
+func manyVotes(s *scene) {
+	const most = 12
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var edits atomic.Int32
+	s.surface.Intercept(func(c Call) error {
+		if c.Op == OpUpdate && !c.Done && edits.Add(1) == 1 {
+			close(reached)
+			<-goOn
+		}
+		return nil
+	})
+	s.replica()
+	a := approval("v1")
+	a.Approval.AnyOf, a.Approval.Deny = []ask.Alternative{{Need: most + 1}}, nil
+	s.ask(a)
+	s.open("v1")
+	s.posted("v1")
+	vote := func(i int) {
+		_, err := s.other.Answer(s.t.Context(), s.key("v1"), ask.Reply{
+			Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: fmt.Sprint("os:p", i), Name: fmt.Sprint("P", i), Proof: "local"},
+		})
+		if !errors.Is(err, ask.ErrVoted) {
+			s.t.Fatal(err)
+		}
+	}
+	vote(0)
+	<-reached
+	for i := range most - 1 {
+		vote(i + 1)
+	}
+	close(goOn)
+	natstest.Eventually(s.t, "all votes are shown", func() bool { return contains(s.open("v1").Text, fmt.Sprintf("%d of %d approvals", most, most+1)) })
+	if n := edits.Load(); n > 4 {
+		s.t.Errorf("%d votes are %d edits", most, n)
+	}
 }

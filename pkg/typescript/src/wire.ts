@@ -164,7 +164,7 @@ export interface Outcome {
     answer_id: string
     /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
     by: By
-    choice: "approve" | "deny" | "withdrawn"
+    choice: "approve" | "deny" | "withdrawn" | "revoked"
     /** Of a choice: the option's id. */
     option?: string
     /** A denial by declining the ask. */
@@ -173,6 +173,8 @@ export interface Outcome {
     at: string
     /** The public key of the surface's credential. */
     credential?: string
+    /** The id of the API token that the vote was given with over HTTP. */
+    token?: string
     /** The answer ids of this person's earlier votes. */
     earlier?: string[]
   })[]
@@ -239,7 +241,7 @@ export interface Status {
     answer_id: string
     /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
     by: By
-    choice: "approve" | "deny" | "withdrawn"
+    choice: "approve" | "deny" | "withdrawn" | "revoked"
     /** Of a choice: the option's id. */
     option?: string
     /** A denial by declining the ask. */
@@ -248,6 +250,8 @@ export interface Status {
     at: string
     /** The public key of the surface's credential. */
     credential?: string
+    /** The id of the API token that the vote was given with over HTTP. */
+    token?: string
     /** The answer ids of this person's earlier votes. */
     earlier?: string[]
   })[]
@@ -297,7 +301,7 @@ export interface Page {
       answer_id: string
       /** Who voted. Groups: those that the approval names, of those that were asserted with the vote. */
       by: By
-      choice: "approve" | "deny" | "withdrawn"
+      choice: "approve" | "deny" | "withdrawn" | "revoked"
       /** Of a choice: the option's id. */
       option?: string
       /** A denial by declining the ask. */
@@ -306,6 +310,8 @@ export interface Page {
       at: string
       /** The public key of the surface's credential. */
       credential?: string
+      /** The id of the API token that the vote was given with over HTTP. */
+      token?: string
       /** The answer ids of this person's earlier votes. */
       earlier?: string[]
     })[]

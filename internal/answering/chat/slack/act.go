@@ -79,14 +79,14 @@ func (in *interaction) actor(proof string) actor {
 }
 
 func (in *interaction) message() message {
-	m := message{Channel: in.Container.ChannelID, TS: in.Container.MessageTS, Thread: in.Container.ThreadTS}
+	m := message{Channel: in.Container.ChannelID, ID: in.Container.MessageTS, Thread: in.Container.ThreadTS}
 	if m.Channel == "" {
 		m.Channel = in.Channel.ID
 	}
-	if m.TS == "" {
-		m.TS = in.Message.TS
+	if m.ID == "" {
+		m.ID = in.Message.TS
 	}
-	if m.Thread == "" && in.Message.ThreadTS != m.TS {
+	if m.Thread == "" && in.Message.ThreadTS != m.ID {
 		m.Thread = in.Message.ThreadTS
 	}
 	return m
@@ -110,7 +110,7 @@ func readInteraction(payload []byte) (*interaction, error) {
 func (s *App) interact(ctx context.Context, payload []byte, proof string) any {
 	in, err := readInteraction(payload)
 	if err != nil {
-		s.log.WarnContext(ctx, "refused an interaction", slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "refused an interaction", slog.String("error", err.Error()))
 		return nil
 	}
 	switch in.Type {
@@ -140,7 +140,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 		return // a link, or an input that its button submits
 	}
 	m := in.message()
-	rec, err := s.bus.Get(ctx, t.Key)
+	rec, err := s.Bus.Get(ctx, t.Key)
 	if err != nil || rec.Life != t.Life {
 		s.lost(ctx, m, who, rec, t, err)
 		return
@@ -154,11 +154,24 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	case actionAnswer, actionDecline:
 		s.open(ctx, in, m, &rec, t, name)
 		return
+	case actionUnvote:
+		by, why := s.by(ctx, who, &rec.Ask)
+		if why == "" {
+			why = s.TakeBack(ctx, s.speaks(who.User, &rec.Ask), &rec, m.Ref(), chat.AnswerID(Type, m.Channel, m.ID, act.ActionTS, who.User), by)
+		}
+		s.tell(ctx, m, who.User, why)
+		return
 	case actionChoose:
 		if q.Kind == ask.KindBoolean {
 			ans.Boolean = new(t.Option == card.Yes)
 		} else {
 			ans.Selected = []string{t.Option}
+		}
+		if p := rec.Ask.Approval; p != nil && rec.Outcome == nil && rec.Ask.Approves(&ans) {
+			if _, needed := p.NeedsReason(nil); needed { // the form has a field for it
+				s.open(ctx, in, m, &rec, t, name)
+				return
+			}
 		}
 	case actionSelect:
 		ans.Selected = selected(q, act.chosen())
@@ -172,7 +185,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	default:
 		return
 	}
-	why, _ := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: chat.AnswerID(Type, m.Channel, m.TS, act.ActionTS, who.User), Answers: []ask.Answer{ans}})
+	why, _ := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: chat.AnswerID(Type, m.Channel, m.ID, act.ActionTS, who.User), Answers: []ask.Answer{ans}})
 	if why != "" {
 		s.tell(ctx, m, who.User, why)
 	}
@@ -190,30 +203,29 @@ func selected(q *ask.Question, numbers []int) []string {
 
 // lost reports that a card's ask is not the current one, and closes the card.
 func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t chat.Ref, err error) {
-	shared := lang.Of(s.routes().Default.Language)
 	if err == nil {
-		shared, err = s.language(&rec.Ask), ask.ErrAskedAgain
+		err = ask.ErrAskedAgain
 	}
-	if _, shown := (card.Viewer{Lang: shared.Tag}).Gone(err); shown != "" {
+	if _, shown := s.Gone(s.Language(&rec.Ask), &rec, err); shown != "" {
 		s.close(ctx, m, shown)
 	}
 	s.background(ctx, func(ctx context.Context) {
 		s.meet(ctx, who.User)
-		told, _ := card.Viewer{Lang: s.speaks(who.User, nil).Tag}.Gone(err)
+		told, _ := s.Gone(s.speaks(who.User, nil), &rec, err)
 		s.whisper(ctx, m, who.User, textCard(told))
 	})
-	s.log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
+	s.Log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
 }
 
 // close removes the buttons from a card that no outcome will update.
 func (s *App) close(ctx context.Context, m message, text string) {
-	if m.TS == "" {
+	if m.ID == "" {
 		return
 	}
 	s.background(ctx, func(ctx context.Context) {
 		c := content{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}}
-		if err := s.api.update(ctx, responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, m, c); err != nil && !gone(err) {
-			s.log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
+		if err := s.api.update(ctx, s.Now(), m, c); err != nil && !gone(err) {
+			s.Log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
 		}
 	})
 }
@@ -236,81 +248,54 @@ func (s *App) whisper(ctx context.Context, m message, user string, c content) {
 	if m.Channel == "" || code(err) == "user_not_in_channel" {
 		var channel string
 		if channel, err = s.channel(ctx, Target{Person: user}); err == nil {
-			_, err = s.api.post(ctx, responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, channel, "", false, c, nil)
+			_, err = s.api.post(ctx, s.Now(), channel, "", false, c, nil)
 		}
 	}
 	if err != nil {
-		s.log.InfoContext(ctx, "cannot send a message to a user", slog.String("error", err.Error()))
+		s.Log.InfoContext(ctx, "cannot send a message to a user", slog.String("error", err.Error()))
 	}
 }
 
 // open opens a modal. Its trigger expires after three seconds.
 func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t chat.Ref, name string) {
-	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
+	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.ID, Thread: m.Thread}
 	s.meet(ctx, in.User.ID)
 	l := s.speaks(in.User.ID, &rec.Ask)
-	a := s.askedIn(l, rec, s.linkTo(t.Key))
+	a := s.askedIn(l, rec, s.LinkTo(t.Key))
+	a.Chosen = t.Option
 	v := answerModal(a, from)
 	switch {
 	case rec.Outcome != nil:
-		v = noteModal(l, l.Say("Already ended"), card.Viewer{Surface: Type, Lang: l.Tag}.Late(rec, rec.Outcome, s.opts.Clock.Now()))
-		s.heal(ctx, rec, m)
+		v = noteModal(l, l.Say("Already ended"), s.Late(l, rec, m.Ref())) //nolint:contextcheck // the correction outlives the click
 	case name == actionDecline:
 		v = declineModal(a, from)
 	}
 	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
-		s.log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
 		s.tell(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
 	}
 }
 
-// heal updates a clicked card whose ask had ended.
-func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
-	if m.TS == "" {
-		return
-	}
-	s.background(ctx, func(ctx context.Context) {
-		s.clicked.Add(m.Channel+"/"+m.TS, struct{}{})
-		e := responder.Ended{Post: responder.Post{Ask: rec.Ask, Life: rec.Life, AskedAt: rec.AskedAt}, Places: []ask.Place{{Ref: m.ref()}}, Outcome: *rec.Outcome}
-		if err := (presenter{s}).Update(ctx, e); err != nil {
-			s.log.WarnContext(ctx, "cannot update a card that was clicked", slog.String("error", err.Error()))
-		}
-	})
-}
-
-// answer sends a person's answer, as decide does.
+// answer sends a person's answer. err is the broker's; why is what to tell the person, if anything.
 func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
-	return s.decide(ctx, "answer", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
-		reply.By = by
-		if srv := s.server.Load(); srv != nil && m.TS != "" {
-			return srv.Answer(ctx, k, at, reply)
-		}
-		return s.bus.Answer(ctx, k, reply)
-	})
-}
-
-// decline declines for a person, as decide does.
-func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
-	return s.decide(ctx, "decline", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
-		d.By = by
-		if srv := s.server.Load(); srv != nil && m.TS != "" {
-			return srv.Cancel(ctx, k, at, d)
-		}
-		return s.bus.Cancel(ctx, k, d)
-	})
-}
-
-// decide sends a person's decision. err is the broker's; why is what to tell the person, if
-// anything.
-func (s *App) decide(ctx context.Context, what string, rec *ask.Record, m message, who actor, send func(ask.Key, ask.Place, ask.By) (ask.Outcome, error)) (why string, err error) {
-	by, refused := s.by(ctx, who, &rec.Ask, s.routes())
-	if refused != "" {
-		s.refusedPerson(what, who, rec.Ask.Key(), refused)
-		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
+	if reply.By, why = s.by(ctx, who, &rec.Ask); why != "" {
+		return s.refuse("answer", who, rec, why)
 	}
-	s.clicked.Add(m.Channel+"/"+m.TS, struct{}{})
-	_, err = send(rec.Ask.Key(), ask.Place{Ref: m.ref()}, by)
-	return card.Viewer{Surface: Type, Lang: s.speaks(who.User, &rec.Ask).Tag}.Explain(rec, err, s.opts.Clock.Now()), err
+	return s.Answer(ctx, s.speaks(who.User, &rec.Ask), rec, m.Ref(), reply)
+}
+
+// decline declines for a person, as answer answers.
+func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
+	if d.By, why = s.by(ctx, who, &rec.Ask); why != "" {
+		return s.refuse("decline", who, rec, why)
+	}
+	return s.Decline(ctx, s.speaks(who.User, &rec.Ask), rec, m.Ref(), d)
+}
+
+// refuse refuses a person who may not answer at all.
+func (s *App) refuse(what string, who actor, rec *ask.Record, why string) (string, error) {
+	s.refused(Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: rec.Ask.Key()})
+	return why, ask.Refuse(ask.CodeForbidden, "%s", why)
 }
 
 // submit handles a modal's submission. The acknowledgement closes the modal, or marks the invalid
@@ -321,18 +306,21 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 		return nil
 	}
 	m, l := ref.message(), s.speaks(who.User, nil)
-	rec, err := s.bus.Get(ctx, t.Key)
+	rec, err := s.Bus.Get(ctx, t.Key)
 	if err != nil || rec.Life != t.Life {
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {
 			return sayErrors(in, l.Say("Not stored: askbus cannot be reached. Please send it again in a moment."))
 		}
 		return sayView(l, l.Say("Ended"), l.Say("This question no longer exists, or was asked again. Nothing was stored."))
 	}
-	id := chat.AnswerID(Type, m.Channel, m.TS, in.View.ID+in.View.Hash, who.User)
+	id := chat.AnswerID(Type, m.Channel, m.ID, in.View.ID+in.View.Hash, who.User)
 	if in.View.CallbackID == callbackDecline {
 		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
 		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
-		if err != nil {
+		switch {
+		case errors.Is(err, ask.ErrVoted):
+			return sayView(l, l.Say("Stored"), why)
+		case err != nil:
 			return sayView(l, l.Say("Not declined"), why)
 		}
 		return nil
@@ -345,6 +333,8 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	switch e, _ := errors.AsType[*ask.Error](err); {
 	case err == nil:
 		return nil
+	case errors.Is(err, ask.ErrVoted):
+		return sayView(l, l.Say("Stored"), why)
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
 		if errs := fieldFaults(&rec.Ask, s.askedIn(l, &rec, "").Card, e.Faults); len(errs) > 0 {
 			return map[string]any{"response_action": "errors", "errors": errs}

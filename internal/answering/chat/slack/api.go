@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/responder"
 	slackapi "github.com/slack-go/slack"
 )
@@ -31,55 +33,44 @@ type api struct {
 // receipt was lost.
 const metadataType = "askbus_ask"
 
-func newAPI(o *Options) *api {
+func newAPI(o *Options, clock responder.Clock) *api {
 	client := &http.Client{Timeout: 30 * time.Second}
 	base := strings.TrimRight(o.APIURL, "/") + "/"
 	opts := []slackapi.Option{slackapi.OptionAPIURL(base), slackapi.OptionHTTPClient(client)}
 	if o.AppToken != "" {
 		opts = append(opts, slackapi.OptionAppLevelToken(o.AppToken))
 	}
-	return &api{client: slackapi.New(o.BotToken, opts...), http: client, base: base, token: o.BotToken, limiter: newLimiter(o.Clock, o.Replicas), free: o.NoLimits}
+	return &api{client: slackapi.New(o.BotToken, opts...), http: client, base: base, token: o.BotToken, limiter: newLimiter(clock, o.Replicas), free: o.NoLimits}
 }
 
 // call makes one call at its turn, unless ctx has ended by then: another replica may have the ask.
 // A rate limit becomes a [responder.RetryError] and pauses its queue.
 func (a *api) call(ctx context.Context, method, channel string, r responder.Rank, f func(context.Context) error) error {
-	if !a.free {
-		if err := a.turn(ctx, method, channel, r); err != nil {
-			return fmt.Errorf("%s: waiting for the rate limit: %w", method, err)
+	var queues []chat.Queue
+	if method == methodPost {
+		queues = append(queues, chat.Queue{Class: classChannel, Place: channel})
+	}
+	if queues = append(queues, chat.Queue{Class: method}); a.free {
+		queues = nil
+	}
+	return chat.Call(ctx, a.limiter, queues, channel, r, limited, func(ctx context.Context) error {
+		if err := f(ctx); err != nil {
+			return fmt.Errorf("%s: %w", method, err)
 		}
-	}
-	err := ctx.Err()
-	if err == nil {
-		err = f(ctx)
-	}
-	if err == nil {
 		return nil
+	})
+}
+
+// limited returns how long Slack refuses by an error.
+func limited(err error) time.Duration {
+	if e, ok := errors.AsType[*slackapi.RateLimitedError](err); ok {
+		return e.RetryAfter
 	}
-	err = fmt.Errorf("%s: %w", method, err)
-	if limited, ok := errors.AsType[*slackapi.RateLimitedError](err); ok {
-		if method == methodPost {
-			a.limiter.Pause(classChannel, channel, limited.RetryAfter)
-		} else {
-			a.limiter.Pause(method, "", limited.RetryAfter)
-		}
-		return &responder.RetryError{After: limited.RetryAfter, Place: channel, Err: err}
-	}
-	return err
+	return 0
 }
 
 // methodPost has a limit for each channel besides its own.
 const methodPost = "chat.postMessage"
-
-// turn waits for the turn of a call.
-func (a *api) turn(ctx context.Context, method, channel string, r responder.Rank) error {
-	if method == methodPost {
-		if err := a.limiter.Wait(ctx, classChannel, channel, r); err != nil {
-			return err
-		}
-	}
-	return a.limiter.Wait(ctx, method, "", r)
-}
 
 // code returns Slack's error code, or "".
 func code(err error) string {
@@ -108,14 +99,18 @@ func hopeless(err error) bool {
 	return false
 }
 
-func (a *api) post(ctx context.Context, r responder.Rank, channel, thread string, broadcast bool, c content, payload map[string]any) (ts string, err error) {
+func (a *api) post(ctx context.Context, r responder.Rank, channel, thread string, broadcast bool, c content, payload map[string]string) (ts string, err error) {
 	c = fit(c)
 	opts := []slackapi.MsgOption{
 		slackapi.MsgOptionText(c.Text, false), slackapi.MsgOptionBlocks(c.Blocks...),
 		slackapi.MsgOptionDisableLinkUnfurl(), slackapi.MsgOptionDisableMediaUnfurl(),
 	}
 	if payload != nil {
-		opts = append(opts, slackapi.MsgOptionMetadata(slackapi.SlackMetadata{EventType: metadataType, EventPayload: payload}))
+		all := make(map[string]any, len(payload))
+		for key, value := range payload {
+			all[key] = value
+		}
+		opts = append(opts, slackapi.MsgOptionMetadata(slackapi.SlackMetadata{EventType: metadataType, EventPayload: all}))
 	}
 	if thread != "" {
 		opts = append(opts, slackapi.MsgOptionTS(thread))
@@ -134,7 +129,39 @@ func (a *api) post(ctx context.Context, r responder.Rank, channel, thread string
 func (a *api) update(ctx context.Context, r responder.Rank, m message, c content) error {
 	c = fit(c)
 	return a.call(ctx, "chat.update", m.Channel, r, func(ctx context.Context) error {
-		_, _, _, err := a.client.UpdateMessageContext(ctx, m.Channel, m.TS, slackapi.MsgOptionText(c.Text, false), slackapi.MsgOptionBlocks(c.Blocks...))
+		_, _, _, err := a.client.UpdateMessageContext(ctx, m.Channel, m.ID, slackapi.MsgOptionText(c.Text, false), slackapi.MsgOptionBlocks(c.Blocks...))
+		return err
+	})
+}
+
+// schedule lets Slack post a text below a message at a time, and returns its id.
+func (a *api) schedule(ctx context.Context, m message, at time.Time, text string) (id string, err error) {
+	err = a.call(ctx, "chat.scheduleMessage", m.Channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		_, id, err = a.client.ScheduleMessageContext(ctx, m.Channel, strconv.FormatInt(at.Unix(), 10),
+			slackapi.MsgOptionText(text, false), slackapi.MsgOptionTS(cmp.Or(m.Thread, m.ID)), slackapi.MsgOptionBroadcast(), slackapi.MsgOptionDisableLinkUnfurl())
+		return err
+	})
+	return id, err
+}
+
+// scheduled returns the id of the text that is scheduled for a time in a channel and is the one, or "".
+func (a *api) scheduled(ctx context.Context, channel string, at time.Time, is func(text string) bool) (id string, err error) {
+	q := slackapi.GetScheduledMessagesParameters{Channel: channel, Oldest: strconv.FormatInt(at.Unix()-1, 10), Latest: strconv.FormatInt(at.Unix()+1, 10), Limit: 100}
+	err = a.call(ctx, "chat.scheduledMessages.list", channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		all, _, err := a.client.GetScheduledMessagesContext(ctx, &q)
+		for i := range all {
+			if is(all[i].Text) {
+				id = all[i].ID
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
+func (a *api) unschedule(ctx context.Context, channel, id string) error {
+	return a.call(ctx, "chat.deleteScheduledMessage", channel, responder.Rank{At: time.Now()}, func(ctx context.Context) error {
+		_, err := a.client.DeleteScheduledMessageContext(ctx, &slackapi.DeleteScheduledMessageParameters{Channel: channel, ScheduledMessageID: id})
 		return err
 	})
 }

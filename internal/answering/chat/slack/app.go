@@ -3,8 +3,6 @@ package slack
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,12 +22,10 @@ const Type = "slack"
 // Options tunes an [App]. A bot token and either a signing secret (HTTP) or an
 // app-level token (Socket Mode) are required.
 type Options struct {
+	chat.Options
 	BotToken      string // xoxb-…
 	AppToken      string // xapp-…: Socket Mode
 	SigningSecret string // HTTP: verifies requests
-
-	RouteFile string // routing file; read again when it changes
-	Routes    Routes // used without a RouteFile
 
 	// Replicas is how many processes share this token's limits; default 1.
 	Replicas int
@@ -42,8 +38,6 @@ type Options struct {
 	// Strangers are ids of other workspaces whose members may answer in shared channels; default:
 	// none.
 	Strangers []string
-	// Link returns the URL at which an ask can be answered in a browser; nil: none.
-	Link func(ask.Key) string
 	// AckAfter is when a request is acknowledged even if its answer is not stored yet; default 2.5
 	// s.
 	AckAfter time.Duration
@@ -55,9 +49,7 @@ type Options struct {
 	// not called.
 	Refused func(Refusal)
 
-	APIURL string          // default: Slack's
-	Clock  responder.Clock // default: the system's
-	Logger *slog.Logger    // default: discard
+	APIURL string // default: Slack's
 }
 
 // Refusal is a request or an answer that the surface refused.
@@ -76,11 +68,6 @@ func (s *App) refused(f Refusal) {
 	}
 }
 
-// refusedPerson reports a person who may not answer at all.
-func (s *App) refusedPerson(what string, who actor, k ask.Key, why string) {
-	s.refused(Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: k})
-}
-
 // Defaults of [Options].
 const (
 	defaultAPI = "https://slack.com/api/"
@@ -90,23 +77,19 @@ const (
 // App is the surface: it posts with [App.Serve] and receives with [App.Handler] or [App.Listen]. It
 // is safe for concurrent use.
 type App struct {
-	opts   Options
-	log    *slog.Logger
-	bus    *responder.Responder
-	api    *api
-	people *people
-	routes func() *Routes // the current ones
+	*chat.Surface
+	opts     Options
+	api      *api
+	people   *people
+	sessions *chat.Sessions
 
-	server  atomic.Pointer[responder.Server]
-	who     atomic.Pointer[Identity]
-	threads *lru.Cache[string, string]   // first messages of threads that a receipt names, by channel and session
-	latest  *lru.Cache[string, message]  // last cards, by channel and session
-	places  *lru.Cache[string, message]  // direct messages, by user
-	clicked *lru.Cache[string, struct{}] // just clicked posts, which are edited first
-	seen    *lru.Cache[string, struct{}] // handled events
-	sockets socketState
-	busy    chan struct{} // one entry per request in progress
-	after   sync.WaitGroup
+	who       atomic.Pointer[Identity]
+	places    *lru.Cache[string, message]  // direct messages, by user
+	reminders *lru.Cache[string, string]   // scheduled messages, by card; "": removed
+	seen      *lru.Cache[string, struct{}] // handled events
+	sockets   socketState
+	busy      chan struct{} // one entry per request in progress
+	after     sync.WaitGroup
 }
 
 // maxBusy bounds how many clicks, replies and commands are handled at once.
@@ -123,7 +106,7 @@ func (o *Options) Check() error {
 		return errors.New("slack: no transport for clicks: set ASKBUS_SLACK_APP_TOKEN (Socket Mode) or ASKBUS_SLACK_SIGNING_SECRET (HTTP)")
 	case o.AppToken != "" && !strings.HasPrefix(o.AppToken, "xapp-"):
 		return errors.New("slack: the app-level token must begin with xapp-")
-	case o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == "":
+	case o.Nowhere():
 		return errors.New("slack: no channel to post to: set ASKBUS_SLACK_ROUTES or ASKBUS_SLACK_CHANNEL")
 	}
 	return nil
@@ -143,59 +126,29 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	if opts.AckAfter <= 0 {
 		opts.AckAfter = ackAfter
 	}
-	if opts.Clock == nil {
-		opts.Clock = responder.WallClock()
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	opts.Routes.Member = member
-	routes, err := chat.OpenRoutes(opts.RouteFile, &opts.Routes, ParseRoutes, opts.Logger)
+	surface, err := chat.NewSurface(Type, bus, opts.Options, ids())
 	if err != nil {
-		return nil, fmt.Errorf("slack: %w", err)
+		return nil, err
 	}
-	a := newAPI(&opts)
+	a := newAPI(&opts, surface.Clock)
 	return &App{
-		opts: opts, log: opts.Logger, bus: bus, api: a, people: newPeople(a, opts.Clock.Now), routes: routes,
-		threads: chat.NewCache[string, string](20_000), latest: chat.NewCache[string, message](20_000), places: chat.NewCache[string, message](5_000), clicked: chat.NewCache[string, struct{}](2_000),
-		seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
+		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
+		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
 	}, nil
 }
 
 // Serve posts asks and edits them to their outcomes until ctx ends.
 func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
-	opts.Link, opts.Clock = s.link(opts.Link), s.opts.Clock
-	opts.Limiter = s.api.limiter
-	opts.CallLimit = 10 * time.Minute
-	srv, err := responder.NewServer(s.bus, presenter{s}, opts)
-	if err != nil {
-		return err
-	}
-	s.server.Store(srv)
-	return srv.Run(ctx)
+	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, opts)
 }
 
 // Drain waits for work that continues after its acknowledgement. No more deliveries may arrive.
 func (s *App) Drain() { s.after.Wait() }
 
-func (s *App) link(other func(ask.Key) string) func(ask.Key) string {
-	if s.opts.Link != nil {
-		return s.opts.Link
-	}
-	return other
-}
-
-func (s *App) linkTo(k ask.Key) string {
-	if s.opts.Link == nil {
-		return ""
-	}
-	return s.opts.Link(k)
-}
-
 // Connect looks up the token's workspace. Without it every user is refused as a non-member.
 func (s *App) Connect(ctx context.Context) (Identity, error) {
 	var id Identity
-	err := s.api.call(ctx, "auth.test", "", responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, func(ctx context.Context) error {
+	err := s.api.call(ctx, "auth.test", "", s.Now(), func(ctx context.Context) error {
 		res, err := s.api.client.AuthTestContext(ctx)
 		if err != nil {
 			return err
@@ -212,14 +165,8 @@ func (s *App) Connect(ctx context.Context) (Identity, error) {
 
 // Keep calls Connect until it succeeds.
 func (s *App) Keep(ctx context.Context) error {
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		_, err := s.Connect(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is not an error
-		}
-		s.log.WarnContext(ctx, "cannot connect to slack with this token", slog.String("error", err.Error()))
-		_ = s.opts.Clock.Sleep(ctx, wait) // fails only when ctx ends, which ends the loop
-	}
+	s.Retry(ctx, func(ctx context.Context) error { _, err := s.Connect(ctx); return err })
+	return nil
 }
 
 func scopes(h http.Header) []string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 	slackapi "github.com/slack-go/slack"
@@ -33,6 +34,7 @@ const (
 	actionAnswer  = "answer" // opens the modal
 	actionDecline = "decline"
 	actionOpen    = "open" // a link
+	actionUnvote  = "unvote"
 )
 
 // card is a Slack message: its blocks, and the text of notifications.
@@ -50,6 +52,7 @@ type asked struct {
 	Link     string   // the ask in the web inbox
 	Earlier  string   // the previous card of its session in the channel
 	Replies  bool     // replies in the thread are received
+	Chosen   string   // id of the option that a form begins with
 }
 
 // pendingCard renders a pending ask.
@@ -72,6 +75,9 @@ func pendingCard(a asked) content {
 	}
 	for i := range c.Questions {
 		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
+	}
+	if votes := chat.Votes(c.Approval, literal); len(votes) > 0 {
+		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(votes, "\n"), maxSection), nil, nil))
 	}
 	blocks = append(blocks, controls(a)...)
 	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
@@ -182,22 +188,12 @@ func optionList(q *card.Question) string {
 	if q.Kind != ask.KindChoice || q.Of == 1 && !wordy(q) {
 		return ""
 	}
-	var b strings.Builder
+	lines := make([]string, len(q.Options))
 	for i := range q.Options {
-		o := &q.Options[i]
-		b.WriteString(strconv.Itoa(i+1) + ". *" + escape(o.Label) + "*")
-		for _, mark := range o.Marks {
-			b.WriteString(" · _" + escape(mark) + "_")
-		}
-		if o.Description != "" {
-			b.WriteString(" – " + escape(clip(oneLine(o.Description), 300)))
-		}
-		if o.Note != "" {
-			b.WriteString(" (" + escape(o.Note) + ")")
-		}
-		b.WriteByte('\n')
+		lines[i] = chat.OptionText(i, &q.Options[i], func(s string) string { return "*" + escape(s) + "*" }, func(s string) string { return "_" + escape(s) + "_" },
+			func(s string) string { return escape(clip(s, 300)) })
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.Join(lines, "\n")
 }
 
 // wordy reports whether a button cannot show everything about an option.
@@ -250,7 +246,7 @@ func footer(a asked, cut bool) string {
 	if a.Replies {
 		add(c.Say("Or reply in the thread, beginning with “answer:”."))
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 && c.Approval == nil {
 		add(c.Say("The first answer counts."))
 	}
 	return strings.Join(parts, "  ")

@@ -22,8 +22,11 @@ func controls(a asked) []slackapi.Block {
 		if chosen := smallChoices(a.Card, q, at); chosen != nil {
 			blocks = append(blocks, chosen)
 			more = a.Card.Say("Add a note…")
-			if q.Other != nil {
+			switch {
+			case q.Other != nil:
 				more = a.Card.Say("Other…")
+			case a.Card.Approval != nil:
+				more = a.Card.Approval.Note + "…"
 			}
 		}
 	}
@@ -32,6 +35,9 @@ func controls(a asked) []slackapi.Block {
 		row = append(row, button(actionAnswer, more, at.String()))
 	}
 	row = append(row, button(actionDecline, a.Card.Say("Decline…"), at.String()))
+	if a.Card.Approval != nil && a.Card.Approval.TakeBack != "" {
+		row = append(row, button(actionUnvote, a.Card.Approval.TakeBack, at.String()))
+	}
 	if a.Link != "" {
 		open := button(actionOpen, a.Card.Say("Open in browser"), "")
 		open.URL = a.Link
@@ -74,14 +80,14 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 	numbers := numbered(q)
 	for i := range q.Options {
 		o := &q.Options[i]
-		label := o.Label
+		label := card.InlinePlain(o.Label)
 		if numbers {
 			label = strconv.Itoa(i + 1)
 		}
 		one := at
 		one.Option = o.ID
 		b := button(actionChoose+":"+strconv.Itoa(i), label, one.String())
-		b.AccessibilityLabel = clip(o.Label, maxButton)
+		b.AccessibilityLabel = clip(card.InlinePlain(o.Label), maxButton)
 		if o.Recommended {
 			b.Style = slackapi.StylePrimary
 		}
@@ -102,7 +108,7 @@ func options(q *card.Question, most int, described bool) []*slackapi.OptionBlock
 	numbers := numbered(q)
 	for i := range q.Options {
 		o := &q.Options[i]
-		label := o.Label
+		label := card.InlinePlain(o.Label)
 		if numbers || len(q.Options) > maxButtons {
 			label = strconv.Itoa(i+1) + ". " + label
 		}
@@ -111,7 +117,7 @@ func options(q *card.Question, most int, described bool) []*slackapi.OptionBlock
 		}
 		var description *slackapi.TextBlockObject
 		if o.Description != "" && described {
-			description = plain(oneLine(o.Description), maxOptionText)
+			description = plain(oneLine(card.InlinePlain(o.Description)), maxOptionText)
 		}
 		list[i] = slackapi.NewOptionBlockObject(strconv.Itoa(i), plain(label, most), description)
 	}

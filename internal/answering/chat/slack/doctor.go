@@ -30,7 +30,7 @@ func (d *doctor) say(what string, state finding.State, format string, args ...an
 // manifest's file is optional.
 func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	d := &doctor{app: s}
-	routes := s.routes()
+	routes := s.Routes()
 	if d.token(ctx) {
 		d.scopes(routes)
 		for _, channel := range routes.Channels() {

@@ -36,14 +36,14 @@ func (p presenter) Find(ctx context.Context, post responder.Post) ([]ask.Place, 
 
 // find is Find for cards that were posted until then; zero: until now.
 func (p presenter) find(ctx context.Context, post responder.Post, until time.Time) (found []ask.Place, err error) {
-	when := window{from: p.opts.Clock.Now(), to: until} // Slack's clock, the ledger's and ours may differ
+	when := window{from: p.Clock.Now(), to: until} // Slack's clock, the ledger's and ours may differ
 	if post.AskedAt.Before(when.from) {
 		when.from = post.AskedAt
 	}
 	if !post.AskedAt.IsZero() {
 		when.from = when.from.Add(-clockSlack)
 	}
-	posts, err := p.sessionPosts(ctx, &post.Ask, maxSessionAsks)
+	posts, err := p.sessions.Posts(ctx, &post.Ask, maxSessionAsks)
 	if err != nil {
 		return nil, fmt.Errorf("search for a card: %w", err)
 	}
@@ -68,7 +68,7 @@ func (p presenter) find(ctx context.Context, post responder.Post, until time.Tim
 // earlier try went by the routes of that time, where it goes if its route's target does not exist,
 // and where its session's cards are.
 func (p presenter) searched(ctx context.Context, post *responder.Post, posts []message) (channels []string) {
-	routes := p.routes()
+	routes := p.Routes()
 	targets := []Target{routes.Decide(&post.Ask).Target, routes.Default}
 	for _, at := range post.Tried {
 		targets = append(targets, routed(at.Ref))
@@ -79,7 +79,7 @@ func (p presenter) searched(ctx context.Context, post *responder.Post, posts []m
 	for _, to := range targets {
 		channel, err := p.channel(ctx, to)
 		if err != nil {
-			p.log.InfoContext(ctx, "cannot search a target", slog.String("person", to.Person), slog.String("error", err.Error()))
+			p.Log.InfoContext(ctx, "cannot search a target", slog.String("person", to.Person), slog.String("error", err.Error()))
 			continue
 		}
 		if len(channels) < maxChannels && !slices.Contains(channels, channel) {
@@ -100,7 +100,7 @@ func routed(route string) Target {
 // threadsOf returns the threads of a session in a channel: those that its receipts name, and those
 // that cards without a receipt may have begun.
 func (p presenter) threadsOf(channel string, a *ask.Ask, posts []message, top []found) (threads []string) {
-	used := p.routes().Threaded()
+	used := p.Routes().Threaded()
 	add := func(ts string) {
 		if ts != "" && len(threads) < maxThreads && !slices.Contains(threads, ts) {
 			threads = append(threads, ts)
@@ -117,7 +117,7 @@ func (p presenter) threadsOf(channel string, a *ask.Ask, posts []message, top []
 	}
 	for _, m := range posts {
 		if m.Channel == channel && m.Thread == "" {
-			add(m.TS)
+			add(m.ID)
 		}
 	}
 	for i := range slices.Backward(top) {
@@ -155,11 +155,11 @@ func (p presenter) placesOf(messages []found, channel, key string) (places []ask
 		if f.payload("key") != key || key == "" || !p.ours(f) {
 			continue
 		}
-		m := message{Channel: channel, TS: f.TS}
+		m := message{Channel: channel, ID: f.TS}
 		if f.Thread != f.TS {
 			m.Thread = f.Thread
 		}
-		places = append(places, ask.Place{Ref: m.ref(), Where: p.where(m)})
+		places = append(places, ask.Place{Ref: m.Ref(), Where: p.where(m)})
 	}
 	return places
 }
@@ -168,24 +168,12 @@ func (p presenter) placesOf(messages []found, channel, key string) (places []ask
 func unique(places []ask.Place) []ask.Place {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(places, func(at ask.Place) bool {
-		m, _ := parseMessage(at.Ref)
-		key := m.Channel + "/" + m.TS
+		m, _ := chat.ParseMessage(at.Ref)
+		key := m.Channel + "/" + m.ID
 		if seen[key] {
 			return true
 		}
 		seen[key] = true
 		return false
 	})
-}
-
-// sessionPosts returns where this surface has posted the asks of a session, the oldest ask first. It
-// reads up to the given number of pages.
-func (s *App) sessionPosts(ctx context.Context, a *ask.Ask, pages int) (posts []message, err error) {
-	places, err := chat.SessionPosted(ctx, s.bus, Type, a, pages)
-	for _, at := range places {
-		if m, ok := parseMessage(at.Ref); ok {
-			posts = append(posts, m)
-		}
-	}
-	return posts, err
 }

@@ -37,24 +37,23 @@ func (s *App) home(ctx context.Context, who actor) {
 	l := s.speaks(who.User, nil)
 	blocks, err := s.waiting(ctx, l, who)
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot read the pending asks", slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "cannot read the pending asks", slog.String("error", err.Error()))
 		blocks = []slackapi.Block{slackapi.NewSectionBlock(plain(l.Say("askbus cannot be reached; open this tab again in a moment."), maxSection), nil, nil)}
 	}
 	if err := s.api.publish(ctx, who.User, blocks); err != nil {
-		s.log.WarnContext(ctx, "cannot publish a Home tab", slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "cannot publish a Home tab", slog.String("error", err.Error()))
 	}
 }
 
 // waiting lists the asks that this person may answer, the most urgent first.
 func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slackapi.Block, error) {
-	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, PageSize: 200})
+	page, err := s.Bus.List(ctx, responder.Query{State: ask.StatePending, PageSize: 200})
 	if err != nil {
 		return nil, err
 	}
-	routes := s.routes()
 	var mine []ask.Record
 	for i := range page.Items {
-		by, refused := s.by(ctx, who, &page.Items[i].Ask, routes)
+		by, refused := s.by(ctx, who, &page.Items[i].Ask)
 		if refused == "" && page.Items[i].Ask.Allows(by) {
 			mine = append(mine, page.Items[i])
 		}
@@ -91,7 +90,7 @@ func urgency(r *ask.Record) int {
 
 // row renders a pending ask, with the button that opens its card.
 func (s *App) row(l *lang.Language, rec *ask.Record) []slackapi.Block {
-	a := s.askedIn(l, rec, s.linkTo(rec.Ask.Key()))
+	a := s.askedIn(l, rec, s.LinkTo(rec.Ask.Key()))
 	t := chat.Ref{Key: rec.Ask.Key(), Life: rec.Life}
 	section := slackapi.NewSectionBlock(plain(card.Heading(&rec.Ask), 300), nil, nil)
 	if canModal(a.Card) {

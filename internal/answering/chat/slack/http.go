@@ -41,7 +41,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 	return func(w http.ResponseWriter, r *http.Request) {
 		verifier, err := slackapi.NewSecretsVerifier(r.Header, s.opts.SigningSecret)
 		if err != nil { // before reading the body
-			s.log.WarnContext(r.Context(), "refused an unsigned request", slog.String("error", err.Error()))
+			s.Log.WarnContext(r.Context(), "refused an unsigned request", slog.String("error", err.Error()))
 			s.refusedRequest(r, "unsigned or too old")
 			http.Error(w, "unsigned or too old", http.StatusUnauthorized)
 			return
@@ -57,7 +57,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		}
 		_, _ = verifier.Write(body)
 		if err := verifier.Ensure(); err != nil {
-			s.log.WarnContext(r.Context(), "refused a request with a wrong signature")
+			s.Log.WarnContext(r.Context(), "refused a request with a wrong signature")
 			s.refusedRequest(r, "wrong signature")
 			http.Error(w, "wrong signature", http.StatusUnauthorized)
 			return
@@ -150,7 +150,7 @@ func (s *App) followUp(ctx context.Context, payload []byte, answer any) {
 		}
 	}
 	if err := s.api.updateView(ctx, in.View.ID, v); err != nil {
-		s.log.InfoContext(ctx, "cannot report a result in a modal", slog.String("error", err.Error()))
+		s.Log.InfoContext(ctx, "cannot report a result in a modal", slog.String("error", err.Error()))
 	}
 }
 

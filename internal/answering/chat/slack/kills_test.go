@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
@@ -129,7 +130,7 @@ func (k *killer) replica(ctx context.Context, f *front) {
 		return
 	}
 	o := k.fake.Settings()
-	app, err := slack.New(r, slack.Options{BotToken: o.BotToken, SigningSecret: o.SigningSecret, APIURL: web.URL + "/", Routes: k.routes, NoLimits: true})
+	app, err := slack.New(r, slack.Options{BotToken: o.BotToken, SigningSecret: o.SigningSecret, APIURL: web.URL + "/", Options: chat.Options{Routes: k.routes}, NoLimits: true})
 	if err != nil {
 		k.t.Error(err)
 		return

@@ -12,23 +12,11 @@ import (
 // seconds.
 const localeWait = 700 * time.Millisecond
 
-// language returns the language of an ask's card, which everybody in a channel sees: that of its
-// route, else English.
-func (s *App) language(a *ask.Ask) *lang.Language {
-	return lang.Of(s.routes().Decide(a).Language)
-}
-
 // speaks returns the language of a message that only one person sees: that of their Slack, else
 // that of the ask's card. The ask may be nil. It does not wait: without a known locale it uses the
 // card's language.
 func (s *App) speaks(user string, a *ask.Ask) *lang.Language {
-	if locale := s.people.Cached(user).locale; locale != "" {
-		return lang.Of(locale)
-	}
-	if a == nil {
-		return lang.Of(s.routes().Default.Language)
-	}
-	return s.language(a)
+	return s.Speaks(s.people.Cached(user).locale, a)
 }
 
 // meet looks up a user within localeWait, so that speaks has the locale.

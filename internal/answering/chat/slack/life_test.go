@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/process/finding"
@@ -59,7 +60,13 @@ func TestOtherWithANote(t *testing.T) {
 	w.start(true, nil)
 	k := w.ask(ask.Ask{ID: "a1"})
 	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "Other…"))
-	acked(t, w.fake.Submit("U0TOM", map[string]fakeslack.Input{"Other": {Text: "DuckDB"}, "Note": {Text: "for now"}}))
+	fill := map[string]fakeslack.Input{"Which database?": {Options: []string{"Other…"}}, "Note": {Text: "for now"}}
+	acked(t, w.fake.Submit("U0TOM", fill))
+	if v, open := w.fake.Modal("U0TOM"); !open || v.Errors["o0"] == "" || w.outcome(k) != nil {
+		t.Fatalf("other without words: %v %v", open, v.Errors)
+	}
+	fill["Other"] = fakeslack.Input{Text: "DuckDB"}
+	acked(t, w.fake.Submit("U0TOM", fill))
 	if o := w.outcome(k); o == nil || o.Answers[0].Other != "DuckDB" || o.Answers[0].Notes != "for now" {
 		t.Errorf("the outcome is %+v", o)
 	}
@@ -219,7 +226,7 @@ func TestTalkInAThreadDecidesNothing(t *testing.T) {
 		t.Errorf("the outcome is %+v", o)
 	}
 
-	k = w.ask(ask.Ask{ID: "a3", Questions: []ask.Question{{ID: "permission", Text: "Run rm?", NoOther: true, Options: []ask.Option{{ID: "y", Label: "Go"}, {ID: "n", Label: "Stop"}}}}})
+	k = w.ask(ask.Ask{ID: "a3", Metadata: map[string]any{ask.MetadataPermission: "x"}, Questions: []ask.Question{{ID: "run", Text: "Run rm?", NoOther: true, Options: []ask.Option{{ID: "y", Label: "Go"}, {ID: "n", Label: "Stop"}}}}})
 	at = w.card("a3").Place
 	w.fake.Write("U0ANN", "C0ASKS", at.TS, "1")
 	w.quiet("U0ANN", 2)
@@ -364,9 +371,9 @@ func TestDoctor(t *testing.T) {
 	f := home(t, fakeslack.Options{Scopes: []string{"chat:write", "channels:read"}, NoLimits: true})
 	f.AddChannel(fakeslack.Channel{ID: "C0OLD", Name: "old", Archived: true})
 	o := f.Settings()
-	app, err := slack.New(nil, slack.Options{BotToken: o.BotToken, AppToken: o.AppToken, APIURL: f.URL(), Routes: slack.Routes{
+	app, err := slack.New(nil, slack.Options{BotToken: o.BotToken, AppToken: o.AppToken, APIURL: f.URL(), Options: chat.Options{Routes: slack.Routes{
 		Default: slack.Target{Channel: "C0OLD"}, Rules: []slack.Rule{{To: slack.Target{Channel: "C0NONE"}}, {To: slack.Target{Channel: "C0ASKS"}}}, Groups: map[string]string{"platform": "S0PLATFORM"},
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func allowance(class string) (perMinute, burst float64) {
 	switch class {
 	case "chat.postMessage":
 		return 280, 60
-	case "chat.update", "conversations.open", "conversations.info", "conversations.history", "conversations.replies":
+	case "chat.update", "chat.scheduleMessage", "chat.scheduledMessages.list", "chat.deleteScheduledMessage", "conversations.open", "conversations.info", "conversations.history", "conversations.replies":
 		return 48, 20
 	case "chat.postEphemeral", "views.open", "views.update", "views.publish", "users.info":
 		return 95, 40

@@ -26,8 +26,7 @@ func (s *App) WriteMetrics(w io.Writer) {
 		}
 	}
 	metric("askbus_slack_calls_waiting", "gauge", "Calls of the Web API that wait for their turn.", s.api.limiter.Waiting())
-	if srv := s.server.Load(); srv != nil {
-		h := srv.Health()
+	if h, ok := s.Health(); ok {
 		metric("askbus_slack_items_under_way", "gauge", "Asks and outcomes being posted or edited.", h.UnderWay)
 		metric("askbus_slack_calls_failing", "gauge", "Posts and edits that failed in a row.", h.Failing)
 	}

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func parseModalRef(s string) (modalRef, chat.Ref, bool) {
 	return m, t, ok
 }
 
-func (m modalRef) message() message { return message{Channel: m.Channel, TS: m.TS, Thread: m.Thread} }
+func (m modalRef) message() message { return message{Channel: m.Channel, ID: m.TS, Thread: m.Thread} }
 
 // answerModal returns the form with every question of an ask.
 func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
@@ -63,20 +64,24 @@ func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
 	}
 	for i := range c.Questions {
-		blocks = append(blocks, questionFields(c, &c.Questions[i])...)
+		blocks = append(blocks, questionFields(c, &c.Questions[i], a.Chosen)...)
 	}
-	return modal(c, callbackAnswer, c.Say("Answer"), c.Say("Send"), fitView(blocks), from)
+	send := c.Say("Send")
+	if c.Approval != nil {
+		send = c.Approval.Send
+	}
+	return modal(c, callbackAnswer, c.Say("Answer"), send, fitView(blocks), from)
 }
 
 // questionFields returns a question's inputs: the answer, an Other text, a note.
-func questionFields(c *card.Card, q *card.Question) []slackapi.Block {
+func questionFields(c *card.Card, q *card.Question, chosen string) []slackapi.Block {
 	only := len(c.Questions) == 1
 	n := strconv.Itoa(q.Number - 1)
-	label := q.Text
+	label := card.InlinePlain(q.Text)
 	if q.Step != "" {
 		label = q.Step + " · " + label
 	}
-	element := field(c, q)
+	element := field(c, q, chosen)
 	if element == nil {
 		return nil
 	}
@@ -84,7 +89,7 @@ func questionFields(c *card.Card, q *card.Question) []slackapi.Block {
 	if q.Hint != "" {
 		input.Hint = plain(q.Hint, 2000)
 	}
-	input.Optional = q.Optional || q.Other != nil
+	input.Optional = q.Optional || q.Other != nil && !otherListed(q)
 	blocks := []slackapi.Block{input}
 	if q.Other != nil {
 		other := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
@@ -98,16 +103,38 @@ func questionFields(c *card.Card, q *card.Question) []slackapi.Block {
 		note.MaxLength, note.Multiline = 3000, true
 		b := slackapi.NewInputBlock(fieldNote+n, plain(c.Say("Note"), 2000), nil, note)
 		b.Optional = true
+		if c.Approval != nil {
+			b.Label = plain(c.Approval.Note, 2000)
+			if c.Approval.Reason != "" {
+				b.Hint = plain(c.Approval.Reason, 2000)
+			}
+		}
 		blocks = append(blocks, b)
 	}
 	return blocks
 }
 
+// otherListed reports whether the form lists an answer of one's own as an option, so that the question needs no
+// "(optional)" when it is required.
+func otherListed(q *card.Question) bool {
+	return q.Other != nil && !q.Optional && len(q.Options) > 0 && len(q.Options) < maxSelect
+}
+
+// valueOther is the value of that option; others have numbers.
+const valueOther = "other"
+
 // field returns the input element of a question's answer.
-func field(c *card.Card, q *card.Question) slackapi.BlockElement {
+func field(c *card.Card, q *card.Question, chosen string) slackapi.BlockElement {
 	switch q.Kind {
 	case ask.KindChoice, ask.KindBoolean:
 		list := options(q, maxOptionText, true)
+		if otherListed(q) {
+			list = append(list, slackapi.NewOptionBlockObject(valueOther, plain(c.Say("Other…"), maxOptionText), nil))
+		}
+		var begun *slackapi.OptionBlockObject
+		if at := slices.IndexFunc(q.Options, func(o card.Option) bool { return o.ID == chosen }); chosen != "" && at >= 0 {
+			begun = list[at]
+		}
 		switch {
 		case len(list) == 0:
 			return textField(q)
@@ -116,9 +143,13 @@ func field(c *card.Card, q *card.Question) slackapi.BlockElement {
 		case q.Multiple:
 			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
 		case len(list) <= maxChecks:
-			return slackapi.NewRadioButtonsBlockElement(fieldValue, list...)
+			radio := slackapi.NewRadioButtonsBlockElement(fieldValue, list...)
+			radio.InitialOption = begun
+			return radio
 		}
-		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
+		one := slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
+		one.InitialOption = begun
+		return one
 	case ask.KindText:
 		return textField(q)
 	case ask.KindNumber:
@@ -201,12 +232,17 @@ func (v *value) chosen() []int {
 		list = append(list, *v.SelectedOption)
 	}
 	var numbers []int
-	for _, o := range list {
+	for _, o := range list { // not [valueOther]
 		if n, err := strconv.Atoi(o.Value); err == nil && n >= 0 {
 			numbers = append(numbers, n)
 		}
 	}
 	return numbers
+}
+
+// other reports whether an answer of one's own was chosen.
+func (v *value) other() bool {
+	return v.SelectedOption != nil && v.SelectedOption.Value == valueOther || slices.Contains(v.SelectedOptions, option{valueOther})
 }
 
 // read returns the answers of a modal. Faults are the fields that cannot be parsed, by block id.
@@ -223,6 +259,9 @@ func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, fault
 			ans.Other = strings.TrimSpace(vs[fieldOther+n][fieldValue].Value)
 			if len(q.Options) == 0 {
 				ans.Other = typed
+			}
+			if ans.Other == "" && v.other() {
+				faults[fieldOther+n] = l.Say("This question needs an answer.")
 			}
 			if ans.Other != "" && !q.Multiple && len(ans.Selected) > 0 {
 				faults[fieldOther+n] = l.Say("Choose an option or write an answer of your own, not both.")
@@ -251,7 +290,7 @@ func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, fault
 		switch {
 		case ans.Empty() && q.Optional:
 			ans.Skipped = true
-		case ans.Empty() && faults[fieldAnswer+n] == "":
+		case ans.Empty() && faults[fieldAnswer+n]+faults[fieldOther+n] == "":
 			faults[fieldAnswer+n] = l.Say("This question needs an answer.")
 		}
 		answers = append(answers, ans)
@@ -268,6 +307,9 @@ func fieldFaults(a *ask.Ask, c *card.Card, faults []ask.Fault) map[string]string
 			n = again.Question.Number - 1
 		}
 		key := fieldAnswer + strconv.Itoa(n)
+		if c.Approval != nil {
+			key = fieldNote + strconv.Itoa(n) // the reason of a vote
+		}
 		if n < len(a.Questions) && errs[key] == "" {
 			errs[key] = clip(again.Why, 2000)
 		}

@@ -2,11 +2,9 @@ package slack
 
 import (
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/card"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -17,53 +15,45 @@ const maxOutcome = 1000
 
 // outcomeCard renders an outcome: the question in one line, who answered what, when and where. It
 // has no interactive elements.
-func outcomeCard(a *ask.Ask, o *ask.Outcome, e *card.End) content {
-	heading := clipBytes(escape(card.Heading(a)), 240)
-	verdict := verdict(o, e)
-	lines := details(e)
-	text := clipBytes(strings.TrimSpace(verdict+" – "+heading), 300)
-	left := maxOutcome - len(text) - len(heading) - len(verdict) - 10
-	if lines != "" && left > 60 {
+func outcomeCard(at time.Time, sum chat.Summary) content {
+	verdict := marksOfEnds[sum.Mark] + sum.Verdict
+	if !at.IsZero() {
+		verdict += " · " + moment(at)
+	}
+	if sum.Where != "" {
+		verdict += " · " + sum.Where
+	}
+	text := clipBytes(strings.TrimSpace(verdict+" – "+sum.Heading), 300)
+	left := maxOutcome - len(text) - len(sum.Heading) - len(verdict) - 10
+	if lines := details(&sum); lines != "" && left > 60 {
 		verdict += "\n" + clipBytes(lines, left)
 	}
 	return content{Text: text, Blocks: []slackapi.Block{
-		slackapi.NewSectionBlock(mrkdwn(heading, maxSection), nil, nil),
+		slackapi.NewSectionBlock(mrkdwn(sum.Heading, maxSection), nil, nil),
 		slackapi.NewContextBlock("", mrkdwn(verdict, 2000)),
 	}}
-}
-
-// verdict returns one line: "Mei chose PostgreSQL · 10:02 · on the web".
-func verdict(o *ask.Outcome, e *card.End) string {
-	mark, said := chat.Verdict(o, e, func(s string, most int) string { return clipBytes(escape(oneLine(s)), most) })
-	parts := []string{marksOfEnds[mark] + said}
-	if !o.At.IsZero() {
-		parts = append(parts, moment(o.At))
-	}
-	if e.Where != "" {
-		parts = append(parts, clipBytes(escape(e.Where), 60))
-	}
-	return strings.Join(parts, " · ")
 }
 
 var marksOfEnds = map[chat.Mark]string{ //nolint:gochecknoglobals // never changed
 	chat.MarkAnswered: ":white_check_mark: ", chat.MarkDeclined: ":no_entry_sign: ", chat.MarkExpired: ":hourglass: ", chat.MarkEnded: ":heavy_minus_sign: ",
 }
 
+// literal makes other people's text literal in one line of mrkdwn.
+func literal(s string, most int) string { return clipBytes(escape(oneLine(s)), most) }
+
 // details renders the answers of several questions, and notes.
-func details(e *card.End) string {
-	if !e.Detailed && e.Reply == "" {
-		return ""
-	}
+func details(sum *chat.Summary) string {
 	var lines []string
-	for _, l := range e.Lines {
-		s := clipBytes(escape(oneLine(l.Question)), 90) + " *" + clipBytes(escape(oneLine(l.Answer)), 90) + "*"
+	for _, l := range sum.Lines {
+		s := l.Question + " *" + l.Answer + "*"
 		if l.Note != "" {
-			s += " (" + clipBytes(escape(oneLine(l.Note)), 120) + ")"
+			s += " (" + l.Note + ")"
 		}
 		lines = append(lines, s)
 	}
-	if e.Reply != "" {
-		lines = append(lines, clipBytes(escape(oneLine(e.Reply)), 300))
+	if sum.Reply != "" {
+		lines = append(lines, sum.Reply)
 	}
+	lines = append(lines, sum.Votes...)
 	return strings.Join(lines, "\n")
 }

@@ -45,10 +45,10 @@ type actor struct {
 
 // by returns the person for the broker, or why this person may not act at all. Groups are the ask's
 // audience groups of which the person is a member; the broker decides with them.
-func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (ask.By, string) {
+func (s *App) by(ctx context.Context, who actor, a *ask.Ask) (ask.By, string) {
 	one, err := s.people.Person(ctx, who.User)
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot look up a user", slog.String("error", err.Error()))
+		s.Log.WarnContext(ctx, "cannot look up a user", slog.String("error", err.Error()))
 	}
 	home := s.Identity()
 	by := ask.By{Principal: home.principal(who.User), Name: cmp.Or(one.name, who.Name, who.User), Proof: who.Proof}
@@ -56,30 +56,18 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	if who.Team == home.Team && one.team != "" { // a command names the workspace that it was typed in
 		who.Team = one.team
 	}
-	if who.Team != home.Team && !inGrid {
-		by.Principal = "slack:" + who.Team + "/" + who.User
+	user := who.User
+	switch prefix := s.opts.EmailPrefix; {
+	case who.Team != home.Team && !inGrid:
+		by.Principal, user = "slack:"+who.Team+"/"+who.User, "" // the routes name members of this workspace
 		if !slices.Contains(s.opts.Strangers, who.Team) {
 			return by, s.speaks(who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
 		}
-	} else {
-		s.mapped(&by, one, who.User, a, routes)
-	}
-	by.Groups = chat.AudienceGroups(ctx, routes, a, s.log, func(group string) (bool, error) { return s.people.In(ctx, group, who.User) })
-	return by, ""
-}
-
-// mapped sets the principal that the administrator mapped the user to, so that they are the same
-// person on every surface, unless the ask's audience names their Slack principal.
-func (s *App) mapped(by *ask.By, one person, user string, a *ask.Ask, routes *Routes) {
-	if slices.Contains(a.Audience, by.Principal) {
-		return
-	}
-	if prefix := s.opts.EmailPrefix; prefix != "" && one.email != "" {
+	case prefix != "" && one.email != "" && !slices.Contains(a.Audience, by.Principal):
 		by.Principal = prefix + strings.ToLower(one.email)
 	}
-	if one := routes.Principal(user, a); one != "" && (slices.Contains(a.Audience, one) || !slices.Contains(a.Audience, by.Principal)) {
-		by.Principal = one
-	}
+	s.Identify(ctx, &by, user, a, func(group string) (bool, error) { return s.people.In(ctx, group, who.User) })
+	return by, ""
 }
 
 // Identity is the app and the workspace of a token.

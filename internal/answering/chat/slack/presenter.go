@@ -1,10 +1,8 @@
 package slack
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,27 +11,19 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 // presenter implements the kit's interface.
 type presenter struct{ *App }
 
-// Route returns the channel or person that an ask is posted to.
-func (p presenter) Route(post responder.Post) []string {
-	to := p.routes().Decide(&post.Ask)
-	return []string{to.Channel + to.Person}
-}
-
 // Present posts an ask's card. If the route's target no longer exists (an archived channel, a
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	place, err := chat.PostAt(ctx, p.routes(), &post.Ask, hopeless, p.log, func(to Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
+	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
 	if err != nil {
 		return nil, err
 	}
-	places := []ask.Place{place}
 	for _, at := range post.Tried { // another card may still appear there
 		places = append(places, ask.Place{Ref: at.Ref})
 	}
@@ -45,11 +35,11 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	if err != nil {
 		return ask.Place{}, err
 	}
-	k, session, thread := post.Ask.Key(), sessionKey(channel, &post.Ask), ""
+	thread := ""
 	if to.Threads != "" {
-		thread = p.thread(ctx, channel, &post.Ask)
+		thread = p.sessions.Thread(ctx, &post.Ask, channel)
 	}
-	a := p.asked(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
+	a := p.asked(chat.Pending(&post), post.Link)
 	if to.Person == "" {
 		a.Mentions = to.Mention
 	}
@@ -57,21 +47,22 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	if thread == "" {
 		a.Earlier = p.earlier(ctx, channel, &post.Ask)
 	}
-	payload := map[string]any{"key": post.Key, "ask": k.String(), "life": post.Life}
-	urgent := post.Ask.Priority == ask.PriorityUrgent
-	broadcast := urgent || to.Threads == chat.ThreadsBroadcast || len(a.Mentions) == 0
-	ts, err := p.api.post(ctx, responder.Rank{Urgent: urgent, At: post.AskedAt}, channel, thread, broadcast, pendingCard(a), payload)
+	payload := map[string]string{"key": post.Key, "ask": post.Ask.Key().String(), "life": post.Life}
+	r := chat.RankOf(&post)
+	broadcast := r.Urgent || to.Threads == chat.ThreadsBroadcast || len(a.Mentions) == 0
+	ts, err := p.api.post(ctx, r, channel, thread, broadcast, pendingCard(a), payload)
 	if thread != "" && code(err) == "thread_not_found" { // the thread's first message was deleted
-		p.threads.Remove(session)
+		p.sessions.Deleted(&post.Ask, channel)
 		thread = ""
-		ts, err = p.api.post(ctx, responder.Rank{Urgent: urgent, At: post.AskedAt}, channel, "", false, pendingCard(a), payload)
+		ts, err = p.api.post(ctx, r, channel, "", false, pendingCard(a), payload)
 	}
 	if err != nil {
 		return ask.Place{}, err
 	}
-	m := message{Channel: channel, TS: ts, Thread: thread}
-	p.latest.Add(session, m)
-	return ask.Place{Ref: m.ref(), Where: p.where(m)}, nil
+	m := message{Channel: channel, ID: ts, Thread: thread}
+	p.sessions.Posted(&post.Ask, m)
+	p.remind(ctx, a, m)
+	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, nil
 }
 
 // where returns a link to a message, built without a call.
@@ -80,7 +71,7 @@ func (p presenter) where(m message) string {
 	if base == "" {
 		return "#" + m.Channel
 	}
-	link := base + "archives/" + m.Channel + "/p" + strings.ReplaceAll(m.TS, ".", "")
+	link := base + "archives/" + m.Channel + "/p" + strings.ReplaceAll(m.ID, ".", "")
 	if m.Thread != "" {
 		link += "?thread_ts=" + m.Thread + "&cid=" + m.Channel
 	}
@@ -90,16 +81,12 @@ func (p presenter) where(m message) string {
 // asked returns the data of a card. A card is shared: it says who may answer, and the click is
 // checked.
 func (s *App) asked(rec *ask.Record, link string) asked {
-	return s.askedIn(s.language(&rec.Ask), rec, link)
+	return s.askedIn(s.Language(&rec.Ask), rec, link)
 }
 
 // askedIn is asked in a language, for a message to one person.
 func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
-	now := s.opts.Clock.Now()
-	if rec.AskedAt.IsZero() {
-		rec.AskedAt = now
-	}
-	return asked{Record: *rec, Life: rec.Life, Card: card.New(rec, card.Viewer{Surface: Type, Lang: l.Tag}, now), Link: link}
+	return asked{Card: s.Card(l, rec), Record: *rec, Life: rec.Life, Link: link}
 }
 
 // replies reports whether the app receives replies in a thread of the channel.
@@ -127,51 +114,10 @@ func (s *App) channel(ctx context.Context, to Target) (string, error) {
 	return id, nil
 }
 
-func sessionKey(channel string, a *ask.Ask) string {
-	return channel + "/" + a.Tenant + "/" + a.Session
-}
-
-// thread returns the thread of a session in a channel, or "" while no receipt names one. A card that
-// was just posted begins none: a replica that takes over would not know of it.
-func (s *App) thread(ctx context.Context, channel string, a *ask.Ask) string {
-	key := sessionKey(channel, a)
-	if ts, ok := s.threads.Get(key); ok {
-		return ts
-	}
-	posts, err := s.sessionPosts(ctx, a, 1)
-	if err != nil {
-		s.log.WarnContext(ctx, "cannot find a session's thread; this ask is a message of its own", slog.String("error", err.Error()))
-		return ""
-	}
-	first := ""
-	for _, m := range posts {
-		if root := cmp.Or(m.Thread, m.TS); m.Channel == channel && (first == "" || root < first) {
-			first = root
-		}
-	}
-	if first != "" {
-		s.threads.Add(key, first)
-	}
-	return first
-}
-
 // earlier returns a link to the previous card of an ask's session in a channel, or "".
 func (p presenter) earlier(ctx context.Context, channel string, a *ask.Ask) string {
-	key := sessionKey(channel, a)
-	last, ok := p.latest.Get(key)
-	if !ok {
-		posts, err := p.sessionPosts(ctx, a, 1)
-		if err != nil {
-			p.log.WarnContext(ctx, "cannot find a session's cards; this one has no link to them", slog.String("error", err.Error()))
-			return ""
-		}
-		for _, m := range posts {
-			if m.Channel == channel && m.TS > last.TS {
-				last = m
-			}
-		}
-	}
-	if last.TS == "" || p.Identity().URL == "" {
+	last := p.sessions.Last(ctx, a, channel)
+	if last.ID == "" || p.Identity().URL == "" {
 		return ""
 	}
 	return p.where(last)
@@ -179,45 +125,54 @@ func (p presenter) earlier(ctx context.Context, channel string, a *ask.Ask) stri
 
 // cardsOf returns the cards of an ended ask. A place without a message is a route that an earlier
 // try may have posted to: its cards are searched.
-func (p presenter) cardsOf(ctx context.Context, e responder.Ended) (cards []message, err error) {
-	places := e.Places
-	e.Tried = slices.DeleteFunc(slices.Clone(places), func(at ask.Place) bool { _, ok := parseMessage(at.Ref); return ok })
+func (p presenter) cardsOf(ctx context.Context, e responder.Ended) (cards []ask.Place, err error) {
+	routed := func(at ask.Place) bool { _, ok := chat.ParseMessage(at.Ref); return !ok }
+	cards = slices.DeleteFunc(slices.Clone(e.Places), routed)
+	e.Tried = slices.DeleteFunc(slices.Clone(e.Places), func(at ask.Place) bool { return !routed(at) })
 	if len(e.Tried) > 0 {
 		var last time.Time
-		for _, at := range places {
-			if m, ok := parseMessage(at.Ref); ok && m.at().After(last) {
-				last = m.at()
+		for _, at := range cards {
+			if m, _ := chat.ParseMessage(at.Ref); postedAt(m).After(last) {
+				last = postedAt(m)
 			}
 		}
 		var more []ask.Place
 		more, err = p.find(ctx, e.Post, last.Add(clockSlack))
-		places = unique(append(slices.Clone(places), more...))
-	}
-	for _, at := range places {
-		if m, ok := parseMessage(at.Ref); ok {
-			cards = append(cards, m)
-		}
+		cards = unique(append(cards, more...))
 	}
 	return cards, err
 }
 
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
-	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	end := card.NewEnd(&rec, card.Viewer{Surface: Type, Lang: p.language(&e.Ask).Tag}, p.opts.Clock.Now())
-	c := outcomeCard(&e.Ask, &e.Outcome, end)
+	c := outcomeCard(e.Outcome.At, p.End(&e, literal))
 	cards, searched := p.cardsOf(ctx, e)
-	err := chat.EditAll(ctx, cards, e.Ask.ID, gone, p.log, func(m message) error {
-		_, urgent := p.clicked.Get(m.Channel + "/" + m.TS)
-		err := p.api.update(ctx, responder.Rank{Urgent: urgent, At: e.Outcome.At}, m, c)
-		if err == nil {
-			p.clicked.Remove(m.Channel + "/" + m.TS)
-		}
-		return err
-	})
-	failed := errors.Join(searched, err)
+	p.unremind(ctx, &e, cards)
+	failed := errors.Join(searched, p.edit(ctx, &e.Ask, e.Outcome.At, cards, c))
 	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
 		return retry
 	}
 	return failed
+}
+
+// Refresh makes every card of an ask show its votes.
+func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
+	a := p.asked(&rec, post.Link)
+	var cards []ask.Place
+	for _, at := range places {
+		if m, ok := chat.ParseMessage(at.Ref); ok {
+			cards, a.Replies = append(cards, at), p.replies(m.Channel)
+		}
+	}
+	if to := p.Routes().Decide(&rec.Ask); to.Person == "" {
+		a.Mentions = to.Mention // an edit notifies nobody again
+	}
+	return p.edit(ctx, &rec.Ask, rec.AskedAt, cards, pendingCard(a))
+}
+
+func (p presenter) edit(ctx context.Context, a *ask.Ask, order time.Time, cards []ask.Place, c content) error {
+	return p.EditAll(ctx, a, order, cards, gone, func(ref string, r responder.Rank) error {
+		m, _ := chat.ParseMessage(ref)
+		return p.api.update(ctx, r, m, c)
+	})
 }

@@ -36,6 +36,10 @@ func drawn(a ask.Ask) content {
 	return pendingCard(asked{Record: *rec, Life: rec.Life, Card: card.New(rec, card.Viewer{Surface: Type}, when), Link: "https://inbox.example/ask/a1", Replies: true, Mentions: []string{"U1", "S1"}})
 }
 
+func ended(rec *ask.Record) content {
+	return outcomeCard(rec.Outcome.At, chat.Summarize(rec, card.New(rec, card.Viewer{Surface: Type, Shared: true}, when), literal))
+}
+
 // taken sends a card to the fake as a post and as an update: it must accept both.
 func taken(t *testing.T, c content) *fakeslack.Message {
 	t.Helper()
@@ -117,6 +121,38 @@ func TestWhatACardShows(t *testing.T) {
 }
 
 const hostileText = "<!channel> <@U1> <https://evil.example|click> *bold* _it_ ~no~ `code` ```fence``` @here #general &lt;!here&gt; :tada: \u202ertl"
+
+// The form says "(optional)" only where it is: a required choice with an answer of one's own lists that as an option.
+// No raw marks are in it, and 40 options are a select.
+func TestWhatAFormSays(t *testing.T) {
+	t.Parallel()
+	rec := record(ask.Ask{Questions: []ask.Question{
+		{Text: "Run `make`?", Options: []ask.Option{{ID: "y", Label: "Run `make` **now**"}, {ID: "n", Label: "No"}}},
+		{Text: "And which?", Options: options10(40, "Blue "), NoOther: true},
+		{Text: "Which name?", Kind: ask.KindText, Optional: true},
+	}})
+	form := answerModal(asked{Record: *rec, Life: "l1", Card: card.New(rec, card.Viewer{}, when)}, modalRef{})
+	data, err := json.Marshal(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fakeslack.TakeView(string(data)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range form.Blocks.BlockSet {
+		if in, ok := b.(*slackapi.InputBlock); ok {
+			got = append(got, fmt.Sprint(in.BlockID, " ", in.Element.ElementType(), " ", in.Optional))
+		}
+	}
+	want := "q0 radio_buttons false|o0 plain_text_input true|n0 plain_text_input true|q1 static_select false|n1 plain_text_input true|q2 plain_text_input true"
+	if s := strings.Join(got, "|"); s != want {
+		t.Errorf("the fields are %s, want %s", s, want)
+	}
+	if strings.Contains(string(data), "`") || strings.Contains(string(data), "**") || !strings.Contains(string(data), "Run make now") {
+		t.Errorf("it has raw marks: %s", data)
+	}
+}
 
 // No text of an agent mentions, links or formats anything; all markup is ours.
 func TestAgentTextIsNeverMarkup(t *testing.T) {
@@ -338,7 +374,7 @@ func TestEverythingFits(t *testing.T) {
 		}
 		o := outcomeOf(r, &rec.Ask, text)
 		rec.State, rec.Outcome = ask.StateResolved, &o
-		end := outcomeCard(&rec.Ask, &o, card.NewEnd(rec, card.Viewer{}, when))
+		end := ended(rec)
 		shown := taken(t, end)
 		if n := bytesOf(end); n > maxOutcome {
 			t.Fatalf("round %d: an outcome card of %d bytes", round, n)
@@ -407,7 +443,7 @@ func TestVerdict(t *testing.T) {
 			one := *rec
 			c.o.At = when
 			one.State, one.Outcome = ask.StateResolved, &c.o
-			m := taken(t, outcomeCard(&one.Ask, &c.o, card.NewEnd(&one, card.Viewer{Surface: Type}, when)))
+			m := taken(t, ended(&one))
 			if !strings.Contains(m.Shown(), c.want) || !strings.Contains(m.Shown(), "Which database?") {
 				t.Errorf("it says %q, want %q", m.Shown(), c.want)
 			}
@@ -519,7 +555,7 @@ func (lost) Err() error { return context.Canceled }
 
 func TestACallIsNotMadeWhenTheAskIsLost(t *testing.T) {
 	t.Parallel()
-	a := newAPI(&Options{Clock: responder.WallClock()})
+	a := newAPI(&Options{}, responder.WallClock())
 	err := a.call(lost{t.Context()}, "chat.postMessage", "C1", responder.Rank{}, func(context.Context) error { t.Error("it was made"); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -1,7 +1,9 @@
 package slack
 
 import (
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 )
@@ -20,16 +22,26 @@ type (
 )
 
 // ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
-func ParseRoutes(data []byte) (*Routes, error) {
-	r, err := chat.ParseRoutes(data, chat.IDs{
+func ParseRoutes(data []byte) (*Routes, error) { return chat.ParseRoutes(data, ids()) }
+
+func ids() chat.IDs {
+	return chat.IDs{
 		Channel: "^[CG][A-Z0-9]+$", Person: "^[UW][A-Z0-9]+$", Group: "^S[A-Z0-9]+$", Mention: "^[USW][A-Z0-9]+$",
-		Threads: []string{chat.ThreadsMention, chat.ThreadsBroadcast},
-	})
-	if err != nil {
-		return nil, err
+		Threads: []string{chat.ThreadsMention, chat.ThreadsBroadcast}, Member: member,
 	}
-	r.Member = member
-	return r, nil
+}
+
+// message identifies a message: its id is its timestamp.
+type message = chat.Message
+
+// postedAt returns when a message was posted, by Slack's clock, to the second.
+func postedAt(m message) time.Time {
+	seconds, _, _ := strings.Cut(m.ID, ".")
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(n, 0)
 }
 
 // member returns the user of a principal such as "slack:T0HOME/U0MEI".

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -53,7 +54,7 @@ func (s *surface) Type() string { return slack.Type }
 func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
 	o := s.fake.Settings()
 	app, err := slack.New(r, slack.Options{
-		BotToken: o.BotToken, SigningSecret: o.SigningSecret, APIURL: s.fake.URL(), Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger(),
+		BotToken: o.BotToken, SigningSecret: o.SigningSecret, APIURL: s.fake.URL(), Options: chat.Options{Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()},
 	})
 	if err != nil {
 		return err

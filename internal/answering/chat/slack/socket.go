@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/pkg/responder"
-
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/coder/websocket"
 )
@@ -83,8 +81,8 @@ func (s *App) keepConnected(ctx context.Context, n int) {
 		if err != nil {
 			opened()
 			if ctx.Err() == nil {
-				s.log.WarnContext(ctx, "cannot open a Socket Mode connection", slog.Int("connection", n), slog.String("error", err.Error()))
-				_ = s.opts.Clock.Sleep(ctx, wait)
+				s.Log.WarnContext(ctx, "cannot open a Socket Mode connection", slog.Int("connection", n), slog.String("error", err.Error()))
+				_ = s.Clock.Sleep(ctx, wait)
 				wait = min(2*wait, 30*time.Second)
 			}
 			continue
@@ -103,7 +101,7 @@ func (s *App) keepConnected(ctx context.Context, n int) {
 		if time.Since(began) > time.Minute {
 			wait = time.Second
 		} else {
-			_ = s.opts.Clock.Sleep(ctx, wait/4)
+			_ = s.Clock.Sleep(ctx, wait/4)
 			wait = min(2*wait, 30*time.Second)
 		}
 	}
@@ -111,7 +109,7 @@ func (s *App) keepConnected(ctx context.Context, n int) {
 
 func (s *App) dial(ctx context.Context) (*websocket.Conn, error) {
 	var address string
-	err := s.api.call(ctx, "apps.connections.open", "", responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, func(ctx context.Context) error {
+	err := s.api.call(ctx, "apps.connections.open", "", s.Now(), func(ctx context.Context) error {
 		var err error
 		_, address, err = s.api.client.StartSocketModeContext(ctx)
 		return err
@@ -174,13 +172,13 @@ func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struc
 			s.hello(ctx, f.Connections)
 			opened()
 		case "disconnect":
-			s.log.InfoContext(ctx, "slack is closing a connection", slog.String("reason", f.Reason))
+			s.Log.InfoContext(ctx, "slack is closing a connection", slog.String("reason", f.Reason))
 			dead(f.Reason)
 			leave()
 			// Keep reading until Slack closes it, or until everything sent before has arrived.
 			time.AfterFunc(lingerFor, func() { _ = conn.Close(websocket.StatusNormalClosure, "asked to go") })
 			if f.Reason == "too_many_websockets" || f.Reason == "link_disabled" {
-				s.log.ErrorContext(ctx, "slack accepts no more connections of this app: most clicks may be lost", slog.String("reason", f.Reason))
+				s.Log.ErrorContext(ctx, "slack accepts no more connections of this app: most clicks may be lost", slog.String("reason", f.Reason))
 			}
 		default:
 			s.busy <- struct{}{}
@@ -199,7 +197,7 @@ func (s *App) hello(ctx context.Context, connections int) {
 	s.sockets.known = connections
 	s.sockets.mu.Unlock()
 	if most := s.opts.Connections * (max(s.opts.Replicas, 1) + 1); connections > most {
-		s.log.WarnContext(ctx, "slack counts more connections than expected: dead ones swallow clicks until slack drops them; see \"askbus slack doctor\"",
+		s.Log.WarnContext(ctx, "slack counts more connections than expected: dead ones swallow clicks until slack drops them; see \"askbus slack doctor\"",
 			slog.Int("connections", connections), slog.Int("expected", s.opts.Connections*max(s.opts.Replicas, 1)))
 	}
 }
@@ -250,6 +248,6 @@ func (s *App) envelope(ctx context.Context, conn *websocket.Conn, f *frame) {
 	one, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := conn.Write(one, websocket.MessageText, data); err != nil {
-		s.log.InfoContext(ctx, "cannot acknowledge an envelope", slog.String("error", err.Error()))
+		s.Log.InfoContext(ctx, "cannot acknowledge an envelope", slog.String("error", err.Error()))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -87,5 +88,4 @@ func date(at time.Time, format string) string {
 	return "<!date^" + strconv.FormatInt(at.Unix(), 10) + "^" + format + "|" + at.UTC().Format("15:04 UTC") + ">"
 }
 
-// oneLine joins the lines of a text.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string { return chat.OneLine(s) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
@@ -90,7 +91,7 @@ func (w *world) start(http bool, change func(*slack.Options)) *replica {
 	w.t.Helper()
 	o := w.fake.Settings()
 	log := &logs{}
-	opts := slack.Options{BotToken: o.BotToken, APIURL: w.fake.URL(), Routes: routes(), Logger: slog.New(slog.NewTextHandler(log, nil))}
+	opts := slack.Options{BotToken: o.BotToken, APIURL: w.fake.URL(), Options: chat.Options{Routes: routes(), Logger: slog.New(slog.NewTextHandler(log, nil))}}
 	if http {
 		opts.SigningSecret = o.SigningSecret
 	} else {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -33,14 +34,14 @@ const (
 	classGroup  = "group"
 )
 
-func newAPI(o *Options) (*api, error) {
+func newAPI(token, base string, clock responder.Clock) (*api, error) {
 	client := &http.Client{Timeout: pollFor + 20*time.Second}
-	b, err := bot.New(o.Token, bot.WithServerURL(o.APIURL), bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, client), bot.WithErrorsHandler(func(error) {}))
+	b, err := bot.New(token, bot.WithServerURL(base), bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, client), bot.WithErrorsHandler(func(error) {}))
 	if err != nil {
 		return nil, err
 	}
 	pace := map[string]responder.Pace{classBot: {Every: 40 * time.Millisecond, Burst: 20}, classPerson: {Every: 1100 * time.Millisecond, Burst: 3}, classGroup: {Every: 3100 * time.Millisecond, Burst: 5}}
-	return &api{bot: b, http: client, base: o.APIURL + "/bot" + o.Token + "/", limiter: responder.NewLimiter(o.Clock, func(class string) responder.Pace { return pace[class] })}, nil
+	return &api{bot: b, http: client, base: base + "/bot" + token + "/", limiter: responder.NewLimiter(clock, func(class string) responder.Pace { return pace[class] })}, nil
 }
 
 // place is a message of the bot, or a chat if ID is 0.
@@ -65,9 +66,9 @@ func (p place) ref() string {
 // parsePlace parses what ref returned; ok is for a message.
 func parsePlace(s string) (p place, ok bool) {
 	at, id, _ := strings.Cut(s, "#")
-	chat, topic, _ := strings.Cut(at, "/")
+	of, topic, _ := strings.Cut(at, "/")
 	var err error
-	p.Chat, err = strconv.ParseInt(chat, 10, 64)
+	p.Chat, err = strconv.ParseInt(of, 10, 64)
 	p.Topic, _ = strconv.Atoi(topic) // 0: none
 	p.ID, _ = strconv.Atoi(id)
 	return p, err == nil && p.ID > 0
@@ -81,26 +82,15 @@ func (p place) class() string {
 	return classPerson
 }
 
-// call makes one call about a chat at its turn, unless ctx has ended by then: another replica may have
-// the ask.
+// call makes one call about a chat at its turn.
 func (a *api) call(ctx context.Context, at place, r responder.Rank, f func(context.Context) error) error {
-	chat := strconv.FormatInt(at.Chat, 10)
-	err := a.limiter.Wait(ctx, at.class(), chat, r)
-	if err == nil {
-		err = a.limiter.Wait(ctx, classBot, "", r)
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil {
-		err = f(ctx)
-	}
-	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
-		after := time.Duration(max(limited.RetryAfter, 1)) * time.Second
-		a.limiter.Pause(at.class(), chat, after)
-		return &responder.RetryError{After: after, Place: chat, Err: err}
-	}
-	return err
+	id := strconv.FormatInt(at.Chat, 10)
+	return chat.Call(ctx, a.limiter, []chat.Queue{{Class: at.class(), Place: id}, {Class: classBot}}, id, r, func(err error) time.Duration {
+		if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
+			return time.Duration(max(limited.RetryAfter, 1)) * time.Second
+		}
+		return 0
+	}, f)
 }
 
 func quiet() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: bot.True()} }
@@ -152,16 +142,14 @@ func (a *api) answer(ctx context.Context, query, words string) error {
 	return err
 }
 
-func (a *api) me(ctx context.Context) (*models.User, error) { return a.bot.GetMe(ctx) }
-
 // member returns the user of "chat/user" if they are in the chat.
 func (a *api) member(ctx context.Context, of string) ([]string, error) {
-	chat, user, _ := strings.Cut(of, "/")
+	in, user, _ := strings.Cut(of, "/")
 	id, err := strconv.ParseInt(user, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("user %q: %w", user, err)
 	}
-	m, err := a.bot.GetChatMember(ctx, &bot.GetChatMemberParams{ChatID: chat, UserID: id})
+	m, err := a.bot.GetChatMember(ctx, &bot.GetChatMemberParams{ChatID: in, UserID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +188,10 @@ func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (
 	case body.OK:
 		return body.Result, nil
 	case body.Code == http.StatusConflict:
-		return nil, fmt.Errorf("%w: another process polls with this token, or a webhook is set: %s", bot.ErrorConflict, body.Description)
+		return nil, &responder.RetryError{After: rivalWait, Err: errors.New("another process polls with this token, or a webhook is set: " + body.Description)}
 	}
 	return nil, fmt.Errorf("getUpdates: %d %s", body.Code, body.Description)
 }
-
-func rival(err error) bool { return errors.Is(err, bot.ErrorConflict) }
 
 // gone reports errors for messages that cannot be edited any more.
 func gone(err error) bool {

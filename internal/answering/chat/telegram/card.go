@@ -57,18 +57,11 @@ func clip(s string, most int) string {
 	if units(s) <= most {
 		return s
 	}
-	var b strings.Builder
-	n := 1 // the ellipsis
-	for _, r := range s {
-		if n += utf16.RuneLen(r); n > most {
-			break
-		}
-		b.WriteRune(r)
-	}
 	if most < 2 {
 		return ""
 	}
-	return b.String() + "…"
+	cut := string(utf16.Decode(utf16.Encode([]rune(s))[:most-1]))
+	return strings.TrimSuffix(cut, "\ufffd") + "…" // half a character
 }
 
 // keyboard is an inline keyboard. It is not the library's, whose buttons all have an empty copy_text.
@@ -122,26 +115,26 @@ func (d *drawing) text(draft chat.Draft) text {
 		d.body(&t, d.Context, maxContext)
 	}
 	for _, l := range draft.Steps.Review(d.Card) {
-		t.add("✓ "+clip(oneLine(l.Question), 80)+" ", "", "")
-		t.add(clip(oneLine(l.Answer), 80)+"\n", "bold", "")
+		t.add("✓ "+clip(chat.OneLine(l.Question), 80)+" ", "", "")
+		t.add(clip(chat.OneLine(l.Answer), 80)+"\n", "bold", "")
 	}
 	if q := draft.Steps.Next(d.Card); q != nil {
 		d.question(&t, q)
 	} else {
 		t.add(d.Text(), "", "")
 	}
+	for _, line := range chat.Votes(d.Approval, literal) {
+		t.add(line+"\n", "", "")
+	}
 	d.foot(&t)
 	return t
 }
 
 func (d *drawing) body(t *text, p *card.Preview, most int) {
-	short := clip(strings.TrimSpace(p.Body), most)
-	t.cut = t.cut || len(short) < len(strings.TrimSpace(p.Body))
-	typ := ""
-	if p.Kind == card.Layout {
-		typ = "pre"
-	}
-	t.add(short, typ, "")
+	whole := strings.TrimSpace(p.Body)
+	short := clip(whole, most)
+	t.cut = t.cut || short != whole
+	t.add(short, map[card.PreviewKind]string{card.Layout: "pre"}[p.Kind], "")
 	t.add("\n", "", "")
 }
 
@@ -156,18 +149,10 @@ func (d *drawing) question(t *text, q *card.Question) {
 	t.add("\n", "", "")
 	if q.Kind == ask.KindChoice {
 		for i := range q.Options {
-			o := &q.Options[i]
-			var words strings.Builder
-			words.WriteString(strconv.Itoa(i+1) + ". " + clip(o.Label, 200))
-			for _, mark := range o.Marks {
-				words.WriteString(" · " + mark)
-			}
-			if o.Description != "" {
-				words.WriteString(" – " + clip(oneLine(o.Description), 200))
-			}
-			t.add(words.String()+"\n", "", "")
-			if o.Preview != nil {
-				d.body(t, o.Preview, maxPreview)
+			short := func(s string) string { return clip(s, 200) }
+			t.add(chat.OptionText(i, &q.Options[i], short, short, short)+"\n", "", "")
+			if p := q.Options[i].Preview; p != nil {
+				d.body(t, p, maxPreview)
 			}
 		}
 	}
@@ -178,25 +163,18 @@ func (d *drawing) question(t *text, q *card.Question) {
 
 // foot ends a message; there is room for it.
 func (d *drawing) foot(t *text) {
-	end := func(words, url string) {
-		typ := ""
-		if url != "" {
-			typ = "text_link"
-		}
-		t.upTo(maxText, words, typ, url)
-	}
+	more := ""
 	if t.cut {
-		end("\n"+d.Say("Not everything fits here."), "")
+		more = d.Say("Not everything fits here.")
 	}
-	if d.ForThem != "" {
-		end("\n"+clip(d.ForThem, 120), "")
-	}
-	if d.AtEnd != "" {
-		end("\n"+clip(d.AtEnd, 120), "")
+	for _, words := range []string{more, d.ForThem, d.AtEnd} {
+		if words != "" {
+			t.upTo(maxText, "\n"+clip(words, 120), "", "")
+		}
 	}
 	if d.link != "" {
-		end("\n", "")
-		end(d.Say("Open in browser"), d.link)
+		t.upTo(maxText, "\n", "", "")
+		t.upTo(maxText, d.Say("Open in browser"), "text_link", d.link)
 	}
 }
 
@@ -218,25 +196,24 @@ func (d *drawing) keyboard(s card.Steps) *keyboard {
 	return k
 }
 
+func literal(s string, most int) string { return clip(chat.OneLine(s), most) }
+
 // outcome returns the text of an ended ask.
-func outcome(a *ask.Ask, o *ask.Outcome, e *card.End) text {
+func outcome(sum chat.Summary) text {
 	var t text
-	t.add(clip(card.Heading(a), 300)+"\n", "", "")
-	mark, words := chat.Verdict(o, e, func(s string, most int) string { return clip(oneLine(s), most) })
-	t.add(map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[mark], "", "")
-	t.add(words, "bold", "")
-	for _, part := range []string{e.At.Words, e.Where} {
+	t.add(sum.Heading+"\n"+map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark], "", "")
+	t.add(sum.Verdict, "bold", "")
+	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
 			t.add(" · "+part, "", "")
 		}
 	}
-	if e.Detailed {
-		for _, l := range e.Lines {
-			t.add("\n"+clip(oneLine(l.Question), 100)+" ", "", "")
-			t.add(clip(oneLine(l.Answer), 100), "bold", "")
-		}
+	for _, l := range sum.Lines {
+		t.add("\n"+l.Question+" ", "", "")
+		t.add(l.Answer, "bold", "")
+	}
+	for _, vote := range sum.Votes {
+		t.add("\n"+vote, "", "")
 	}
 	return t
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -32,7 +32,7 @@ func (s *App) Doctor(ctx context.Context) (checks finding.List) {
 	default:
 		check("polling", finding.Good, "no webhook is set; let one process poll")
 	}
-	routes := s.routes()
+	routes := s.Routes()
 	for _, channel := range routes.Channels() {
 		at, _ := parsePlace(channel)
 		c, err := s.api.bot.GetChat(ctx, &bot.GetChatParams{ChatID: at.Chat})

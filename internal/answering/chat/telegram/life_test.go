@@ -147,7 +147,7 @@ func TestSeveralQuestionsInOneMessage(t *testing.T) {
 	if len(o.Answers) != 3 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || o.Answers[2].Text != "orders" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
-	if o.By == nil || o.By.Principal != "telegram:103" || o.By.Proof != telegram.Proof {
+	if o.By == nil || o.By.Principal != "telegram:103" || o.By.Proof != ask.ProofTelegram {
 		t.Errorf("by %+v", o.By)
 	}
 	w.message("the outcome", func(m *faketelegram.Message) bool { return !m.Open() && strings.Contains(m.Text, "Mei answered") })
@@ -242,7 +242,7 @@ func TestRevokedToken(t *testing.T) {
 	t.Parallel()
 	f := home(t)
 	f.Revoke()
-	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: routes()})
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Options: chat.Options{Routes: routes()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestDoctor(t *testing.T) {
 	r := routes()
 	r.Groups = map[string]string{"platform": "-42", "nowhere": "-43"}
 	r.Rules = []chat.Rule{{Match: chat.Match{Session: "s1"}, To: chat.Target{Channel: "-44"}}, {Match: chat.Match{Session: "s2"}, To: chat.Target{Channel: "-44"}}}
-	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: r})
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Options: chat.Options{Routes: r}})
 	if err != nil {
 		t.Fatal(err)
 	}

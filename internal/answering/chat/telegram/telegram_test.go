@@ -49,7 +49,7 @@ type surface struct {
 func (s *surface) Type() string { return telegram.Type }
 
 func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
-	app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: s.fake.URL(), Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()})
+	app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: s.fake.URL(), Options: chat.Options{Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()}})
 	if err != nil {
 		return err
 	}

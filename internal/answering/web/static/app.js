@@ -215,6 +215,7 @@ function act(key) {
     case 'n': return yesNo(here, 'false') || open('.note');
     case 'r': return open('.own');
     case 'x': return open('.decline');
+    case 'z': { const b = card() && $('[data-take-back]', card()); b?.click(); return Boolean(b); }
     case 'c': { const d = card() && $('.context', card()); if (d) d.open = !d.open; return Boolean(d); }
     case 'p': return openReader(here);
     case 'ArrowRight': return steps.move(card(), 1);

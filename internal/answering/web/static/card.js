@@ -2,7 +2,7 @@
 // that somebody has touched is replaced.
 import { begin, leave, remember, restore, touched } from './drafts.js';
 import * as onekey from './onekey.js';
-import { $, $$, adopt, card } from './page.js';
+import { $, $$, adopt, card, tick } from './page.js';
 import * as steps from './steps.js';
 import { say } from './words.js';
 
@@ -105,8 +105,10 @@ export function takeCard(doc) {
   // id.
   if (next.dataset.life && next.dataset.life !== now.dataset.life) { if (!touched(now)) replaceCard(doc); return; }
   if (next.dataset.state === 'pending') {
-    const [mine, theirs] = [$('[data-live]', now), $('[data-live]', next)];
-    if (mine.innerHTML !== theirs.innerHTML) mine.replaceChildren(...[...theirs.childNodes].map(adopt));
+    for (const mine of $$('[data-live]', now)) {
+      const theirs = $(`[data-live=${mine.dataset.live}]`, next);
+      if (theirs && mine.innerHTML !== theirs.innerHTML) { mine.replaceChildren(...[...theirs.childNodes].map(adopt)); tick(mine); }
+    }
     return;
   }
   if (!touched(now)) { replaceCard(doc); return; }

@@ -54,9 +54,13 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if o != nil && wait > 0 {
 		return sendOutcome(w, o)
 	}
-	body, err = wire.EncodeStatus(&wire.StatusReply{
-		State: stateOf(o), Key: k, Deadline: st.Deadline, Created: &st.Created, Warnings: st.Warnings, Present: st.Present, Outcome: o,
-	})
+	s := wire.StatusReply{State: stateOf(o), Key: k, Deadline: st.Deadline, Created: &st.Created, Warnings: st.Warnings, Present: st.Present, Outcome: o}
+	if a.Approval != nil && o == nil {
+		if rec, err := api.resp.Get(r.Context(), k); err == nil { // else the votes are left out
+			s.Votes, s.Progress = rec.Votes, rec.Progress("", time.Now())
+		}
+	}
+	body, err = wire.EncodeStatus(&s)
 	if err != nil {
 		return err
 	}
@@ -174,6 +178,10 @@ func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		}
 		if o != nil {
 			rec.State, rec.Outcome = ask.StateResolved, o
+		} else if rec.Ask.Approval != nil { // people may have voted meanwhile
+			if again, err := api.resp.Get(r.Context(), k); err == nil {
+				rec = again
+			}
 		}
 	}
 	if rec.Outcome != nil {

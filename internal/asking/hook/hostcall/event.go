@@ -30,11 +30,13 @@ type Event struct {
 	response json.RawMessage // PostToolUse: the tool's output
 
 	permission *permission // instead of a question
+	form       bool        // of an MCP server, instead of a question
+	server     string      // of the form
 }
 
 // ReadEvent decodes the JSON on a hook's standard input. An event about neither a question nor a
-// permission is not an error: then ok is false and the hook prints nothing. The ask of a permission needs
-// [Event.Word].
+// permission is not an error: then ok is false and the hook prints nothing. The ask of a permission or of a form
+// needs [Event.Word].
 func ReadEvent(body []byte) (e Event, ok bool, err error) {
 	fields, _ := members(body) // what is not an object the dialect refuses below
 	name := textOf(fields, "hook_event_name")
@@ -42,6 +44,8 @@ func ReadEvent(body []byte) (e Event, ok bool, err error) {
 	case fields == nil:
 	case name == "":
 		return Event{}, false, refusal("/hook_event_name", ask.FaultMissing, "string")
+	case name == Elicitation:
+		return readForm(fields)
 	case textOf(fields, "tool_name") != dialect.ToolName && slices.Contains([]string{PermissionRequest, PostToolUse, PostToolUseFailure}, name):
 		e, err = readPermission(name, fields)
 		return e, err == nil, err
@@ -72,8 +76,11 @@ type hookOutput struct {
 // Decide returns the output for an outcome. It is nil if the hook must print nothing and leave the
 // decision to the host: nobody answered, or the event does not ask.
 func (e Event) Decide(o *ask.Outcome) []byte {
-	if e.permission != nil {
+	switch {
+	case e.permission != nil:
 		return e.permit(o)
+	case e.form:
+		return e.fill(o)
 	}
 	updated := updatedInput(&e.Ask, e.input, e.worded(o))
 	declined := o.Status == ask.StatusCancelled && o.CancelledBy == nil

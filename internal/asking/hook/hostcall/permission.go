@@ -22,9 +22,6 @@ const (
 	scopeOption  = "scope-"
 )
 
-// metadataPermission is the entry of [ask.Ask.Metadata] with [Event.Permits] of a permission.
-const metadataPermission = "askbus_permission"
-
 // permission is a request of the host to permit one tool call.
 type permission struct {
 	tool   string
@@ -102,14 +99,20 @@ func (e Event) Permits() string {
 
 // PermittedBy reports whether a is the ask for the permission of this event's call.
 func (e Event) PermittedBy(a *ask.Ask) bool {
-	held, _ := a.Metadata[metadataPermission].(string)
+	held, _ := a.Metadata[ask.MetadataPermission].(string)
 	return held != "" && held == e.Permits()
 }
 
-// Word fills the ask of a permission in a language. Lasting says whether a person may also permit what stays
+// Word fills the ask of a permission in a language, and says of a form whose it is. Lasting says whether a person may also permit what stays
 // in the host's files; otherwise the same is offered for the host's session.
 func (e *Event) Word(l *lang.Language, lasting bool) {
+	if e.form {
+		e.Ask.Context = strings.TrimSpace(l.Say("The MCP server %s asks.", code(e.server)) + "\n\n" + e.Ask.Context)
+	}
 	p := e.permission
+	if p == nil {
+		return
+	}
 	for i := range p.scopes {
 		p.scopes[i].limit(lasting)
 	}
@@ -129,7 +132,7 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 	)
 	e.Ask.Questions = []ask.Question{q}
 	e.Ask.Context = p.context(l, e.CWD)
-	e.Ask.Metadata = map[string]any{metadataPermission: e.Permits()}
+	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits()}
 }
 
 // limit makes a lasting scope one of the session, unless lasting ones are offered.

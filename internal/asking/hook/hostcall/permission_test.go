@@ -91,3 +91,37 @@ func TestAPermissionIsOfOneCall(t *testing.T) {
 		t.Error("a permission is taken for another's")
 	}
 }
+
+// A form is a person's answer or nothing: what ends otherwise is left to the host.
+func TestAFormIsOnlyWhatAPersonSaid(t *testing.T) {
+	t.Parallel()
+	e, ok, err := hostcall.ReadEvent([]byte(`{"hook_event_name":"Elicitation","session_id":"s","mcp_server_name":"a\u202eb","message":"Which plan?","mode":"form",
+		"requested_schema":{"type":"object","properties":{"plan":{"type":"string","enum":["small","big"],"default":"small"},"seats":{"type":"integer"}}}}`))
+	if err != nil || !ok || !e.Form() || e.Permission() {
+		t.Fatalf("%+v, %v, %v", e, ok, err)
+	}
+	e.Word(lang.Of("en"), false)
+	if !strings.HasPrefix(e.Ask.Context, "The MCP server `a⟨U+202E⟩b` asks.") || e.Ask.Title != "Which plan?" || len(e.Ask.Questions) != 2 {
+		t.Errorf("the card: %+v", e.Ask)
+	}
+	answers := []ask.Answer{{QuestionID: e.Ask.Questions[0].ID, Selected: []string{e.Ask.Questions[0].Options[1].ID}}}
+	for _, c := range []struct {
+		o    ask.Outcome
+		want string
+	}{
+		{ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: answers}, `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"plan":"big"}}}`},
+		{ask.Outcome{Status: ask.StatusCancelled, Reason: "no"}, `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"decline"}}`},
+		{ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceDefault, Answers: answers}, ""},
+		{ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Response: "ask Ben"}, ""},
+		{ask.Outcome{Status: ask.StatusExpired}, ""},
+		{ask.Outcome{Status: ask.StatusWithdrawn}, ""},
+		{ask.Outcome{Status: ask.StatusAborted}, ""},
+	} {
+		if got := string(e.Decide(&c.o)); got != c.want {
+			t.Errorf("%s %s: %s", c.o.Status, c.o.Source, got)
+		}
+	}
+	if _, _, err := hostcall.ReadEvent([]byte(`{"hook_event_name":"Elicitation","mcp_server_name":"x","message":"m"}`)); err == nil || !strings.Contains(err.Error(), "requestedSchema") {
+		t.Errorf("without a schema: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package hostcall
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -39,8 +40,27 @@ func ReadPrompt(body []byte, l *lang.Language) (Prompt, error) {
 	return Prompt{Ask: e.Ask, event: e, input: input}, nil
 }
 
-// Permission reports whether the call is about a permission, and not about a question.
-func (p *Prompt) Permission() bool { return p.question == nil }
+// ReadCall returns the prompt for a call of an MCP server's tool. Its agent has no turn that a person could end.
+func ReadCall(server, tool string, arguments json.RawMessage, l *lang.Language) (Prompt, error) {
+	if _, err := members(arguments); err != nil {
+		return Prompt{}, refusal("/arguments", "is not an object")
+	}
+	p := &permission{tool: "mcp__" + server + "__" + tool, server: server, input: arguments}
+	e := Event{Name: PermissionRequest, permission: p}
+	e.Word(l, false)
+	q := &e.Ask.Questions[0]
+	q.Options = slices.DeleteFunc(q.Options, func(o ask.Option) bool { return o.ID == stopOption })
+	return Prompt{Ask: e.Ask, event: e, input: arguments}, nil
+}
+
+// Allows reports whether a person allowed the call, and otherwise what the agent is told.
+func (p *Prompt) Allows(o *ask.Outcome) (allowed bool, message string) {
+	var v verdict
+	if err := json.Unmarshal(p.Decide(o), &v); err != nil {
+		return false, err.Error()
+	}
+	return v.Behavior == "allow", v.Message
+}
 
 // Decide returns the tool's result. It never allows anything but what a person chose.
 func (p *Prompt) Decide(o *ask.Outcome) []byte {

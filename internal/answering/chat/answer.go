@@ -1,0 +1,83 @@
+package chat
+
+import (
+	"context"
+	"errors"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Answer sends what a person answered at a message, and returns what to tell them: "" if nothing. The error is that
+// of [responder.Responder.Answer].
+func (s *Surface) Answer(ctx context.Context, l *lang.Language, rec *ask.Record, at string, reply ask.Reply) (told string, err error) {
+	if srv := s.clickedAt(at); srv != nil {
+		_, err = srv.Answer(ctx, rec.Ask.Key(), ask.Place{Ref: at}, reply)
+	} else {
+		_, err = s.Bus.Answer(ctx, rec.Ask.Key(), reply)
+	}
+	return s.viewer(l).Explain(rec, err, s.Clock.Now()), err
+}
+
+// Decline declines for a person as [Surface.Answer] answers.
+func (s *Surface) Decline(ctx context.Context, l *lang.Language, rec *ask.Record, at string, d responder.Decline) (told string, err error) {
+	if srv := s.clickedAt(at); srv != nil {
+		_, err = srv.Cancel(ctx, rec.Ask.Key(), ask.Place{Ref: at}, d)
+	} else {
+		_, err = s.Bus.Cancel(ctx, rec.Ask.Key(), d)
+	}
+	return s.viewer(l).Explain(rec, err, s.Clock.Now()), err
+}
+
+// TakeBack takes a person's vote on an ask back, and returns what to tell them. The id is that of the click.
+func (s *Surface) TakeBack(ctx context.Context, l *lang.Language, rec *ask.Record, at, id string, by ask.By) (told string) {
+	_ = s.clickedAt(at)
+	votes, err := s.Bus.Unvote(ctx, rec.Ask.Key(), id, by)
+	switch {
+	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
+		return l.Say("You have no vote to take back.")
+	case err != nil:
+		return s.viewer(l).Explain(rec, err, s.Clock.Now())
+	}
+	left := *rec
+	left.Votes = votes
+	return l.Say("Your vote is taken back.") + " " + left.Progress(l.Tag, s.Clock.Now())
+}
+
+// Late corrects a message that was used although its ask had ended, and returns what to tell the person who used it.
+func (s *Surface) Late(l *lang.Language, rec *ask.Record, at string) string {
+	if srv := s.clickedAt(at); srv != nil {
+		srv.Correct(*rec, ask.Place{Ref: at})
+	}
+	return s.viewer(l).Late(rec, rec.Outcome, s.Clock.Now())
+}
+
+// Gone returns what to tell a person who used a control whose ask could not be read, or is not the one that it was
+// drawn for, and what the message then says instead: "" if the control may still be good. The record is that of the
+// newer ask with [ask.ErrAskedAgain].
+func (s *Surface) Gone(l *lang.Language, rec *ask.Record, err error) (told, shown string) {
+	told, _ = s.viewer(l).Gone(err)
+	_, shown = s.viewer(s.Language(&rec.Ask)).Gone(err)
+	return told, shown
+}
+
+// clickedAt notes that a message was used, and returns the server that then edits it before others; nil if there is
+// none, or no message.
+func (s *Surface) clickedAt(at string) *responder.Server {
+	srv := s.server.Load()
+	if srv == nil || at == "" {
+		return nil
+	}
+	s.clicked.Add(messageOf(at), struct{}{})
+	return srv
+}
+
+// messageOf returns a ref without the thread of a [Message]: a click may not say it.
+func messageOf(ref string) string {
+	if m, ok := ParseMessage(ref); ok {
+		m.Thread = ""
+		return m.Ref()
+	}
+	return ref
+}

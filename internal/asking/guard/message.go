@@ -1,0 +1,192 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The methods that the guard reads.
+const (
+	methodInitialize = "initialize"
+	methodList       = "tools/list"
+	methodCall       = "tools/call"
+	methodCancelled  = "notifications/cancelled"
+)
+
+// JSON-RPC error codes.
+const (
+	codeParse  = -32700
+	codeParams = -32602
+)
+
+// maxLine bounds a message.
+const maxLine = 16 << 20
+
+var errLong = fmt.Errorf("a message has more than %d bytes", maxLine)
+
+// message is a JSON-RPC message by its fields, whose names count as they are written.
+type message map[string]json.RawMessage
+
+// read parses a line strictly: what two programs may read differently is an error.
+func read(line []byte) (message, error) {
+	if err := wire.CheckText(line); err != nil {
+		return nil, err
+	}
+	if !jsontext.Value(line).IsValid() {
+		return nil, errors.New("it is no JSON, or an object in it has a name twice")
+	}
+	var m message
+	if json.Unmarshal(line, &m) != nil || m == nil {
+		return nil, errors.New("it is no object; send one message a line")
+	}
+	return m, nil
+}
+
+// id returns the id of a request or a response, or nil.
+func (m message) id() json.RawMessage {
+	if id := m["id"]; string(id) != "null" {
+		return id
+	}
+	return nil
+}
+
+// text returns a field that is a string, or "".
+func (m message) text(name string) string {
+	var s string
+	if json.Unmarshal(m[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// object returns a field that is an object, or nil.
+func (m message) object(name string) message {
+	var o message
+	if json.Unmarshal(m[name], &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// sink collects the lines for one side, from several senders.
+type sink struct {
+	mu sync.Mutex
+	w  io.WriteCloser
+}
+
+func (s *sink) write(line []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.w.Write(line)
+	return err
+}
+
+func (s *sink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.w.Close() // the other side notices
+}
+
+// lines calls each with every line of from, with its end.
+func lines(from io.Reader, each func(line []byte) error) error {
+	r := bufio.NewReaderSize(from, 64<<10)
+	for {
+		var line []byte
+		for {
+			part, err := r.ReadSlice('\n')
+			line = append(line, part...)
+			if len(line) > maxLine {
+				return errLong
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if len(bytes.TrimSpace(line)) > 0 {
+				if failed := each(line); failed != nil {
+					return failed
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+}
+
+// response returns the line of a response. The result is JSON.
+func response(id, result json.RawMessage) []byte {
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  json.RawMessage `json:"result"`
+	}{"2.0", id, result})
+}
+
+// failure returns the line of a response with an error. A nil id is null.
+func failure(id json.RawMessage, code int, text string) []byte {
+	type failed struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   failed          `json:"error"`
+	}{"2.0", id, failed{code, ask.CleanText(text)}})
+}
+
+// request returns the line of a tool call with an id of ours.
+func request(id string, params json.RawMessage) []byte {
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      string          `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+	}{"2.0", id, methodCall, params})
+}
+
+// said returns the result of a tool call that was not carried out, or not yet. It is marked as an error, because the
+// tool may have an output schema that only its own results fit.
+func said(format string, args ...any) json.RawMessage {
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return bytes.TrimSpace(encode(struct {
+		Content []part `json:"content"`
+		IsError bool   `json:"isError"`
+	}{[]part{{"text", ask.CleanText(fmt.Sprintf(format, args...))}}, true}))
+}
+
+// encode returns a value of this package as a line, without HTML escaping.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil // cannot happen: every raw value was parsed
+	}
+	return b.Bytes()
+}
+
+// compact returns JSON on one line.
+func compact(value []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return value
+	}
+	return b.Bytes()
+}

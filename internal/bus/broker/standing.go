@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// standing returns the votes, in which those are marked as revoked that count no
+// more: their credential or API token was revoked, or their person signed out by
+// an operator or the provider, since they were given. It reads shared state from
+// its leader, so a decision anywhere counts what was revoked before it. With an
+// error it returns the votes as far as it has read.
+func (b *Broker) standing(ctx context.Context, tenant string, votes []ask.Vote) ([]ask.Vote, error) {
+	all := votes
+	for i := range votes {
+		v := &votes[i]
+		if !v.Stands() {
+			continue
+		}
+		gone, err := b.revoked(ctx, tenant, v)
+		if err != nil {
+			return all, fmt.Errorf("broker: does the vote of %.80q stand: %w", v.By.Principal, err)
+		}
+		if !gone {
+			continue
+		}
+		if &all[0] == &votes[0] {
+			all = slices.Clone(votes) // they are shared
+		}
+		all[i].Choice = ask.ChoiceRevoked
+	}
+	return all, nil
+}
+
+// revoked reports whether what a vote was given with was revoked since.
+func (b *Broker) revoked(ctx context.Context, tenant string, v *ask.Vote) (bool, error) {
+	if b.opts.Verifier != nil && b.opts.Verifier.Revoked(v.Credential, v.At) {
+		return true, nil
+	}
+	if v.Token != "" {
+		e, err := b.led.ReadState(ctx, subject.BucketTokens, subject.StateKey{Name: v.Token})
+		if err != nil || !e.Live(b.led.Now()) {
+			return err == nil, err
+		}
+	}
+	for _, of := range []string{"", tenant} { // by an operator, and by an inbox of one tenant
+		e, err := b.led.ReadState(ctx, subject.BucketRevoked, subject.RevokedKey(of, v.By.Principal))
+		if err != nil || e.Live(b.led.Now()) && !v.At.After(e.Written) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
