@@ -84,8 +84,9 @@ func state() map[string]map[string]string {
 		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
-		subject.BucketCallbacks:  {"operator": remove, "webhook": write},
+		subject.BucketCallbacks:  {"operator": remove, "gateway": "list", "webhook": write},
 		subject.BucketDeliveries: {"operator": remove, "webhook": write},
+		subject.BucketTaskPushes: {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:    {"operator": remove},
 		subject.BucketLeft:       {"operator": remove},
 	}
