@@ -20,8 +20,10 @@ if plan["do"] == "kinds":
         {"id": "day", "text": "Day?", "kind": "date"},
         {"id": "left", "text": "Left out?", "required": False},
     ]
-    values = bus.ask({"questions": questions}, id="kinds-py")
-    outcome = bus.get("kinds-py")["outcome"]
+    bus.ask({"questions": questions}, id="kinds", wait=0)
+    print("asked", flush=True)
+    values = bus.ask({"questions": questions}, id="kinds")
+    outcome = bus.get("kinds")["outcome"]
     print(values, outcome["by"]["name"], outcome["answers"][0]["notes"])
 else:
     pending = bus.text("What is the ticket?", wait=0, **({"id": plan["id"]} if plan.get("id") else {}))
