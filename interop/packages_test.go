@@ -234,6 +234,22 @@ func TestPackagesReturnExactAnswersOfEveryKind(t *testing.T) {
 	}
 }
 
+func TestPackagesAskForApprovals(t *testing.T) {
+	t.Parallel()
+	o, b := packages(t), up(t)
+	for language, agent := range o.agents(t) {
+		p := b.start(b.token(language), "", []string{"PYTHONPATH=" + o.python}, agent[0], filepath.Join(o.dir, agent[1]), `{"do": "approval"}`)
+		rec := b.next()
+		if a := rec.Ask.Approval; a == nil || len(a.AnyOf) != 1 || len(rec.Ask.Exclude) != 1 {
+			t.Errorf("%s asked %+v", language, rec.Ask)
+		}
+		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "answer", Boolean: new(true)}}}); err != nil {
+			t.Error(err)
+		}
+		need(t, p.end(), map[string]string{"TypeScript": "answered true", "Python": "True"}[language])
+	}
+}
+
 func TestWebhooksAreVerified(t *testing.T) {
 	t.Parallel()
 	o := packages(t)
