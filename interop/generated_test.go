@@ -81,8 +81,11 @@ func TestPythonTypesOfQuicktype(t *testing.T) {
 		answers := []ask.Answer{{QuestionID: "db", Boolean: &yes}}
 		if rec.Ask.Approval == nil {
 			answers = []ask.Answer{
-				{QuestionID: "db", Selected: []string{"b"}, Notes: "small"}, {QuestionID: "words", Text: "Grüße"}, {QuestionID: "n", Number: new(2.5)},
-				{QuestionID: "yes", Boolean: &yes}, {QuestionID: "day", Date: "2028-02-29"},
+				{QuestionID: "db", Selected: []string{"b"}, Notes: "small"},
+				{QuestionID: "words", Text: "Grüße"},
+				{QuestionID: "n", Number: new(2.5)},
+				{QuestionID: "yes", Boolean: &yes},
+				{QuestionID: "day", Date: "2028-02-29"},
 			}
 		}
 		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: answers}); err != nil {

@@ -277,10 +277,10 @@ func (b *callbacks) of(ctx context.Context, rec *ask.Record) ([]wire.TaskPush, u
 		return nil, 0, err
 	}
 	var held wire.TaskPushes
-	if json.Unmarshal(e.Value, &held) != nil || held.Life != rec.Life { // the id was asked again
-		return nil, e.Revision, nil
+	if json.Unmarshal(e.Value, &held) == nil && held.Life == rec.Life { // else the id was asked again
+		return held.Configs, e.Revision, nil
 	}
-	return held.Configs, e.Revision, nil
+	return nil, e.Revision, nil
 }
 
 // maxPushTries is how often a change is made again because another one came between.
