@@ -79,3 +79,13 @@ func waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
 	}
 	return min(d, ask.MaxHold), nil
 }
+
+// withoutWait returns a request that does not want to wait: its client learns the outcome in another way.
+func withoutWait(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	q := r.URL.Query()
+	q.Del("wait")
+	r.URL.RawQuery = q.Encode()
+	r.Header.Del("Askbus-Wait")
+	return r
+}
