@@ -29,6 +29,7 @@ const (
 	Leases     = subject.BucketLeases
 	Callbacks  = subject.BucketCallbacks
 	Deliveries = subject.BucketDeliveries
+	Replicas   = subject.BucketReplicas
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.
