@@ -88,6 +88,7 @@ func state() map[string]map[string]string {
 		subject.BucketDeliveries: {"operator": remove, "webhook": write},
 		subject.BucketRepeats:    {"operator": remove},
 		subject.BucketLeft:       {"operator": remove},
+		subject.BucketRevoked:    {"operator": write, "web": "put"},
 		subject.BucketReplicas:   all("list watch put delete", map[string]string{"operator": remove}),
 	}
 }
@@ -141,10 +142,10 @@ func publish() []line {
 		each(nobody, begin+"acme.s1.VERB", ofAsk...) // the form before subjects had keys
 	}
 	// Hosts.
-	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel")
+	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
 	// Operators, presence, and subjects of streams only.
 	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
 	add("broker", "herev1.acme.s1", "herev1.other.s1")
