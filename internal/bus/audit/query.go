@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,13 +27,15 @@ type Query struct {
 	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
 	Limit     int       `json:"limit,omitempty"`      // default and most: maxPage
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
+	Raw       bool      `json:"raw,omitempty"`        // messages as they are stored, all from Cursor on, for who may read every tenant
 }
 
 // Page is the reply. An empty page need not be the last one.
 type Page struct {
 	Items []Record `json:"items"`
-	Next  uint64   `json:"next"` // the cursor of the next page
-	End   bool     `json:"end"`  // nothing follows just now
+	Raw   []Raw    `json:"raw,omitempty"` // instead of Items, if the query asks for it
+	Next  uint64   `json:"next"`          // the cursor of the next page
+	End   bool     `json:"end"`           // nothing follows just now
 }
 
 // DecodeQuery decodes a query strictly; an empty body is the zero query.
@@ -49,6 +52,9 @@ func DecodeQuery(data []byte) (Query, error) {
 	var f []ask.Fault
 	if q.Limit < 1 || q.Limit > maxPage {
 		f = append(f, ask.Fault{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", maxPage)})
+	}
+	if only := (Query{Cursor: q.Cursor, Limit: q.Limit, Raw: true}); q.Raw && !reflect.DeepEqual(q, only) {
+		f = append(f, ask.Fault{Pointer: "/raw", Message: "goes with a cursor and a limit only: it is every record"})
 	}
 	if len(q.Actions) > len(Actions()) {
 		f = append(f, ask.Fault{Pointer: "/actions", Message: fmt.Sprintf("name at most %d", len(Actions()))})
