@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -25,13 +26,15 @@ type Query struct {
 	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
 	Limit     int       `json:"limit,omitempty"`      // default and most: maxPage
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
+	Raw       bool      `json:"raw,omitempty"`        // messages as they are stored, all from Cursor on, for who may read every tenant
 }
 
 // Page is the reply. An empty page need not be the last one.
 type Page struct {
 	Items []Record `json:"items"`
-	Next  uint64   `json:"next"` // the cursor of the next page
-	End   bool     `json:"end"`  // nothing follows just now
+	Raw   []Raw    `json:"raw,omitempty"` // instead of Items, if the query asks for it
+	Next  uint64   `json:"next"`          // the cursor of the next page
+	End   bool     `json:"end"`           // nothing follows just now
 }
 
 // DecodeQuery decodes a query strictly; an empty body is the zero query.
@@ -48,6 +51,9 @@ func DecodeQuery(data []byte) (Query, error) {
 	var f []ask.Fault
 	if q.Limit < 1 || q.Limit > maxPage {
 		f = append(f, ask.NewFault("/limit", ask.FaultOutOfRange, q.Limit, 1, maxPage))
+	}
+	if only := (Query{Cursor: q.Cursor, Limit: q.Limit, Raw: true}); q.Raw && !reflect.DeepEqual(q, only) {
+		f = append(f, ask.NewFault("/raw", ask.FaultGivenTogether, "a filter"))
 	}
 	if len(q.Actions) > len(Actions()) {
 		f = append(f, ask.NewFault("/actions", ask.FaultTooMany, len(q.Actions), "actions", len(Actions())))

@@ -291,6 +291,12 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 						}
 						r := subject.StateRequest{Role: who.state, Type: who.role.Type, Tenant: who.role.Tenant, Session: who.role.Session, Bucket: bucket.Name, Verb: verb, Key: k}
 						want := k == who.own && bucket.May(r.Role, r.Type, verb)
+						if bucket.OwnType && r.Role == subject.StateResponder && verb != subject.VerbList && verb != subject.VerbWatch {
+							if want && allowed(t, nc, r) {
+								t.Errorf("%s %s %v: in the name of another type", verb, bucket.Name, k)
+							}
+							r.Key.Name = r.Type + ".k"
+						}
 						if got := allowed(t, nc, r); got != want {
 							t.Errorf("%s %s %v: %t, want %t", verb, bucket.Name, k, got, want)
 						}
@@ -316,7 +322,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 	for _, bucket := range subject.Buckets() {
 		for _, verb := range []subject.Verb{subject.VerbGet, subject.VerbPut, subject.VerbDelete} {
 			r := subject.StateRequest{Role: subject.StateResponder, Type: "tui", Bucket: bucket.Name, Verb: verb, Key: subject.StateKey{Name: "k"}}
-			if bucket.May(r.Role, r.Type, verb) {
+			if bucket.May(r.Role, r.Type, verb) && !bucket.OwnType { // of another type's: k
 				continue
 			}
 			sub, err := broker.SubscribeSync("_INBOX.r.tui.x")
