@@ -160,5 +160,5 @@ func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchan
 	if expires.IsZero() {
 		expires = now.Add(token.DefaultLife)
 	}
-	return exchange.Token(t.ID, t.Tenant, t.Sessions, expires), nil
+	return exchange.Token(t.ID, t.Tenant, t.Sessions, t.Asker, expires), nil
 }

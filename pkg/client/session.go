@@ -32,6 +32,10 @@ type Session struct {
 	at ask.Session
 }
 
+// HasAsker reports whether the client's credential says for whom it asks. The
+// broker then sets [ask.Ask.Asker], and refuses an ask that names another.
+func (s Session) HasAsker() bool { return s.c.on.HasAsker() }
+
 // Asked is the broker's reply to an ask. [Asked.Wait] waits until it ends.
 type Asked struct {
 	ID       string

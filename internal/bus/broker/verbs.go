@@ -30,10 +30,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Validate(now); err != nil {
-		return err
-	}
-	state, err := begin(a, r, now)
+	state, err := b.govern(ctx, a, r, now)
 	if err != nil {
 		return err
 	}
@@ -89,14 +86,13 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 
 // begin makes the state of a new ask. It is the only place where an ask is
 // encoded: these bytes are stored, digested, sent in replies and copied into
-// the outcome.
-func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
+// the outcome. A digest that is given is that of the ask as its agent sent it.
+func begin(a ask.Ask, digest string, r *request, now time.Time) (lifecycle.State, error) {
 	s := lifecycle.New(a, now)
 	raw, err := wire.EncodeAsk(s.Ask)
-	if err != nil {
-		return lifecycle.State{}, err
+	if err == nil && digest == "" {
+		digest, err = wire.DigestJSON(raw)
 	}
-	digest, err := wire.DigestJSON(raw)
 	if err != nil {
 		return lifecycle.State{}, err
 	}
