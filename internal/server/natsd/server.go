@@ -140,7 +140,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", opts.Dir, err)
 	}
 	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
-	log := newLogger(opts.Logger, opts.Bounds.Denials)
+	log := newLogger(opts.Logger)
 	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
