@@ -236,5 +236,5 @@ func (g *Gateway) Host(r *http.Request, tenant, session string) (token.Token, bo
 }
 
 func nowhere(http.ResponseWriter, *http.Request, *access.Caller) error {
-	return ask.Refuse(ask.CodeNotFound, "unknown path; /openapi.yaml describes the paths")
+	return ask.Refusal(ask.CodeNotFound, ask.FaultUnknownPath)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -129,7 +130,7 @@ func (s *Server) serveTasks(m *mcp.Server, by func(context.Context) (called, boo
 		},
 	} {
 		if err := mcp.AddReceivingCustomMethod(m, method, serve); err != nil {
-			s.opts.Logger.Error("cannot serve " + method) // a later library may have it itself
+			s.opts.Logger.Error("cannot serve a method of tasks", slog.String("method", method), slog.Any("error", err)) // a later library may have it itself
 		}
 	}
 }

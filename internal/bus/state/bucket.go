@@ -30,6 +30,7 @@ const (
 	Callbacks  = subject.BucketCallbacks
 	Deliveries = subject.BucketDeliveries
 	TaskPushes = subject.BucketTaskPushes
+	Replicas   = subject.BucketReplicas
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.

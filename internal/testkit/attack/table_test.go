@@ -90,6 +90,7 @@ func state() map[string]map[string]string {
 		subject.BucketRepeats:    {"operator": remove},
 		subject.BucketLeft:       {"operator": remove},
 		subject.BucketRevoked:    {"operator": write, "web": "put"},
+		subject.BucketReplicas:   all("list watch put delete", map[string]string{"operator": remove}),
 	}
 }
 
@@ -192,6 +193,11 @@ func publish() []line {
 				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
+					}
+					if bucket == subject.BucketReplicas { // the key begins with the type
+						add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+"."+typ+".k")
+						add(nobody, "kvv1.responder."+typ+"."+at+"."+tenant+".another.k", "kvv1.responder."+typ+"."+at+"."+tenant+".k")
+						continue
 					}
 					add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+".k")
 				}

@@ -50,7 +50,7 @@ func (api *API) Routes() map[string]access.Methods {
 	return map[string]access.Methods{
 		"/v1/asks":                        {"GET": api.list, "POST": api.ask},
 		"/v1/asks/{session}/{id}":         {"GET": api.get, "DELETE": api.withdraw},
-		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer},
+		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer, "DELETE": api.unvote},
 		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
 		"/v1/history":                     {"GET": api.history},
 		"/v1/events":                      {"GET": api.stream, "POST": api.events},

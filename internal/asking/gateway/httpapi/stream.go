@@ -154,6 +154,9 @@ func (s *stream) tell(ctx context.Context, rec *ask.Record) error {
 		}
 		if whole.State == ask.StatePending {
 			body, err := wire.EncodeStatus(&wire.StatusReply{State: whole.State, Key: k, Deadline: whole.Ask.Deadline, AskedAt: whole.AskedAt, Life: whole.Life, Ask: &whole.Ask})
+			if whole.Raw != nil { // of a newer broker: passed on as it is
+				body, err = whole.Raw, nil
+			}
 			if err != nil {
 				return err
 			}
@@ -169,7 +172,7 @@ func (s *stream) tell(ctx context.Context, rec *ask.Record) error {
 	}
 	o := *rec.Outcome
 	o.Ask = nil // it was in the event before
-	body, err := wire.EncodeOutcome(&o, nil)
+	body, err := wire.CarryOutcome(&o)
 	if err != nil {
 		return err
 	}
