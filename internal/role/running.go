@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -149,6 +150,7 @@ func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 		return nil, err
 	}
 	r.Closes = append(r.Closes, srv.Close)
+	r.metrics.Server(srv.Figures)
 	r.bus = append(r.bus, nats.InProcessServer(srv))
 	if moved {
 		r.a.Moved = append(r.a.Moved, fmt.Sprintf("the previous NATS port is taken; now at %s", srv.Addr()))
@@ -320,7 +322,28 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
 	r.Closes = append(r.Closes, nc.Close)
+	if c.Renew == nil { // a fresh one is made at each reconnect
+		if who, err := identify(c); err == nil && !who.Expires.IsZero() {
+			r.metrics.Credential(who.Name, func() time.Time {
+				now, _ := identify(c) // a file that cannot be read just now says nothing
+				return now.Expires
+			})
+		}
+	}
 	return nc, nil
+}
+
+// identify reads the credential, or its file.
+func identify(c client.Credential) (connection.Identity, error) {
+	text := c.Creds
+	if text == "" {
+		data, err := os.ReadFile(c.CredsFile)
+		if err != nil {
+			return connection.Identity{}, err
+		}
+		text = string(data)
+	}
+	return connection.Identify(text)
 }
 
 // notYet reports whether a connection failed as it does while its server starts: nothing listens,
@@ -386,7 +409,7 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	r.After.HTTPURL, r.pages = base, pages
 	// The inbox stops first: it ends the live streams, which would block the HTTP server's
 	// shutdown.
-	handler := r.mounted(srv.Handler())
+	handler := r.mounted(r.metrics.HTTP("inbox", srv.Handler()))
 	r.parts = append(r.parts, daemon.HTTP("http", ln, handler, limits, 5*time.Second))
 	if r.twin != nil {
 		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits, 5*time.Second))

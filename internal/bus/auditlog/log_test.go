@@ -130,7 +130,7 @@ func foreign(t *testing.T, dir string, by note.Verifier, s *stream) {
 			return base64.StdEncoding.EncodeToString(sum[:]) + "\n"
 		}
 		id := strconv.FormatUint(m.Seq, 10)
-		leaf := "askbus audit leaf v1\nrecord " + id + "\nstored " + m.At.UTC().Format(time.RFC3339Nano) + "\nsubject " + m.Subject + "\n" +
+		leaf := "askbus.audit.leaf.v1\nrecord " + id + "\nstored " + m.At.UTC().Format(time.RFC3339Nano) + "\nsubject " + m.Subject + "\n" +
 			salted("/actor/name", `"Mei"`) + salted("/ask", `"a`+id+`"`) + salted("/groups/0", `"x"`) + salted("/groups/1", `"<y>"`) + salted("/id", `"r`+id+`"`) + salted("/none", "{}") +
 			salted("/tenant", `"acme"`) + salted("/v", "1") + salted("/waited_ms", "1.50")
 		proof, err := tlog.ProveRecord(size, at, hashes)

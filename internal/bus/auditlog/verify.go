@@ -243,7 +243,7 @@ type Evidence struct {
 }
 
 // EvidenceFormat is the format of [Evidence].
-const EvidenceFormat = "askbus audit evidence v1"
+const EvidenceFormat = "askbus.audit.evidence.v1"
 
 // Proven is a record with its place in the log.
 type Proven struct {
