@@ -246,7 +246,7 @@ func roleOf(r *request) string {
 	case subject.Operators:
 		return "operator"
 	}
-	if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
+	if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator || r.Type == subject.TypeAgent {
 		return r.Type
 	}
 	return "responder"

@@ -201,13 +201,13 @@ func TestWhatABucketRefuses(t *testing.T) {
 		says string
 		do   func() error
 	}{
-		"no TTL where one is needed": {ask.ErrInvalid, "/ttl: is missing", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 0); return err }},
-		"a TTL that is too long":     {ask.ErrInvalid, "lives at most", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 9000*time.Hour); return err }},
+		"no TTL where one is needed": {ask.ErrInvalid, "/ttl: is 0s; use 1s to 720h", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 0); return err }},
+		"a TTL that is too long":     {ask.ErrInvalid, "/ttl: is 9000h0m0s; use 1s to 720h", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 9000*time.Hour); return err }},
 		"a value that is too large": {ask.ErrTooLarge, "has at most 16384", func() error {
 			_, err := web(state.Sessions).Put(t.Context(), k, map[string]string{"x": strings.Repeat("x", 16<<10)}, time.Hour)
 			return err
 		}},
-		"a value that is not an object": {ask.ErrInvalid, "/value: give a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
+		"a value that is not an object": {ask.ErrInvalid, "/value: is not a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
 	} {
 		if err := c.do(); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

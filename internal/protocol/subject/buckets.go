@@ -22,6 +22,7 @@ const (
 	BucketLeases     = "leases"          // liveness of agents' sessions
 	BucketCallbacks  = "callbacks"       // the names under which asks may be called back, without the addresses
 	BucketDeliveries = "deliveries"      // webhooks that are sent later, and failures
+	BucketTaskPushes = "task-pushes"     // the callbacks that A2A clients chose for their tasks
 	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
 	BucketReplicas   = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
 	BucketLeft       = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
@@ -57,6 +58,9 @@ func RevokedKey(tenant, principal string) StateKey {
 	sum := sha256.Sum256([]byte("askbus revoked\x00" + principal))
 	return StateKey{Tenant: tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
+
+// TaskPushesKey returns the entry in [BucketTaskPushes] of an ask.
+func TaskPushesKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
 
 // HandoverKey returns the entry in [BucketHandovers] of an ask.
 func HandoverKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
@@ -119,8 +123,9 @@ func Buckets() []Bucket {
 			{StateResponder, "", read},
 			{StateAgent, "", []Verb{VerbGet, VerbPut, VerbDelete}},
 		}, false},
-		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}, false},
-		{BucketDeliveries, 1 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}, false},
+		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbList}}, {StateResponder, TypeWebhook, write}}, false},
+		{BucketDeliveries, 2 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}, false},
+		{BucketTaskPushes, 8 << 10, 40 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbGet, VerbPut, VerbDelete}}, {StateResponder, TypeWebhook, []Verb{VerbGet, VerbDelete}}}, false},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
 		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
 		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},
