@@ -98,7 +98,7 @@ func (r *Process) issuer(cred client.Credential, keys *rights.Issuer, s config.I
 	i := exchange.New(nc, exchange.Options{
 		Source: source, Logger: r.Log, Verifier: keys.Verifier(),
 		Refused: func(what string, p exchange.Proof, e *ask.Error) {
-			count(string(e.Code))
+			count(e.Code)
 			report(what, p, e)
 		},
 		Person: func(ctx context.Context, of, terminal, tenant string) (exchange.Person, error) {

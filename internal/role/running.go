@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -322,7 +321,7 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
 	r.Closes = append(r.Closes, nc.Close)
-	if c.Renew == nil { // a fresh one is made at each reconnect
+	if r.a.Creds != "" { // else it is made, or swapped for a token, again and again
 		if who, err := identify(c); err == nil && !who.Expires.IsZero() {
 			r.metrics.Credential(who.Name, func() time.Time {
 				now, _ := identify(c) // a file that cannot be read just now says nothing
@@ -333,17 +332,16 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// identify reads the credential, or its file.
+// identify reads a given credential, or its file as it is now.
 func identify(c client.Credential) (connection.Identity, error) {
-	text := c.Creds
-	if text == "" {
-		data, err := os.ReadFile(c.CredsFile)
-		if err != nil {
-			return connection.Identity{}, err
-		}
-		text = string(data)
+	if c.Renew == nil {
+		return connection.Identify(c.Creds)
 	}
-	return connection.Identify(text)
+	now, err := c.Renew()
+	if err != nil {
+		return connection.Identity{}, err
+	}
+	return connection.Identify(now)
 }
 
 // notYet reports whether a connection failed as it does while its server starts: nothing listens,
