@@ -560,6 +560,16 @@ nodeSelector: { disk: ssd }
 tolerations: [{ key: k, operator: Exists }]
 affinity: { nodeAffinity: {} }
 priorityClassName: high
+runtimeClassName: gvisor
+dnsConfig: { options: [{ name: ndots, value: "1" }] }
+hostAliases: [{ ip: 10.0.0.1, hostnames: [idp.example.com] }]
+extraObjects:
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: mine }, data: { a: b } }
+  - |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: {{ include "askbus.fullname" . }}-mine
 responders: [{ name: slack, command: [slack], replicas: 1 }]
 `)
 		if err != nil {
@@ -572,12 +582,24 @@ responders: [{ name: slack, command: [slack], replicas: 1 }]
 			if len(s.ImagePullSecrets) != 1 || s.NodeSelector["disk"] != "ssd" || len(s.Tolerations) != 1 || s.Affinity == nil || s.PriorityClassName != "high" {
 				t.Errorf("%s %s: image pull secrets %v, node selector %v, tolerations %v, affinity %v, priority %q", w.what, w.name, s.ImagePullSecrets, s.NodeSelector, s.Tolerations, s.Affinity, s.PriorityClassName)
 			}
+			if s.RuntimeClassName == nil || *s.RuntimeClassName != "gvisor" || s.DNSConfig == nil || len(s.DNSConfig.Options) != 1 || len(s.HostAliases) != 1 {
+				t.Errorf("%s %s: runtime class %v, DNS %v, hosts %v", w.what, w.name, s.RuntimeClassName, s.DNSConfig, s.HostAliases)
+			}
 			// Selectors need the chart's own labels.
 			if w.labels["app.kubernetes.io/name"] != "askbus" || w.labels["app.kubernetes.io/component"] == "mine" {
 				t.Errorf("%s %s: labels %v", w.what, w.name, w.labels)
 			}
 			if w.labels["team"] != "platform" || w.annotations["sidecar.istio.io/inject"] != "false" {
 				t.Errorf("%s %s: labels %v, annotations %v", w.what, w.name, w.labels, w.annotations)
+			}
+		}
+		var extra []string
+		for _, o := range all[*corev1.ConfigMap](&m) {
+			extra = append(extra, o.GetName())
+		}
+		for _, name := range []string{"mine", "bus-askbus-mine"} {
+			if !slices.Contains(extra, name) {
+				t.Errorf("no object %s in %q", name, extra)
 			}
 		}
 		if !kinds["StatefulSet"] || !kinds["Deployment"] || !kinds["Job"] || !kinds["CronJob"] || !kinds["Pod"] {

@@ -199,6 +199,9 @@ spec:
   {{- with $c.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
+  {{- with include "askbus.network" $root | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with $c.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
@@ -228,6 +231,21 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end }}
+
+{{/* In which runtime every pod runs, and how it finds names. */}}
+{{- define "askbus.network" -}}
+{{- with .Values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* The claim of a server's volume. */}}
@@ -349,6 +367,9 @@ template:
     {{- with .root.Values.affinity }}
     affinity:
       {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with include "askbus.network" .root | trim }}
+    {{- . | nindent 4 }}
     {{- end }}
     {{- with .root.Values.nodeSelector }}
     nodeSelector:
