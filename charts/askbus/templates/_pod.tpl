@@ -38,7 +38,7 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   securityContext:
-    {{- include "askbus.podSecurity" . | nindent 4 }}
+    {{- toYaml $root.Values.podSecurityContext | nindent 4 }}
   containers:
     - name: {{ if $own }}askbus{{ else }}responder{{ end }}
       image: {{ include "askbus.image" (dict "root" $root "image" (default $root.Values.image .image)) }}
@@ -108,7 +108,7 @@ spec:
             seconds: 5
       {{- end }}
       securityContext:
-        {{- include "askbus.containerSecurity" . | nindent 8 }}
+        {{- toYaml $root.Values.securityContext | nindent 8 }}
       {{- with $c.resources }}
       resources:
         {{- toYaml . | nindent 8 }}
@@ -216,22 +216,6 @@ spec:
   {{- end }}
 {{- end }}
 
-{{- define "askbus.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
-{{- end }}
-
-{{- define "askbus.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
-{{- end }}
 
 {{/* In which runtime every pod runs, and how it finds names. */}}
 {{- define "askbus.network" -}}
@@ -343,7 +327,7 @@ template:
       {{- toYaml . | nindent 6 }}
     {{- end }}
     securityContext:
-      {{- include "askbus.podSecurity" . | nindent 6 }}
+      {{- toYaml .root.Values.podSecurityContext | nindent 6 }}
     containers:
       - name: askbus
         image: {{ include "askbus.image" (dict "root" .root "image" .root.Values.image) }}
@@ -351,7 +335,7 @@ template:
         args:
           {{- toYaml .args | nindent 10 }}
         securityContext:
-          {{- include "askbus.containerSecurity" . | nindent 10 }}
+          {{- toYaml .root.Values.securityContext | nindent 10 }}
         {{- with .root.Values.resources }}
         resources:
           {{- toYaml . | nindent 10 }}
