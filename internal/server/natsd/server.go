@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -73,6 +74,10 @@ type Server struct {
 
 	dir    string
 	budget int64
+
+	figuresMu sync.Mutex
+	figures   metrics.Server
+	figuresAt time.Time
 
 	clustered bool
 	claims    sync.Mutex // held while the claims of an account change
