@@ -152,6 +152,17 @@ func (p *Policy) check(at string, fault func(string, ...any)) {
 	p.version = digest(p)
 }
 
+// Words describes where a policy applies, in one line for people.
+func (p *Policy) Words() string {
+	where := func(what string, patterns []string) string {
+		if len(patterns) == 0 {
+			return "every " + what
+		}
+		return what + " " + strings.Join(patterns, ", ")
+	}
+	return fmt.Sprintf("%s, version %s: %s of %s, %s; %d rules, and one for the rest", p.Name, p.version, p.Asks, where("tenant", p.Tenants), where("session", p.Sessions), len(p.Rules))
+}
+
 func checkPatterns(at string, patterns []string, fault func(string, ...any)) {
 	if len(patterns) > maxPatterns {
 		fault("%s: %d patterns; give at most %d", at, len(patterns), maxPatterns)
