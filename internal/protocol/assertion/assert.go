@@ -150,9 +150,10 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 		return ownName(user, by)
 	}
 	var faults []ask.Fault
-	refuse := func(at, format string, args ...any) {
-		faults = append(faults, ask.Fault{Pointer: at, Message: fmt.Sprintf(format, args...)})
+	refuse := func(at string, code ask.FaultCode, args ...any) {
+		faults = append(faults, ask.NewFault(at, code, args...))
 	}
+	principal := ask.Clip(by.Principal, 80)
 	named, proven := false, false
 	for _, p := range a.Proven {
 		proof, principal, _ := strings.Cut(p, "=")
@@ -163,13 +164,13 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 	}
 	switch {
 	case !named:
-		refuse("/by/principal", "this credential may not speak for %.80q; it may for %s", by.Principal, a.principals(user))
+		refuse("/by/principal", ask.FaultMayNotSpeakFor, principal, a.principals(user))
 	case !proven:
-		refuse("/by/proof", "this credential may not say that %.80q was proven by %.80q; it may by %s", by.Principal, by.Proof, a.proofs(by.Principal))
+		refuse("/by/proof", ask.FaultMayNotProve, principal, ask.Clip(by.Proof, 80), a.proofs(by.Principal))
 	}
 	for _, g := range by.Groups {
 		if !slices.ContainsFunc(a.Groups, func(p string) bool { return match(p, g) }) {
-			refuse("/by/groups", "this credential may not assert group %.80q; it may assert %s", g, orNone(a.Groups))
+			refuse("/by/groups", ask.FaultMayNotGroup, ask.Clip(g, 80), orNone(a.Groups))
 			break
 		}
 	}
@@ -194,13 +195,13 @@ func (a Set) Names(by ask.By) bool {
 func ownName(user string, by ask.By) (ask.By, error) {
 	var faults []ask.Fault
 	if by.Proof != "" && by.Proof != ask.ProofCredential {
-		faults = append(faults, ask.Fault{Pointer: "/by/proof", Message: fmt.Sprintf("is %.80q, but a credential that acts as itself proves %q; leave it out", by.Proof, ask.ProofCredential)})
+		faults = append(faults, ask.NewFault("/by/proof", ask.FaultOwnProof, ask.Clip(by.Proof, 80), ask.ProofCredential))
 	}
 	if len(by.Groups) > 0 {
-		faults = append(faults, ask.Fault{Pointer: "/by/groups", Message: "a credential that acts as itself is in no group; leave it out"})
+		faults = append(faults, ask.NewFault("/by/groups", ask.FaultOwnGroups))
 	}
 	if by.Name != "" {
-		faults = append(faults, ask.Fault{Pointer: "/by/name", Message: "a credential that acts as itself has no other name; leave it out"})
+		faults = append(faults, ask.NewFault("/by/name", ask.FaultOwnName))
 	}
 	if faults != nil {
 		return by, forbidden(faults)

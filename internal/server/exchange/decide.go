@@ -133,10 +133,10 @@ func choose(patterns []string, session string, tenantWide bool) (string, error) 
 	case session == "" && len(patterns) == 1 && !strings.HasSuffix(patterns[0], "*"):
 		return patterns[0], nil
 	case session == "":
-		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is missing; set the session with ?session= (this token covers " + strings.Join(patterns, ", ") + ")"}})
+		return "", ask.InvalidError("credential", []ask.Fault{ask.NewFault("/session", ask.FaultMissingSession, patterns)})
 	}
 	if !ask.ValidToken(session) {
-		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is invalid: use A-Z a-z 0-9 _ -"}})
+		return "", ask.InvalidError("credential", []ask.Fault{ask.NewFault("/session", ask.FaultBadToken, ask.Clip(session, 80), ask.MaxToken)})
 	}
 	for _, p := range patterns {
 		if covers(p, session) {

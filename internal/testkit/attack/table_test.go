@@ -84,10 +84,13 @@ func state() map[string]map[string]string {
 		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
-		subject.BucketCallbacks:  {"operator": remove, "webhook": write},
+		subject.BucketCallbacks:  {"operator": remove, "gateway": "list", "webhook": write},
 		subject.BucketDeliveries: {"operator": remove, "webhook": write},
+		subject.BucketTaskPushes: {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:    {"operator": remove},
 		subject.BucketLeft:       {"operator": remove},
+		subject.BucketRevoked:    {"operator": write, "web": "put"},
+		subject.BucketReplicas:   all("list watch put delete", map[string]string{"operator": remove}),
 	}
 }
 
@@ -111,6 +114,11 @@ func publish() []line {
 	each("agent-tenant", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
 	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1", "askv1.acme", "askv1.acmes1.ask.a1")
 	add("agent-tenant", "askv1.acme.s1")
+	// Agents whose credential says for whom they ask: under their own key, and nothing else there.
+	each(asking, "ansv1.agent.~.acme.s1.VERB", "ask.a1")
+	each("agent-tenant", "ansv1.agent.~.acme.s2.VERB", "ask.a1")
+	each(nobody, "ansv1.agent.~.VERB", "other.s1.ask.a1", "acme.s1.wait.a1", "acme.s1.alive.b1", "acme.s1.withdraw.a1", "acme.s1.repeat.q1", "acme.s1.delivered.a1", "acme.s1.ask", "acme.s1.ask.a1.x")
+	each(nobody, "ansv1.agent."+other+".acme.s1.VERB", "ask.a1")
 	// Gateways and operators ask for others where their replies are theirs; of
 	// other types the broker hears no such verb.
 	for typ, may := range map[string]string{"gateway": "gateway", "operator": "operator"} {
@@ -126,7 +134,7 @@ func publish() []line {
 		"webhook":  {hooks, hooks, "responder-webhook"},
 		"gateway":  {"gateway", "gateway", "gateway"},
 		"operator": {"operator", "operator", "operator"},
-		"native":   {}, "SLACK": {}, "slackx": {},
+		"native":   {}, "SLACK": {}, "slackx": {}, "agent": {},
 	} {
 		begin := "ansv1." + typ + "."
 		each(may[0], begin+"~.acme.s1.VERB", ofAsk...)
@@ -140,10 +148,10 @@ func publish() []line {
 		each(nobody, begin+"acme.s1.VERB", ofAsk...) // the form before subjects had keys
 	}
 	// Hosts.
-	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel")
+	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
 	// Operators, presence, and subjects of streams only.
 	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
 	add("broker", "herev1.acme.s1", "herev1.other.s1")
@@ -190,6 +198,11 @@ func publish() []line {
 				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
+					}
+					if bucket == subject.BucketReplicas { // the key begins with the type
+						add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+"."+typ+".k")
+						add(nobody, "kvv1.responder."+typ+"."+at+"."+tenant+".another.k", "kvv1.responder."+typ+"."+at+"."+tenant+".k")
+						continue
 					}
 					add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+".k")
 				}
