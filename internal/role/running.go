@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -202,6 +203,10 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	if err != nil {
 		return nil, err
 	}
+	approved, err := r.approvals(l.Approvals)
+	if err != nil {
+		return nil, err
+	}
 	svcConn, err := r.connect(creds.Service)
 	if err != nil {
 		return nil, err
@@ -229,7 +234,7 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	}
 	b := broker.New(svcConn, ledger, broker.Options{
 		Logger: r.Log, Version: cli.BuildVersion(), Types: types, Metrics: r.metrics, Tracing: r.tracing, Verifier: verifier,
-		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) },
+		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) }, Approvals: approved,
 	})
 	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
 	return b, nil
@@ -282,6 +287,18 @@ func (r *Process) quotas(path string) (func() *quota.Policy, error) {
 	f, err := file.OpenLive(path, quota.Parse, r.Log)
 	if err != nil {
 		return nil, cli.Usage("--policy: %w", err)
+	}
+	return f.Content, nil
+}
+
+// approvals returns the content of the approvals file; nil: there is none.
+func (r *Process) approvals(path string) (func() *approvals.File, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // no policies
+	}
+	f, err := file.OpenLive(path, approvals.Parse, r.Log)
+	if err != nil {
+		return nil, cli.Usage("--approvals: %w", err)
 	}
 	return f.Content, nil
 }

@@ -255,6 +255,16 @@ app.kubernetes.io/component: {{ .component }}
 {{- uniq $hosts | join "," }}
 {{- end }}
 
+{{/* A role's values with the approvals file mounted: dict "root" and "role". */}}
+{{- define "askbus.withApprovals" -}}
+{{- $role := deepCopy .role }}
+{{- if .root.Values.approvals }}
+{{- $_ := set $role "extraVolumes" (append (default list $role.extraVolumes) (dict "name" "approvals" "configMap" (dict "name" (printf "%s-approvals" (include "askbus.fullname" .root))))) }}
+{{- $_ := set $role "extraVolumeMounts" (append (default list $role.extraVolumeMounts) (dict "name" "approvals" "mountPath" "/approvals" "readOnly" true)) }}
+{{- end }}
+{{- toYaml $role }}
+{{- end }}
+
 {{/* A role's values with the issuer's rules mounted: dict "root" and "role". */}}
 {{- define "askbus.withRules" -}}
 {{- $role := deepCopy .role }}

@@ -64,6 +64,8 @@ type Ledger struct {
 	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers continue in both cases"`
 
 	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
+
+	Approvals string `desc:"approvals file (YAML): named policies that say whose votes asks need, and which principals are one person; read again when it changes (docs/approvals.md); all brokers need the same"`
 }
 
 // Listen has the addresses of a process.
