@@ -43,9 +43,11 @@ addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
 
 document.addEventListener('askbus:frame', ({ detail: doc }) => {
-  const [others, theirs] = [$('#others'), $('#others', doc)];
-  if (others && theirs && $('#turn').dataset.path === $('#turn', doc).dataset.path && others.innerHTML !== theirs.innerHTML) {
-    others.replaceChildren(...[...theirs.childNodes].map((n) => document.importNode(n, true)));
+  for (const id of ['#others', '#handed']) {
+    const [here, there] = [$(id), $(id, doc)];
+    if (here && there && $('#turn').dataset.path === $('#turn', doc).dataset.path && here.innerHTML !== there.innerHTML) {
+      here.replaceChildren(...[...there.childNodes].map((n) => document.importNode(n, true)));
+    }
   }
   const [tools, next] = [$('#tools'), $('#tools', doc)];
   if (!next) return;
