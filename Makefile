@@ -99,6 +99,10 @@ image-files: ## build what the image holds, in bin/image (IMAGEDIR)
 	rm -rf $(IMAGEDIR) && mkdir -p $(IMAGEDIR)/data
 	@$(MAKE) --no-print-directory build GOOS=linux BIN=$(IMAGEDIR)/askbus
 
+.PHONY: footprint
+footprint: build ## print the size of bin/askbus, and what a command costs before its work
+	@go -C tools run ./footprint $(abspath $(BIN))
+
 .PHONY: packages
 packages: ## pack the packages for TypeScript and Python in bin/packages, and print their sizes
 	@hack/packages bin/packages $(VERSION)

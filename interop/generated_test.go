@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 const described = "../internal/asking/gateway/openapi.yaml"
@@ -63,6 +65,34 @@ func TestAClientOfHeyAPI(t *testing.T) {
 	p := b.start(b.issue("--session", "*"), "", nil, "node", filepath.Join(dir, "sdk.js"))
 	b.choose(b.next(), "b")
 	need(t, p.end(), `{"status":200,"ends":"answered",`, `"selected":["b"]`, `{"none":"not_found"}`)
+}
+
+// TestPythonTypesOfQuicktype asks with Python types that quicktype makes of the description: every request and response is
+// equal to what they read of it.
+func TestPythonTypesOfQuicktype(t *testing.T) {
+	t.Parallel()
+	dir := generated(t)
+	node(t, filepath.Join(dir, "python.mjs"), described, filepath.Join(dir, "models.py"))
+	b := up(t)
+	p := b.start(b.issue("--session", "*"), "", nil, "python3", filepath.Join(dir, "ask.py"))
+	yes := true
+	for range 2 {
+		rec := b.next()
+		answers := []ask.Answer{{QuestionID: "db", Boolean: &yes}}
+		if rec.Ask.Approval == nil {
+			answers = []ask.Answer{
+				{QuestionID: "db", Selected: []string{"b"}, Notes: "small"},
+				{QuestionID: "words", Text: "Grüße"},
+				{QuestionID: "n", Number: new(2.5)},
+				{QuestionID: "yes", Boolean: &yes},
+				{QuestionID: "day", Date: "2028-02-29"},
+			}
+		}
+		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: answers}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	need(t, p.end(), "pending resolved answered [(['b'], 'small'), ('Grüße', None), (2.5, None), (True, None), ('2028-02-29', None)", "pending resolved answered [(True, None)] ['approve']", "not_found", "/questions/0/text")
 }
 
 // TestAsyncAPIIsRead reads the description of NATS with the parser of the AsyncAPI project, also where

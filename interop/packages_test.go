@@ -185,16 +185,36 @@ func TestAPydanticModelComesBackFilled(t *testing.T) {
 	}
 }
 
-func TestPackagesReturnExactAnswersOfEveryKind(t *testing.T) {
-	t.Parallel()
-	o, b := packages(t), up(t)
-	token := b.token("kinds")
-	want := map[string]string{
+// everyKind answers what the agents of each package ask with "kinds".
+func (b *bus) everyKind(rec *ask.Record) {
+	b.t.Helper()
+	if _, err := b.screen.Answer(b.t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{
+		{QuestionID: "one", Selected: []string{"lite"}, Notes: "keep backups"},
+		{QuestionID: "some", Selected: []string{"pg", "lite"}, Other: "DuckDB"},
+		{QuestionID: "own", Other: "none, really"},
+		{QuestionID: "words", Text: "Grüße 你好 \"x\" \\ 🚀\n  second "},
+		{QuestionID: "share", Number: new(0.30000000000000004)},
+		{QuestionID: "large", Number: new(9007199254740991.0)},
+		{QuestionID: "no", Boolean: new(false)},
+		{QuestionID: "day", Date: "2028-02-29"},
+	}}); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// saysOfEveryKind returns what the agents print then, by language.
+func saysOfEveryKind() map[string]string {
+	return map[string]string{
 		"TypeScript": `["answered",{"one":"lite","some":["pg","lite",{"other":"DuckDB"}],"own":{"other":"none, really"},"words":"Grüße 你好 \"x\" \\ 🚀\n  second ","share":0.30000000000000004,"large":9007199254740991,"no":false,"day":"2028-02-29"},"Mei","one: keep backups"]`,
 		"Python":     `{'one': 'lite', 'some': ['pg', 'lite', Other(text='DuckDB')], 'own': Other(text='none, really'), 'words': 'Grüße 你好 "x" \\ 🚀\n  second ', 'share': 0.30000000000000004, 'large': 9007199254740991, 'no': False, 'day': datetime.date(2028, 2, 29), 'left': None} Mei keep backups`,
 	}
+}
+
+func TestPackagesReturnExactAnswersOfEveryKind(t *testing.T) {
+	t.Parallel()
+	o, b := packages(t), up(t)
 	for language, agent := range o.agents(t) {
-		cmd := o.command(b, token, agent[0], agent[1], `{"do": "kinds"}`)
+		cmd := o.command(b, b.token(language), agent[0], agent[1], `{"do": "kinds"}`)
 		done := make(chan string, 1)
 		go func() {
 			out, err := cmd.Output()
@@ -207,21 +227,26 @@ func TestPackagesReturnExactAnswersOfEveryKind(t *testing.T) {
 		if rec.Ask.Agent.Name != "tester" {
 			t.Errorf("%s: asked by %+v", language, rec.Ask.Agent)
 		}
-		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{
-			{QuestionID: "one", Selected: []string{"lite"}, Notes: "keep backups"},
-			{QuestionID: "some", Selected: []string{"pg", "lite"}, Other: "DuckDB"},
-			{QuestionID: "own", Other: "none, really"},
-			{QuestionID: "words", Text: "Grüße 你好 \"x\" \\ 🚀\n  second "},
-			{QuestionID: "share", Number: new(0.30000000000000004)},
-			{QuestionID: "large", Number: new(9007199254740991.0)},
-			{QuestionID: "no", Boolean: new(false)},
-			{QuestionID: "day", Date: "2028-02-29"},
-		}}); err != nil {
-			t.Errorf("%s: %v", language, err)
+		b.everyKind(&rec)
+		if got, want := <-done, "asked\n"+saysOfEveryKind()[language]; got != want {
+			t.Errorf("%s:\n got %s\nwant %s", language, got, want)
 		}
-		if got := <-done; got != want[language] {
-			t.Errorf("%s:\n got %s\nwant %s", language, got, want[language])
+	}
+}
+
+func TestPackagesAskForApprovals(t *testing.T) {
+	t.Parallel()
+	o, b := packages(t), up(t)
+	for language, agent := range o.agents(t) {
+		p := b.start(b.token(language), "", []string{"PYTHONPATH=" + o.python}, agent[0], filepath.Join(o.dir, agent[1]), `{"do": "approval"}`)
+		rec := b.next()
+		if a := rec.Ask.Approval; a == nil || len(a.AnyOf) != 1 || len(rec.Ask.Exclude) != 1 {
+			t.Errorf("%s asked %+v", language, rec.Ask)
 		}
+		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "answer", Boolean: new(true)}}}); err != nil {
+			t.Error(err)
+		}
+		need(t, p.end(), map[string]string{"TypeScript": "answered true", "Python": "True"}[language])
 	}
 }
 
@@ -243,8 +268,8 @@ func TestWebhooksAreVerified(t *testing.T) {
 
 // TestAgentsAndBusAreKilledWhileTheyWait kills the agents of both packages, and
 // then the bus, with SIGKILL, and starts them again: each question is asked
-// once, and its answer arrives, with an id and without, and also that of an
-// agent that asks while the bus is away.
+// once, and its answer arrives, with an id and without, in every kind, and also
+// that of an agent that asks while the bus is away.
 func TestAgentsAndBusAreKilledWhileTheyWait(t *testing.T) {
 	t.Parallel()
 	o := packages(t)
@@ -267,7 +292,7 @@ func TestAgentsAndBusAreKilledWhileTheyWait(t *testing.T) {
 	tokens := map[string]string{} // by session
 	plans := map[string][]string{}
 	for language, agent := range o.agents(t) {
-		for name, plan := range map[string]string{"named": `{"do": "wait", "id": "ticket/1"}`, "unnamed": `{"do": "wait"}`, "late": `{"do": "wait", "id": "late"}`} {
+		for name, plan := range map[string]string{"named": `{"do": "wait", "id": "ticket/1"}`, "unnamed": `{"do": "wait"}`, "kinds": `{"do": "kinds"}`, "late": `{"do": "wait", "id": "late"}`} {
 			session := language + "-" + name
 			tokens[session] = b.token(session)
 			plans[session] = append(agent, plan)
@@ -344,6 +369,10 @@ func TestAgentsAndBusAreKilledWhileTheyWait(t *testing.T) {
 	for len(asked) < len(plans)+1 {
 		rec := b.next()
 		asked[rec.Ask.Session]++
+		if strings.HasSuffix(rec.Ask.Session, "-kinds") {
+			b.everyKind(&rec)
+			continue
+		}
 		reply := ask.Reply{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "answer", Text: "for " + rec.Ask.Session}}}
 		if rec.Ask.Session == "loop" {
 			reply.Answers = []ask.Answer{{QuestionID: "n", Number: new(3.0)}}
@@ -358,7 +387,11 @@ func TestAgentsAndBusAreKilledWhileTheyWait(t *testing.T) {
 		again[session] = r
 	}
 	for session, r := range again {
-		says(session, r, `"for `+session+`"`)
+		want := `"for ` + session + `"`
+		if language, kinds := strings.CutSuffix(session, "-kinds"); kinds {
+			want = saysOfEveryKind()[language]
+		}
+		says(session, r, want)
 		if err := r.cmd.Wait(); err != nil {
 			t.Errorf("%s: %v", session, err)
 		}

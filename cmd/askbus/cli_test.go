@@ -17,7 +17,7 @@ func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	for name, c := range map[string][2]string{
-		"no JSON at all":      {`{"questions":`, "valid JSON"},
+		"no JSON at all":      {`{"questions":`, "is not JSON"},
 		"an unknown field":    {`{"questions":[{"text":"a?","colour":"red"}]}`, "/questions/0/colour"},
 		"tenant in the body":  {`{"tenant":"x","questions":[{"text":"a?"}]}`, "/tenant"},
 		"an unknown kind":     {`{"questions":[{"kind":"colour","text":"a?"}]}`, "/questions/0/kind"},

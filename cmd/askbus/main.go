@@ -8,7 +8,6 @@ import (
 
 	"github.com/askbus/askbus/internal/cli/agent"
 	"github.com/askbus/askbus/internal/process/daemon"
-	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no certificates; those of a system come first
 )
 
 func main() { os.Exit(Main()) }
@@ -17,5 +16,6 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := daemon.Signals(context.Background())
 	defer stop()
+	bringRoots()
 	return agent.HostSafe(os.Args[1:], program().Execute(ctx, os.Args[1:]))
 }

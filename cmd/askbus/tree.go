@@ -31,12 +31,12 @@ func groups(a *cli.App) []cli.Group {
 		{ID: "agents", Title: "Connect agents:", Commands: []*cobra.Command{agent.MCPCmd(a), agent.HookCmd(a), agent.ACPCmd(a), agent.TranscriptCmd(a)}},
 		{ID: "run", Title: "Run a bus:", Commands: []*cobra.Command{role.UpCmd(a), role.ServerCmd(a), role.BrokerCmd(a), role.WebCmd(a), role.SSHCmd(a), role.GatewayCmd(a), role.IssuerCmd(a), role.SlackCmd(a), role.TelegramCmd(a), role.WebhookCmd(a), role.PushCmd(a)}},
 		{ID: "operate", Title: "Operate it:", Commands: []*cobra.Command{
-			operator.AuthCmd(a), operator.CredsCmd(a), operator.TokenCmd(a), operator.InviteCmd(a), operator.PeopleCmd(a), operator.AbortCmd(a), operator.AuditCmd(a), operator.LedgerCmd(a), role.DoctorCmd(a), operator.HealthCmd(a), settingsCmd(a), versionCmd(a),
+			operator.AuthCmd(a), operator.CredsCmd(a), operator.TokenCmd(a), operator.InviteCmd(a), operator.PeopleCmd(a), operator.AbortCmd(a), operator.AuditCmd(a, role.AuditLogCmd(a)), operator.LedgerCmd(a), role.DoctorCmd(a), operator.HealthCmd(a), settingsCmd(a), versionCmd(a),
 		}},
 	}
 }
 
 // settings returns the settings of all commands.
 func settings() []any {
-	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Slack{}, config.Telegram{}, config.Webhook{}, config.Push{}, cli.SessionSetting{}, cli.HostSettings{}, cli.TerminalSettings{}, config.SSH{}}
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Slack{}, config.Telegram{}, config.Webhook{}, config.Push{}, config.AuditLog{}, cli.SessionSetting{}, cli.HostSettings{}, cli.TerminalSettings{}, config.SSH{}}
 }

@@ -85,7 +85,11 @@ func (a *App) GivenCred() (client.Credential, error) {
 
 // Local makes a credential for this process with the directory's keys.
 func (a *App) Local(role rights.Role) (client.Credential, error) {
-	return a.LocalAsserting(role, role.Assertions())
+	may := role.Assertions()
+	if own := []string{LocalUser(nil).Principal}; role.Name == rights.RoleAgent && assertion.CheckAsker(own) == nil {
+		may.Asker = own // whoever can read the keys asks as that user
+	}
+	return a.LocalAsserting(role, may)
 }
 
 // LocalAsserting is local with other assertions than the role's default.

@@ -150,7 +150,7 @@ func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchan
 	t, err := tokens.Check(ctx, secret, token.NATS, now)
 	switch {
 	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
-		return exchange.Proof{}, ask.Refuse(ask.CodeUnauthorized, "%s", err)
+		return exchange.Proof{}, err
 	case err != nil:
 		return exchange.Proof{}, err
 	case t.Role != token.Agent:
@@ -160,5 +160,5 @@ func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchan
 	if expires.IsZero() {
 		expires = now.Add(token.DefaultLife)
 	}
-	return exchange.Token(t.ID, t.Tenant, t.Sessions, expires), nil
+	return exchange.Token(t.ID, t.Tenant, t.Sessions, t.Asker, expires), nil
 }

@@ -56,7 +56,7 @@ that it names, never from flags; see "askbus settings" and docs/slack.md.`,
 	f.StringVar(&s.Slack.Slack.Channel, "channel", s.Slack.Slack.Channel, "id of the channel for all asks, without a routing file")
 	cmd.Flags().StringVar(&s.Slack.Slack.HTTPAddr, "http-addr", s.Slack.Slack.HTTPAddr, "address for Slack's requests, with a signing secret")
 	opsFlag(cmd, &s.OpsAddr)
-	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "number of processes that share the bot token")
+	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "number of processes that may share the bot token")
 	tlsFlags(&s.Listen, cmd)
 	cmd.AddCommand(slackRouteCmd(a), slackDoctorCmd(a, &s))
 	return cmd

@@ -13,4 +13,9 @@ const agent = await as(plan.agent)
 const asked = await agent.sendMessage(message('m-1', 'Which branch?', { contextId: 's1' }))
 const ended = await (await as(plan.screen)).sendMessage(message('m-2', 'main', { taskId: asked.id }))
 const got = await agent.getTask({ id: asked.id })
-process.stdout.write(JSON.stringify({ index: 0, result: { kind: asked.kind, asked: asked.status.state, ended: ended.status.state, got: got.status.state, parts: got.artifacts[0].parts } }) + '\n')
+const stream = agent.sendMessageStream(message('m-3', 'Which tag?', { contextId: 's1' }))[Symbol.asyncIterator]()
+const streamed = (await stream.next()).value
+await (await as(plan.screen)).sendMessage(message('m-4', 'v1', { taskId: streamed.id }))
+const events = [streamed.kind]
+for (let e = await stream.next(); !e.done; e = await stream.next()) events.push(`${e.value.kind} ${e.value.final ?? e.value.lastChunk}`)
+process.stdout.write(JSON.stringify({ index: 0, result: { kind: asked.kind, asked: asked.status.state, ended: ended.status.state, got: got.status.state, parts: got.artifacts[0].parts, events } }) + '\n')

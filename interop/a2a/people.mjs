@@ -27,10 +27,21 @@ const ended = await screen.sendMessage({ message: { messageId: 'm-2', taskId: as
 const got = await agent.getTask({ id: asked.id })
 say({ index: 1, result: { ended: ended.status.state === TaskState.TASK_STATE_COMPLETED, got: got.status.state === TaskState.TASK_STATE_COMPLETED, answers: part(got.artifacts[0].parts, 'data').answers }, text: part(got.artifacts[0].parts, 'text') })
 
-// A client that prefers streams falls back, as the card says that there are none.
-let streamed
-for await (const e of agent.sendMessageStream({ message: { messageId: 'm-3', contextId: 's1', role: Role.ROLE_USER, parts: [text('Which branch?')] } })) streamed = e.payload.value
-const cancelled = await agent.cancelTask({ id: streamed.id })
-const late = await screen.sendMessage({ message: { messageId: 'm-4', taskId: streamed.id, role: Role.ROLE_USER, parts: [text('main')] } }).catch((e) => e)
+// A stream has the task, and when somebody has answered, its artifact and its last status; so has one that subscribes again.
+const stream = agent.sendMessageStream({ message: { messageId: 'm-3', contextId: 's1', role: Role.ROLE_USER, parts: [text('Which branch?')] } })[Symbol.asyncIterator]()
+const streamed = (await stream.next()).value.payload.value
+const again = agent.resubscribeTask({ id: streamed.id })[Symbol.asyncIterator]()
+await again.next()
+await screen.sendMessage({ message: { messageId: 'm-4', taskId: streamed.id, role: Role.ROLE_USER, parts: [text('main')] } })
+const rest = async (events) => {
+  const all = []
+  for (let e = await events.next(); !e.done; e = await events.next()) all.push(e.value.payload)
+  return all.map((e) => `${e.$case} ${e.value.artifact ? part(e.value.artifact.parts, 'text') : e.value.status.state === TaskState.TASK_STATE_COMPLETED}`).join(', ')
+}
+say({ index: 2, result: { waits: streamed.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, stream: await rest(stream), again: await rest(again) } })
+
+const cancels = await agent.sendMessage({ message: { messageId: 'm-5', contextId: 's1', role: Role.ROLE_USER, parts: [text('Which tag?')] } })
+const cancelled = await agent.cancelTask({ id: cancels.id })
+const late = await screen.sendMessage({ message: { messageId: 'm-6', taskId: cancels.id, role: Role.ROLE_USER, parts: [text('main')] } }).catch((e) => e)
 const unknown = await agent.getTask({ id: 's1/none' }).catch((e) => e)
-say({ index: 2, result: { waits: streamed.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, cancelled: cancelled.status.state === TaskState.TASK_STATE_CANCELED, late: late.message, unknown: unknown.constructor.name } })
+say({ index: 3, result: { cancelled: cancelled.status.state === TaskState.TASK_STATE_CANCELED, late: late.message, unknown: unknown.constructor.name } })

@@ -1,6 +1,7 @@
 // An agent with the package for TypeScript. Its plan says what it does:
 //
-//   { "do": "kinds" }               asks a form with every kind of question, and prints the values and who answered
+//   { "do": "kinds" }               asks a form with every kind of question, says so, waits, and prints the values and who answered
+//   { "do": "approval" }            asks for an approval, and prints the end
 //   { "do": "wait", "id": "a-1" }   asks, says so, waits, and prints the end; without id the package makes one
 import { Askbus } from 'askbus'
 
@@ -8,7 +9,7 @@ const plan = JSON.parse(process.argv[2])
 const bus = new Askbus({ agent: { name: 'tester' } })
 const options = { pg: 'PostgreSQL', lite: 'SQLite' }
 if (plan.do === 'kinds') {
-  const end = await bus.form({
+  const questions = {
     one: { text: 'One?', options },
     some: { text: 'Some?', options, multiple: true, other: true },
     own: { text: 'Own?', options, other: true },
@@ -18,8 +19,14 @@ if (plan.do === 'kinds') {
     no: { text: 'No?', kind: 'boolean' },
     day: { text: 'Day?', kind: 'date' },
     left: { text: 'Left out?', required: false },
-  })
+  }
+  await bus.form(questions, { id: 'kinds', wait: 0 })
+  console.log('asked')
+  const end = await bus.form(questions, { id: 'kinds' })
   console.log(JSON.stringify([end.status, end.value, end.by.name, end.note]))
+} else if (plan.do === 'approval') {
+  const end = await bus.confirm('Deploy?', { approval: { any_of: [{ need: 1, from: ['os:mei'] }] }, asker: ['os:bo'], exclude: ['os:bo'], id: 'approval' })
+  console.log(end.status, end.value)
 } else {
   const { ask } = await bus.text('What is the ticket?', { wait: 0, ...(plan.id ? { id: plan.id } : {}) })
   console.log('asked')

@@ -20,9 +20,13 @@ if plan["do"] == "kinds":
         {"id": "day", "text": "Day?", "kind": "date"},
         {"id": "left", "text": "Left out?", "required": False},
     ]
-    values = bus.ask({"questions": questions}, id="kinds-py")
-    outcome = bus.get("kinds-py")["outcome"]
+    bus.ask({"questions": questions}, id="kinds", wait=0)
+    print("asked", flush=True)
+    values = bus.ask({"questions": questions}, id="kinds")
+    outcome = bus.get("kinds")["outcome"]
     print(values, outcome["by"]["name"], outcome["answers"][0]["notes"])
+elif plan["do"] == "approval":
+    print(bus.confirm("Deploy?", approval={"any_of": [{"need": 1, "from": ["os:mei"]}]}, asker=["os:bo"], exclude=["os:bo"], id="approval"))
 else:
     pending = bus.text("What is the ticket?", wait=0, **({"id": plan["id"]} if plan.get("id") else {}))
     print("asked", flush=True)

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -84,6 +85,8 @@ type Ask struct {
 	AtDeadline AtDeadline    `json:"at_deadline,omitempty"`
 
 	Questions []Question `json:"questions"`
+
+	Raw json.RawMessage `json:"-"` // as it was read, if that has fields which this version does not know; it is not written
 }
 
 // Agent describes the asking agent and what it works on. Parent is the path of

@@ -56,7 +56,11 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Detail)
-	for i, f := range e.Faults {
+	faults := e.Faults
+	if e.isFault() {
+		faults = nil
+	}
+	for i, f := range faults {
 		if i == 0 && b.Len() > 0 {
 			b.WriteString(": ")
 		} else if i > 0 {
@@ -96,15 +100,32 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
+// isFault reports whether the detail is the words of the only fault, as
+// [Refusal] makes it.
+func (e *Error) isFault() bool {
+	return len(e.Faults) == 1 && e.Faults[0].Pointer == "" && e.Faults[0].Message == e.Detail
+}
+
 // In returns the refusal with the words of its faults in a language such as
-// "zh-CN". Its detail stays as it is.
+// "zh-CN", and with its detail if that is from the catalogue ([Refusal]).
 func (e *Error) In(lang string) *Error {
 	told := *e
+	if e.isFault() {
+		told.Detail = e.Faults[0].In(lang)
+	}
 	told.Faults = slices.Clone(e.Faults)
 	for i := range told.Faults {
 		told.Faults[i].Message = told.Faults[i].In(lang)
 	}
 	return &told
+}
+
+// Refusal returns the refusal of a request as a whole, in the words of the
+// catalogue: its detail is that of its only fault. The arguments are those of
+// [NewFault].
+func Refusal(code string, what FaultCode, args ...any) *Error {
+	f := NewFault("", what, args...)
+	return &Error{Code: code, Detail: f.Message, Faults: []Fault{f}}
 }
 
 // Refuse returns an [*Error] with a formatted detail.

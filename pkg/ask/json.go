@@ -3,10 +3,12 @@ package ask
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json on the decoder of its successor: reads in half the time
 )
 
@@ -70,6 +72,26 @@ type (
 	}
 )
 
+// exactly reads like jsonv1.Unmarshal, but refuses fields that a type does not
+// have.
+//
+//nolint:gochecknoglobals // a constant
+var exactly = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false), jsonv2.RejectUnknownMembers(true))
+
+// read decodes a document into w, a wire type. It returns a copy of the document
+// if that has fields which w does not: of a newer peer.
+func read[T any](data []byte, w *T) (raw json.RawMessage, err error) {
+	err = jsonv2.Unmarshal(data, w, exactly)
+	if err == nil {
+		return nil, nil
+	}
+	if errors.Is(err, jsonv2.ErrUnknownName) {
+		raw = bytes.Clone(data)
+	}
+	*w = *new(T)
+	return raw, jsonv1.Unmarshal(data, w)
+}
+
 func newWireAsk(a *Ask) wireAsk {
 	w := wireAsk{plainAsk(*a), make([]wireQuestion, len(a.Questions)), duration(a.Timeout)}
 	if !a.Deadline.IsZero() {
@@ -100,14 +122,16 @@ func (w *wireAsk) ask(tenant, session string) Ask {
 // MarshalJSON writes the ask without tenant and session.
 func (a Ask) MarshalJSON() ([]byte, error) { return marshal(newWireAsk(&a)) }
 
-// UnmarshalJSON reads an ask. It keeps the tenant and session, and ignores
-// unknown fields: a reader may be older than the writer.
+// UnmarshalJSON reads an ask. It keeps the tenant and session. A reader may be
+// older than the writer: unknown fields stay in Raw.
 func (a *Ask) UnmarshalJSON(data []byte) error {
 	var w wireAsk
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	raw, err := read(data, &w)
+	if err != nil {
 		return err
 	}
 	*a = w.ask(a.Tenant, a.Session)
+	a.Raw = raw
 	return nil
 }
 
@@ -256,13 +280,15 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 	return marshal(w)
 }
 
-// UnmarshalJSON reads an outcome. It ignores unknown fields.
+// UnmarshalJSON reads an outcome. Unknown fields stay in Raw.
 func (o *Outcome) UnmarshalJSON(data []byte) error {
 	var w wireOutcome
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	raw, err := read(data, &w)
+	if err != nil {
 		return err
 	}
 	*o = w.outcome()
+	o.Raw = raw
 	return nil
 }
 
@@ -293,24 +319,32 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return marshal(w)
 }
 
-// UnmarshalJSON reads a record. It ignores unknown fields.
+// UnmarshalJSON reads a record. Unknown fields stay in Raw, also of its outcome.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	var w struct {
 		Session
 		plainRecord
-		Ask     wireAsk      `json:"ask"`
-		Outcome *wireOutcome `json:"outcome"`
+		Ask      wireAsk         `json:"ask"`
+		Outcome  *wireOutcome    `json:"outcome"`
+		Deadline json.RawMessage `json:"deadline"` // of the ask, which has it
 	}
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	raw, err := read(data, &w)
+	if err != nil {
 		return err
 	}
 	*r = Record(w.plainRecord)
+	r.Raw = raw
 	r.Ask = w.Ask.ask(w.Tenant, w.Name)
 	if w.Outcome != nil {
 		r.Outcome = new(w.Outcome.outcome())
 		if r.Outcome.Ask == nil {
 			r.Outcome.Ask = &r.Ask
 		}
+		if raw != nil {
+			var of struct{ Outcome json.RawMessage }
+			err = jsonv1.Unmarshal(raw, &of)
+			r.Outcome.Raw = of.Outcome
+		}
 	}
-	return nil
+	return err
 }

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -109,6 +110,8 @@ type Outcome struct {
 	At     time.Time     `json:"at"`
 	Waited time.Duration `json:"waited_ms"`     // whole milliseconds in JSON
 	Ask    *Ask          `json:"ask,omitempty"` // the question as it was asked
+
+	Raw json.RawMessage `json:"-"` // as it was read, if that has fields which this version does not know; nil otherwise
 }
 
 // Answer returns the answer to the question with this id, or nil.
@@ -182,6 +185,8 @@ type Record struct {
 	Outcome  *Outcome  `json:"outcome,omitempty"` // without its ask in JSON: the record has it
 	Receipts []Receipt `json:"receipts,omitempty"`
 	Votes    []Vote    `json:"votes,omitempty"` // so far, while pending
+
+	Raw json.RawMessage `json:"-"` // like [Outcome.Raw]: a list item, or the reply to get
 }
 
 // Progress says how far the votes on a pending ask have come, in a language such

@@ -69,13 +69,13 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal}, At: time.Now().UTC()}
 	var faults []ask.Fault
 	if to != "" {
-		var fault string
-		if o.To, o.Name, fault = b.person(to, head); fault != "" {
-			faults = append(faults, ask.Fault{Pointer: "/to", Message: fault})
+		var fault *ask.Fault
+		if o.To, o.Name, fault = b.person(to, head); fault != nil {
+			faults = append(faults, *fault)
 		}
 	}
-	if len([]rune(word)) > maxWord {
-		faults = append(faults, ask.Fault{Pointer: "/word", Message: "is longer than 280 characters"})
+	if n := len([]rune(word)); n > maxWord {
+		faults = append(faults, ask.NewFault("/word", ask.FaultTooLong, n, maxWord))
 	}
 	if len(faults) > 0 {
 		return ask.InvalidError("handover", faults)
@@ -95,23 +95,27 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 
 // person resolves a principal, a group, or the name of a person whom the board
 // has seen.
-func (b *Board) person(to string, h Head) (principal, name, fault string) {
-	if len([]rune(to)) > maxTo {
-		return "", "", "is longer than 256 characters"
+func (b *Board) person(to string, h Head) (principal, name string, fault *ask.Fault) {
+	refuse := func(code ask.FaultCode, args ...any) (string, string, *ask.Fault) {
+		f := ask.NewFault("/to", code, args...)
+		return "", "", &f
+	}
+	if n := len([]rune(to)); n > maxTo {
+		return refuse(ask.FaultTooLong, n, maxTo)
 	}
 	if group, ok := strings.CutPrefix(to, "group:"); ok {
 		if len(h.Audience) > 0 && !slices.Contains(h.Audience, to) {
-			return "", "", "may not decide this; these may: " + strings.Join(h.Audience, ", ")
+			return refuse(ask.FaultNotADecider, h.Audience)
 		}
 		if group == "" {
-			return "", "", "is empty; write group: and the group's name"
+			return refuse(ask.FaultEmptyGroup)
 		}
-		return to, "", ""
+		return to, "", nil
 	}
 	var found []ask.By
 	for _, p := range b.People() {
 		if p.Principal == to {
-			return p.Principal, p.Name, ""
+			return p.Principal, p.Name, nil
 		}
 		if strings.EqualFold(p.Name, to) {
 			found = append(found, p)
@@ -119,13 +123,13 @@ func (b *Board) person(to string, h Head) (principal, name, fault string) {
 	}
 	switch {
 	case len(found) == 1:
-		return found[0].Principal, found[0].Name, ""
+		return found[0].Principal, found[0].Name, nil
 	case len(found) > 1:
-		return "", "", "is the name of several people; use one of " + found[0].Principal + ", " + found[1].Principal
+		return refuse(ask.FaultSeveralPeople, []string{found[0].Principal, found[1].Principal})
 	case strings.Contains(to, ":"):
-		return to, "", ""
+		return to, "", nil
 	}
-	return "", "", "is not the name of anybody seen here; use a principal such as os:mei, or a group such as group:platform"
+	return refuse(ask.FaultUnknownPerson)
 }
 
 // People returns the people whom the board has seen recently: those who look,

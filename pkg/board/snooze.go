@@ -85,7 +85,7 @@ func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time
 			}
 		}
 		if !until.After(now) {
-			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/until", Message: "is too late: the ask ends soon; answer it, or hand it over"}})
+			return ask.InvalidError("snooze", []ask.Fault{ask.NewFault("/until", ask.FaultEndsTooSoon)})
 		}
 	}
 	if err := b.opts.Snoozes.Put(ctx, v.By, Snooze{Key: k, Life: h.life, Until: until.Round(0)}); err != nil {

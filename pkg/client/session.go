@@ -32,6 +32,10 @@ type Session struct {
 	at ask.Session
 }
 
+// HasAsker reports whether the client's credential says for whom it asks. The
+// broker then sets [ask.Ask.Asker], and refuses an ask that names another.
+func (s Session) HasAsker() bool { return s.c.on.HasAsker() }
+
 // Asked is the broker's reply to an ask. [Asked.Wait] waits until it ends.
 type Asked struct {
 	ID       string
@@ -147,7 +151,7 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 		return Asked{}, fmt.Errorf("ask %s: %w", k.ID, err)
 	}
 	if len(data) > ask.MaxEventBytes {
-		return Asked{}, ask.Refuse(ask.CodeTooLarge, "the ask has %d bytes; send at most %d", len(data), ask.MaxEventBytes)
+		return Asked{}, ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_ask", len(data), ask.MaxEventBytes)
 	}
 	reply, err := s.send(ctx, "ask", k, subject.Agent(k, subject.VerbAsk), cloudevent.TypeAsked, data)
 	if err != nil {
@@ -334,19 +338,19 @@ func (s Session) key(id string) (ask.Key, error) {
 		return ask.Key{}, err
 	}
 	if !ask.ValidToken(id) {
-		return ask.Key{}, ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("invalid id %.80q: use 1 to %d of A-Z a-z 0-9 _ -", id, ask.MaxToken)}})
+		return ask.Key{}, ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultBadToken, ask.Clip(id, 80), ask.MaxToken)})
 	}
 	return s.at.Key(id), nil
 }
 
 func (s Session) valid() error {
 	if s.c == nil {
-		return ask.InvalidError("session", []ask.Fault{{Message: "no client; use Client.Session"}})
+		return ask.Refuse(ask.CodeInvalid, "no client; use Client.Session")
 	}
 	var faults []ask.Fault
 	for _, part := range []struct{ name, value string }{{"tenant", s.at.Tenant}, {"session", s.at.Name}} {
 		if !ask.ValidToken(part.value) {
-			faults = append(faults, ask.Fault{Pointer: "/" + part.name, Message: fmt.Sprintf("invalid %s %.80q: use 1 to %d of A-Z a-z 0-9 _ -", part.name, part.value, ask.MaxToken)})
+			faults = append(faults, ask.NewFault("/"+part.name, ask.FaultBadToken, ask.Clip(part.value, 80), ask.MaxToken))
 		}
 	}
 	return ask.InvalidError("session", faults)

@@ -239,3 +239,39 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	}
 	return given, r.err()
 }
+
+// A2AVersion03 converts a task of A2A 1.0 to version 0.3: with kinds, and other names of states and roles.
+func A2AVersion03(task []byte) (json.RawMessage, error) {
+	var v map[string]any
+	if err := json.Unmarshal(task, &v); err != nil {
+		return nil, err
+	}
+	old := func(prefix, s string) string {
+		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", "-")
+	}
+	parts := func(of map[string]any) {
+		all, _ := of["parts"].([]any)
+		for _, one := range all {
+			part, _ := one.(map[string]any)
+			delete(part, "mediaType")
+			if part["kind"] = "data"; part["text"] != nil {
+				part["kind"] = "text"
+			}
+		}
+	}
+	v["kind"] = "task"
+	status, _ := v["status"].(map[string]any)
+	state, _ := status["state"].(string)
+	status["state"] = old("TASK_STATE_", state)
+	if message, _ := status["message"].(map[string]any); message != nil {
+		message["kind"], message["role"] = "message", "agent"
+		parts(message)
+	}
+	artifacts, _ := v["artifacts"].([]any)
+	for _, one := range artifacts {
+		if artifact, _ := one.(map[string]any); artifact != nil {
+			parts(artifact)
+		}
+	}
+	return encode(v), nil
+}

@@ -57,10 +57,11 @@ type Limiter struct {
 	clock Clock
 	pace  func(class string) Pace
 
-	mu     sync.Mutex
-	queues map[queueName]*queue
-	paused time.Time // the whole service refuses until then
-	turn   uint64
+	mu       sync.Mutex
+	queues   map[queueName]*queue
+	paused   time.Time // the whole service refuses until then
+	turn     uint64
+	replicas int // that share each pace
 }
 
 type queueName struct{ class, place string }
@@ -79,6 +80,7 @@ type waiter struct {
 	turn uint64
 	at   int           // index in the heap
 	wake chan struct{} // holds a signal when it may be first
+	rise func()        // ends its sleep; nil: it does not sleep
 }
 
 // maxQueues bounds the remembered queues of all classes. Beyond it idle ones are forgotten, and the
@@ -91,7 +93,36 @@ const overflow = "\x00"
 // NewLimiter makes a limiter. Pace returns the pace of a class of calls to one place; without a clock
 // it uses the real time.
 func NewLimiter(clock Clock, pace func(class string) Pace) *Limiter {
-	return &Limiter{clock: cmp.Or[Clock](clock, wallClock{}), pace: pace, queues: map[queueName]*queue{}}
+	return &Limiter{clock: cmp.Or[Clock](clock, wallClock{}), pace: pace, queues: map[queueName]*queue{}, replicas: 1}
+}
+
+// SetReplicas says how many processes share each pace from now on: of each, this
+// limiter takes that part. Callers that wait get their turns by the new one.
+func (l *Limiter) SetReplicas(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, now := l.replicas, l.clock.Now()
+	l.replicas = max(n, 1)
+	for _, q := range l.queues {
+		if q.free.After(now) { // the calls that it counts take up more or less of the pace
+			q.free = now.Add(q.free.Sub(now) / time.Duration(was) * time.Duration(l.replicas))
+		}
+		if len(q.waiting) > 0 && q.waiting[0].rise != nil {
+			q.waiting[0].rise()
+		}
+	}
+}
+
+// Replicas returns how many processes share each pace.
+func (l *Limiter) Replicas() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.replicas
+}
+
+// share returns the part of a pace that is this limiter's. The caller holds mu.
+func (l *Limiter) share(p Pace) Pace {
+	return Pace{Every: p.Every * time.Duration(l.replicas), Burst: max(p.Burst/l.replicas, 1)}
 }
 
 // Wait returns when a call of a class to a place may start, or with the error of ctx.
@@ -111,17 +142,21 @@ func (l *Limiter) Wait(ctx context.Context, class, place string, r Rank) error {
 		l.mu.Unlock()
 	}()
 	for {
-		now := l.clock.Now()
-		due := later(q.free.Add(-time.Duration(q.Burst-1)*q.Every), later(q.until, l.paused))
+		now, pace := l.clock.Now(), l.share(q.Pace)
+		due := later(q.free.Add(-time.Duration(pace.Burst-1)*pace.Every), later(q.until, l.paused))
 		first := q.waiting[0] == w
 		if first && !now.Before(due) {
-			q.free = later(q.free, now).Add(q.Every)
+			q.free = later(q.free, now).Add(pace.Every)
 			return ctx.Err()
+		}
+		sleep, rise := context.WithCancel(ctx)
+		if first {
+			w.rise = rise
 		}
 		l.mu.Unlock()
 		var err error
 		if first {
-			err = l.clock.Sleep(ctx, due.Sub(now))
+			err = l.clock.Sleep(sleep, due.Sub(now))
 		} else {
 			select {
 			case <-w.wake:
@@ -130,7 +165,10 @@ func (l *Limiter) Wait(ctx context.Context, class, place string, r Rank) error {
 			}
 		}
 		l.mu.Lock()
-		if err != nil {
+		risen := sleep.Err() != nil && ctx.Err() == nil // another pace applies
+		w.rise = nil
+		rise()
+		if err != nil && !risen {
 			return err
 		}
 		if q.waiting[0] != w { // a more urgent one came in between

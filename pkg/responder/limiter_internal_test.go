@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +112,56 @@ func TestLimiterKeepsRetryAfterAtOverflow(t *testing.T) {
 		}
 		if err := l.Wait(t.Context(), post, "C0", Rank{Urgent: true}); err != nil || time.Since(began) < time.Hour {
 			t.Errorf("a place with Retry-After 1 h waited for %s, %v", time.Since(began), err)
+		}
+	})
+}
+
+// However many replicas live, together they make as many calls as one alone may; and a call that
+// waits is made earlier when the others have gone.
+func TestReplicasShareAPace(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			var all sync.WaitGroup
+			var calls atomic.Int64
+			for range n {
+				l := NewLimiter(nil, func(string) Pace { return Pace{Every: time.Second, Burst: 6} })
+				l.SetReplicas(n)
+				all.Go(func() {
+					for l.Wait(ctx, "post", "", Rank{}) == nil {
+						calls.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if got := calls.Load(); got < 600 || got > 610 {
+				t.Errorf("%d replicas made %d calls in 600 s, want 600 and the burst of 6", n, got)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(nil, func(string) Pace { return Pace{Every: time.Minute} })
+		l.SetReplicas(3)
+		if err := l.Wait(t.Context(), "post", "", Rank{}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if err := l.Wait(t.Context(), "post", "", Rank{}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // it sleeps
+		l.SetReplicas(1)
+		if err := l.Wait(t.Context(), "other", "", Rank{}); err != nil { // and another queue is not in the way
+			t.Error(err)
+		}
+		waits.Wait()
+		if d := time.Since(began); d != time.Minute {
+			t.Errorf("the call that was due after 3 minutes, and alone after one, was made after %s", d)
 		}
 	})
 }

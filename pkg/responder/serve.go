@@ -17,10 +17,14 @@ import (
 type ServeOptions struct {
 	WorkOptions
 	// Every is the minimum time between two calls to one place, and Burst how
-	// many calls are exempt at first; default 1 s and 3. A surface with several
-	// replicas gives each its share.
+	// many calls are exempt at first; default 1 s and 3.
 	Every time.Duration
 	Burst int
+	// Account names to what the foreign service's limits belong, such as the id of a bot. The living
+	// replicas of this type that give the same one share the limits: each takes its part of every
+	// pace, and the part of one that stops or dies within half a minute. Only a hash of it is stored.
+	// Default: each replica has the limits for itself.
+	Account string
 	// Limiter is for a presenter that makes several calls for one of the kit's, with limits of their
 	// own: it waits for the turn of each itself, with this limiter, and pauses it when the service
 	// refuses. Every and Burst then have no effect. Default: one turn at each place for
@@ -69,6 +73,7 @@ type Server struct {
 	p       Presenter
 	opts    ServeOptions
 	limiter *Limiter
+	beat    time.Duration // of replicas with the same account
 	healing chan struct{} // holds one for each clicked post being updated
 	running sync.WaitGroup
 
@@ -112,7 +117,7 @@ func NewServer(r *Responder, p Presenter, opts ServeOptions) (*Server, error) {
 		limiter = NewLimiter(opts.Clock, func(string) Pace { return Pace{opts.Every, opts.Burst} })
 	}
 	return &Server{
-		r: r, p: p, opts: opts, limiter: limiter,
+		r: r, p: p, opts: opts, limiter: limiter, beat: replicaBeat,
 		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{}, refreshes: map[string]bool{}, posts: map[string]bool{},
 	}, nil
 }
@@ -138,7 +143,12 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.stopping = ctx
 	s.mu.Unlock()
+	share, leave := context.WithCancel(context.WithoutCancel(ctx)) // it posts until Work returns
+	var sharing sync.WaitGroup
+	sharing.Go(func() { s.shareLimits(share) })
 	err := s.r.Work(ctx, s.handle, s.opts.WorkOptions)
+	leave()
+	sharing.Wait()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

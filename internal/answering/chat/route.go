@@ -1,20 +1,18 @@
 package chat
 
 import (
-	"bytes"
 	"cmp"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/oasdiff/yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Routes decides where an ask is posted: by the first rule that matches, else the default.
@@ -35,19 +33,6 @@ type IDs struct {
 	Threads                         []string
 	// Member is [Routes.Member].
 	Member func(principal string) (id string, ok bool)
-}
-
-// defs returns the definitions that the schema refers to.
-func (i *IDs) defs() map[string]any {
-	threads := []any{}
-	for _, value := range i.Threads {
-		threads = append(threads, value)
-	}
-	form := func(pattern string) any { return map[string]any{"type": "string", "pattern": pattern} }
-	return map[string]any{
-		"channel": form(i.Channel), "person": form(i.Person), "group": form(i.Group), "mention": form(i.Mention),
-		"threads": map[string]any{"enum": threads},
-	}
 }
 
 // Rule maps matching asks to a target.
@@ -94,8 +79,11 @@ type Decision struct {
 	Why string `json:"why"`
 }
 
-//go:embed route.schema.json
-var routeSchema []byte
+// maxRoutes is the highest number of rules of a routing file.
+const maxRoutes = 1000
+
+// maxMentions is the highest number of people and groups that a card mentions.
+const maxMentions = 20
 
 // ParseRoutes parses routes from YAML or JSON, with ids of these forms. Its error lists every fault
 // with its position.
@@ -104,62 +92,96 @@ func ParseRoutes(data []byte, ids IDs) (*Routes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
-	c := jsonschema.NewCompiler()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(routeSchema))
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+	r := Routes{Member: ids.Member}
+	if err := wire.Strict("routing file", body, &r); err != nil {
+		return nil, err //nolint:wrapcheck // it names the file and the field
 	}
-	if top, ok := doc.(map[string]any); ok {
-		if defs, ok := top["$defs"].(map[string]any); ok {
-			maps.Copy(defs, ids.defs())
-		}
+	if faults := r.faults(&ids); len(faults) > 0 {
+		return nil, errors.New(strings.Join(faults, "; "))
 	}
-	if err := c.AddResource("route.schema.json", doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	schema, err := c.Compile("route.schema.json")
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("invalid YAML: %w", err)
-	}
-	if err := schema.Validate(value); err != nil {
-		return nil, errors.New(faults(err))
-	}
-	var r Routes
-	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("invalid routes: %w", err)
-	}
-	for i := range r.Rules {
-		m := &r.Rules[i].Match
-		for _, pattern := range append([]string{m.Tenant, m.Session, m.Agent, m.Source}, m.Audience...) {
-			if _, err := path.Match(pattern, ""); err != nil {
-				return nil, fmt.Errorf("/routes/%d/match: invalid pattern %q: use * and ?", i, pattern)
-			}
-		}
-	}
-	r.Member = ids.Member
 	return &r, nil
 }
 
-// faults formats a schema's errors, one per line.
-func faults(err error) string {
-	v, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return err.Error()
-	}
-	var lines []string
-	for _, unit := range v.BasicOutput().Errors {
-		if unit.Error != nil && unit.InstanceLocation != "" && unit.Error.String() != "validation failed" {
-			lines = append(lines, unit.InstanceLocation+": "+unit.Error.String())
+// faults returns what is wrong with the values of a routing file, each with its position.
+func (r *Routes) faults(ids *IDs) []string {
+	var all []string
+	fault := func(at, format string, args ...any) { all = append(all, at+": "+fmt.Sprintf(format, args...)) }
+	id := func(at, value, form string) {
+		if !regexp.MustCompile(form).MatchString(value) {
+			fault(at, "is %q; give an id of the form %s", ask.Clip(value, 40), form)
 		}
 	}
-	if len(lines) == 0 {
-		return v.Error()
+	target := func(at string, t *Target) {
+		if (t.Channel == "") == (t.Person == "") {
+			fault(at, "give either channel or person")
+		}
+		if t.Channel != "" {
+			id(at+"/channel", t.Channel, ids.Channel)
+		}
+		if t.Person != "" {
+			id(at+"/person", t.Person, ids.Person)
+		}
+		if len(t.Mention) > maxMentions {
+			fault(at+"/mention", "has %d entries, the maximum is %d", len(t.Mention), maxMentions)
+		}
+		for i, one := range t.Mention {
+			id(fmt.Sprintf("%s/mention/%d", at, i), one, ids.Mention)
+		}
+		if t.Language != "" {
+			id(at+"/language", t.Language, `^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+		}
+		switch {
+		case t.Threads == "" || slices.Contains(ids.Threads, t.Threads):
+		case len(ids.Threads) == 0:
+			fault(at+"/threads", "this chat has no threads; leave it out")
+		default:
+			fault(at+"/threads", "is %q; give one of %s", ask.Clip(t.Threads, 40), strings.Join(ids.Threads, ", "))
+		}
 	}
-	return strings.Join(lines, "; ")
+	target("/default", &r.Default)
+	if len(r.Rules) > maxRoutes {
+		fault("/routes", "has %d entries, the maximum is %d", len(r.Rules), maxRoutes)
+	}
+	for i := range r.Rules {
+		at := fmt.Sprintf("/routes/%d", i)
+		if len(r.Rules[i].Name) > 100 {
+			fault(at+"/name", "has more than 100 bytes")
+		}
+		r.Rules[i].Match.faults(at+"/match", fault)
+		target(at+"/to", &r.Rules[i].To)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
+		id("/groups/"+name, r.Groups[name], ids.Group)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.People)) {
+		id("/people/"+name, r.People[name], ids.Person)
+	}
+	return all
+}
+
+// faults reports what is wrong with a condition.
+func (m *Match) faults(at string, fault func(at, format string, args ...any)) {
+	patterns := map[string][]string{"tenant": {m.Tenant}, "session": {m.Session}, "agent": {m.Agent}, "source": {m.Source}, "audience": m.Audience}
+	given := len(m.Priority) > 0
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
+		for _, pattern := range patterns[name] {
+			given = given || pattern != ""
+			if _, err := path.Match(pattern, ""); err != nil || len(pattern) > 256 {
+				fault(at+"/"+name, "invalid pattern %q: use * and ?, in at most 256 bytes", ask.Clip(pattern, 40))
+			}
+		}
+	}
+	if slices.Contains(m.Audience, "") {
+		fault(at+"/audience", "has an empty entry; leave it out")
+	}
+	for i, p := range m.Priority {
+		if !slices.Contains([]ask.Priority{ask.PriorityLow, ask.PriorityNormal, ask.PriorityHigh, ask.PriorityUrgent}, ask.Priority(p)) {
+			fault(fmt.Sprintf("%s/priority/%d", at, i), "is %q; give low, normal, high or urgent", ask.Clip(p, 40))
+		}
+	}
+	if !given {
+		fault(at, "is empty; give tenant, session, agent, source, priority or audience, or use default")
+	}
 }
 
 // Decide returns the target of an ask.
@@ -203,7 +225,7 @@ func (r *Routes) Notify(to Target, a *ask.Ask) Target {
 		if group, is := strings.CutPrefix(entry, "group:"); is {
 			id, ok = r.Groups[group], r.Groups[group] != ""
 		}
-		if ok && !slices.Contains(mention, id) && len(mention) < 20 {
+		if ok && !slices.Contains(mention, id) && len(mention) < maxMentions {
 			mention = append(mention, id)
 		}
 	}

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -22,5 +23,31 @@ func TestPrincipalOfAUser(t *testing.T) {
 				t.Fatalf("user %s for %v is %q, want %q", c.user, c.audience, got, c.want)
 			}
 		}
+	}
+}
+
+// Every fault of a routing file is named with its position, all at once.
+func TestRoutesNameEveryFault(t *testing.T) {
+	t.Parallel()
+	ids := chat.IDs{Channel: "^C[0-9]+$", Person: "^U[0-9]+$", Group: "^S[0-9]+$", Mention: "^[US][0-9]+$", Threads: []string{chat.ThreadsMention}}
+	_, err := chat.ParseRoutes([]byte(`
+default: {channel: general, threads: always, language: "?"}
+groups: {dba: nobody}
+people: {"oidc:mei": C1}
+routes:
+  - {match: {}, to: {channel: C1}}
+  - {match: {tenant: "["}, to: {channel: C1, person: U1, mention: [here]}}
+  - {match: {priority: [soon]}, to: {}}
+`), ids)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, at := range []string{"/default/channel", "/default/threads", "/default/language", "/groups/dba", "/people/oidc:mei", "/routes/0/match", "/routes/1/match/tenant", "/routes/1/to", "/routes/1/to/mention/0", "/routes/2/match/priority/0", "/routes/2/to"} {
+		if !strings.Contains(err.Error(), at+": ") {
+			t.Errorf("%s is not named in: %v", at, err)
+		}
+	}
+	if _, err := chat.ParseRoutes([]byte("default: {channel: C1}\nroutes: [{match: {tenent: a}, to: {channel: 7}}]"), ids); err == nil || !strings.Contains(err.Error(), "/routes/0/match/tenent") || !strings.Contains(err.Error(), "/routes/0/to/channel") {
+		t.Errorf("unknown field and wrong type: %v", err)
 	}
 }

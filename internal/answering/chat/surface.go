@@ -72,12 +72,12 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 const maxCall = 10 * time.Minute
 
 // Serve posts asks with p, and edits them to their outcomes, until ctx ends. Each call of the chat waits for its turn
-// with the limiter.
-func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *responder.Limiter, opts responder.ServeOptions) error {
+// with the limiter, whose paces the living replicas with the same account share.
+func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *responder.Limiter, account string, opts responder.ServeOptions) error {
 	if s.link != nil {
 		opts.Link = s.link
 	}
-	opts.Clock, opts.Limiter, opts.CallLimit = s.Clock, limiter, maxCall
+	opts.Clock, opts.Limiter, opts.Account, opts.CallLimit = s.Clock, limiter, account, maxCall
 	srv, err := responder.NewServer(s.Bus, p, opts)
 	if err != nil {
 		return err

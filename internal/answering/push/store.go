@@ -57,27 +57,30 @@ func Hosts() []string {
 }
 
 // check validates a subscription.
+// maxEndpoint is the maximum length of an endpoint's URL.
+const maxEndpoint = 1024
+
 func (s *Subscription) check(hosts []string) error {
 	u, err := url.Parse(s.Endpoint)
-	if err != nil || u.Scheme != "https" || u.User != nil || len(s.Endpoint) > 1024 {
-		return fault("endpoint", "is not an https URL of at most 1024 characters")
+	if err != nil || u.Scheme != "https" || u.User != nil || len(s.Endpoint) > maxEndpoint {
+		return fault("endpoint", ask.FaultBadEndpoint, maxEndpoint)
 	}
 	known := func(pattern string) bool {
 		suffix, wild := strings.CutPrefix(pattern, "*")
 		return u.Host == pattern || wild && strings.HasSuffix(u.Host, suffix) && !strings.Contains(u.Host, ":")
 	}
 	if !slices.ContainsFunc(hosts, known) {
-		return fault("endpoint", fmt.Sprintf("is at %.100q, which is not a push service that is known here; add it to ASKBUS_PUSH_HOSTS", u.Host))
+		return fault("endpoint", ask.FaultUnknownPush, ask.Clip(u.Host, 100))
 	}
 	point, err := decode(s.Keys.P256dh)
 	if err == nil {
 		_, err = ecdh.P256().NewPublicKey(point)
 	}
 	if err != nil {
-		return fault("keys/p256dh", "is not a public key of P-256 in base64url")
+		return fault("keys/p256dh", ask.FaultBadPushKey, "p256_key")
 	}
 	if auth, err := decode(s.Keys.Auth); err != nil || len(auth) != 16 {
-		return fault("keys/auth", "is not 16 bytes in base64url")
+		return fault("keys/auth", ask.FaultBadPushKey, "push_secret")
 	}
 	return nil
 }
@@ -86,8 +89,8 @@ func decode(s string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-func fault(pointer, message string) error {
-	return ask.InvalidError("push subscription", []ask.Fault{{Pointer: "/" + pointer, Message: message}})
+func fault(pointer string, code ask.FaultCode, args ...any) error {
+	return ask.InvalidError("push subscription", []ask.Fault{ask.NewFault("/"+pointer, code, args...)})
 }
 
 // Store keeps the inbox's subscriptions. It is safe for concurrent use.
@@ -124,7 +127,7 @@ func hash(s string) string {
 func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error {
 	var sub Subscription
 	if err := json.Unmarshal(body, &sub); err != nil {
-		return fault("", "is not the JSON of a PushSubscription")
+		return fault("", ask.FaultNotSubscription)
 	}
 	if err := sub.check(s.hosts); err != nil {
 		return err

@@ -123,8 +123,10 @@ func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error,
 // landing returns the path that a login leads to: an ask of this inbox, a
 // waiting terminal, or else the inbox.
 func landing(to string) string {
-	if terminalPath.MatchString(to) {
-		return to
+	if request, ok := strings.CutPrefix(to, TerminalPath+"/"); ok {
+		if _, ok := readTerminalRequest(request); ok {
+			return to
+		}
 	}
 	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
 		return to

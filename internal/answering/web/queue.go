@@ -212,7 +212,7 @@ func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me board.Viewer)
 		}
 		until, ok := snoozeUntil(r.PostForm.Get(fieldFor), now)
 		if !ok {
-			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/for", Message: "is not a time to choose"}})
+			return ask.InvalidError("snooze", []ask.Fault{ask.NewFault("/for", ask.FaultBadTime, ask.Clip(r.PostForm.Get(fieldFor), 80))})
 		}
 		return s.board.Snooze(ctx, me, k, until)
 	})

@@ -69,10 +69,7 @@ func (t *TerminalRequest) Path() (string, error) {
 	return TerminalPath + "/" + base64.RawURLEncoding.EncodeToString(body), nil
 }
 
-var (
-	terminalPath = regexp.MustCompile(`^` + TerminalPath + `/[A-Za-z0-9_-]{1,` + strconv.Itoa(maxTerminalRequest) + `}$`)
-	plainToken   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-)
+var plainToken = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // readTerminalRequest parses the request of a link.
 func readTerminalRequest(text string) (t TerminalRequest, ok bool) {

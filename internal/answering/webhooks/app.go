@@ -51,6 +51,7 @@ type App struct {
 	log    *slog.Logger
 	bus    *responder.Responder
 	names  *state.Bucket
+	chosen *state.Bucket // pushes of A2A clients
 	bucket *state.Bucket
 	file   func() *File
 	sender *webhook.Sender
@@ -114,7 +115,7 @@ func New(nc *nats.Conn, opts Options) (*App, error) {
 	role := state.Responder(Type, opts.Tenant)
 	return &App{
 		opts: opts, log: opts.Logger, bus: bus, file: f.Content, sender: webhook.New(), me: rand.Text(),
-		names: state.Open(nc, role, state.Callbacks), bucket: state.Open(nc, role, state.Deliveries),
+		names: state.Open(nc, role, state.Callbacks), chosen: state.Open(nc, role, state.TaskPushes), bucket: state.Open(nc, role, state.Deliveries),
 		wake: make(chan struct{}, 1), gates: map[receiver]*gate{}, late: map[state.Key]*waiting{},
 	}, nil
 }
@@ -151,7 +152,11 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) handle(ctx context.Context, it responder.Item) error {
 	rec := ask.Record{Ask: it.Ask, Outcome: it.Outcome, AskedAt: it.AskedAt, Life: it.Life}
 	rec.Ask.Tenant, rec.Ask.Session, rec.Ask.ID = it.Key.Tenant, it.Key.Session, it.Key.ID
-	for _, d := range a.deliveries(&rec) {
+	pushes, done, err := a.pushes(ctx, &rec)
+	if err != nil {
+		return &responder.LaterError{After: putOff, Err: err}
+	}
+	for _, d := range append(a.deliveries(&rec), pushes...) {
 		d.Next = a.opts.Now().UTC()
 		g, free := a.take(d.receiver(), true)
 		if free {
@@ -169,6 +174,7 @@ func (a *App) handle(ctx context.Context, it responder.Item) error {
 			return &responder.LaterError{After: putOff, Err: err} // it is sent again with the same id
 		}
 	}
+	done()
 	return nil
 }
 
@@ -206,7 +212,9 @@ func (a *App) attempt(ctx context.Context, d *delivery, rec *ask.Record) error {
 	if err != nil || body == nil {
 		return err
 	}
-	if err := a.sender.Send(ctx, e.endpoint(), d.messageID(), body); err != nil {
+	to := e.endpoint()
+	to.Header = d.header()
+	if err := a.sender.Send(ctx, to, d.messageID(), body); err != nil {
 		return err
 	}
 	if d.Kind == question {

@@ -18,6 +18,7 @@ const (
 	callback kind = "callback" // an outcome to the agent that asked
 	question kind = "ask"      // an ask to a surface
 	ending   kind = "outcome"  // an outcome to a surface
+	push     kind = "a2a"      // an outcome to an A2A client, as its task
 )
 
 // delivery is something to send to one entry of the file, and the value of an entry of the bucket
@@ -33,16 +34,27 @@ type delivery struct {
 	Next    time.Time `json:"next"`             // when to try again
 	Claim   string    `json:"claim,omitempty"`  // the replica that is sending it
 	Error   string    `json:"error,omitempty"`  // of the last attempt
+
+	// Of a push: the id of its configuration, and what the client wants.
+	Config string `json:"config,omitempty"`
+	Token  string `json:"token,omitempty"` // comes back as a header
+	V03    bool   `json:"v03,omitempty"`   // a task of A2A 0.3
 }
 
 func (d *delivery) ask() ask.Key { return ask.Key{Tenant: d.Tenant, Session: d.Session, ID: d.ID} }
 
 func (d *delivery) key() state.Key {
-	return state.Key{Tenant: d.Tenant, Name: string(d.Kind) + "." + d.Name + "." + d.Session + "." + d.ID}
+	k := state.Key{Tenant: d.Tenant, Name: string(d.Kind) + "." + d.Name + "." + d.Session + "." + d.ID}
+	if d.Kind == push || !k.Valid() { // it may be too long
+		k.Name = string(d.Kind) + "." + d.messageID()
+	}
+	return k
 }
 
 // receiver names the entry among all.
-func (d *delivery) receiver() receiver { return receiver{d.Kind == callback, d.Tenant, d.Name} }
+func (d *delivery) receiver() receiver {
+	return receiver{d.Kind == callback || d.Kind == push, d.Tenant, d.Name}
+}
 
 // receiver is one entry of the file.
 type receiver struct {
@@ -52,7 +64,11 @@ type receiver struct {
 
 // messageID returns the id of a delivery, the same in every attempt of every replica.
 func (d *delivery) messageID() string {
-	sum := sha256.Sum256([]byte(string(d.Kind) + "\x00" + d.Name + "\x00" + d.ask().String() + "\x00" + d.Life))
+	what := string(d.Kind) + "\x00" + d.Name + "\x00" + d.ask().String() + "\x00" + d.Life
+	if d.Kind == push {
+		what += "\x00" + d.Config
+	}
+	sum := sha256.Sum256([]byte(what))
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
@@ -93,6 +109,8 @@ func (a *App) body(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
 		m.Type, m.Timestamp, m.Data = typeAsked, rec.AskedAt.UTC(), a.asked(d, e, rec)
 	case o == nil:
 		return nil, nil
+	case d.Kind == push:
+		return task(d, rec)
 	default:
 		bare := *o
 		bare.Ask = nil

@@ -101,7 +101,7 @@ func ParseFile(data []byte, dir string, log *slog.Logger) (*File, error) {
 // entry returns the entry of a delivery, or nil.
 func (f *File) entry(k kind, tenant, name string) *Entry {
 	all := f.Surfaces
-	if k == callback {
+	if k == callback || k == push {
 		all = f.Callbacks
 	}
 	if i := slices.IndexFunc(all, func(e Entry) bool { return e.Tenant == tenant && e.Name == name }); i >= 0 {

@@ -89,7 +89,7 @@ func (a *App) register(ctx context.Context, f *File) error {
 	want := map[state.Key]wire.Callback{}
 	for i := range f.Callbacks {
 		if e := &f.Callbacks[i]; a.opts.Tenant == "" || a.opts.Tenant == e.Tenant {
-			want[state.Key{Tenant: e.Tenant, Name: e.Name}] = wire.Callback{Tokens: e.Tokens}
+			want[state.Key{Tenant: e.Tenant, Name: e.Name}] = wire.Callback{Tokens: e.Tokens, Address: wire.CallbackAddress(e.URL)}
 		}
 	}
 	for i := range known {
@@ -102,7 +102,7 @@ func (a *App) register(ctx context.Context, f *File) error {
 			continue
 		}
 		var has wire.Callback
-		if json.Unmarshal(known[i].Value, &has) == nil && slices.Equal(has.Tokens, c.Tokens) {
+		if json.Unmarshal(known[i].Value, &has) == nil && has.Address == c.Address && slices.Equal(has.Tokens, c.Tokens) {
 			delete(want, k)
 		}
 	}

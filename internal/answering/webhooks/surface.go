@@ -112,7 +112,7 @@ func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	if err == nil {
 		var body []byte
-		if body, err = wire.EncodeOutcome(&o, nil); err == nil {
+		if body, err = wire.CarryOutcome(&o); err == nil {
 			h.Set("Content-Type", "application/json")
 			_, _ = w.Write(body) //nolint:gosec // JSON, with nosniff
 			return

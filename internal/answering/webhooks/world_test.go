@@ -32,13 +32,14 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // world is a bus, a receiver with several paths, and replicas of the surface.
 type world struct {
-	t    *testing.T
-	bus  *natstest.Bus
-	srv  *httptest.Server
-	dir  string
-	asks client.Session
-	got  chan call
-	apps []*webhooks.App
+	t      *testing.T
+	bus    *natstest.Bus
+	srv    *httptest.Server
+	dir    string
+	client *client.Client
+	asks   client.Session
+	got    chan call
+	apps   []*webhooks.App
 
 	operator *nats.Conn
 	bucket   *state.Bucket
@@ -52,6 +53,7 @@ type world struct {
 // call is a verified request.
 type call struct {
 	path, id string
+	header   http.Header
 	body     []byte
 	message
 }
@@ -76,12 +78,12 @@ func newWorld(t *testing.T, opts natstest.Options) *world {
 	w.bucket = state.Open(w.operator, state.Operator(), state.Deliveries)
 	w.srv = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.srv.Close)
-	c, err := client.New(w.bus.Agent("acme", "s1"), client.Options{})
+	c, err := client.New(w.bus.Connect(rights.Role{Name: rights.RoleAgent, Tenant: "acme"}), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	w.asks = c.Session("acme", "s1")
+	w.client, w.asks = c, c.Session("acme", "s1")
 	w.write("secret", secret)
 	return w
 }
@@ -107,7 +109,7 @@ func (w *world) receive(rw http.ResponseWriter, r *http.Request) {
 	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.Header.Get("Webhook-Signature") != want {
 		w.t.Errorf("the signature is %q, want %q", r.Header.Get("Webhook-Signature"), want)
 	}
-	c := call{path: r.URL.Path, id: id, body: body}
+	c := call{path: r.URL.Path, id: id, header: r.Header, body: body}
 	if err := json.Unmarshal(body, &c.message); err != nil {
 		w.t.Error(err)
 	}

@@ -1,11 +1,21 @@
 package gateway_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -48,7 +58,7 @@ func TestA2A(t *testing.T) {
 		`{`: "-32700", `[]`: "-32600", `{"jsonrpc":"1.0","method":"GetTask"}`: "-32600", `{"jsonrpc":"2.0","method":"x"}`: "-32601",
 		`{"jsonrpc":"2.0","method":"GetTask","params":{}}`: "-32602", `{"jsonrpc":"2.0","method":"GetTask","params":{"id":"none"}}`: "-32001",
 		`{"jsonrpc":"2.0","method":"GetTask","params":{"id":"s1/none"}}`: "-32001", `{"jsonrpc":"2.0","method":"SendMessage","params":{"message":{"messageId":"e","parts":[]}}}`: "-32602",
-		`{"jsonrpc":"2.0","method":"SendStreamingMessage","params":{}}`: "-32004", `{"jsonrpc":"2.0","method":"SendMessage","params":7}`: "-32602",
+		`{"jsonrpc":"2.0","method":"SendStreamingMessage","params":{}}`: "-32602", `{"jsonrpc":"2.0","method":"SubscribeToTask","params":{"id":"s1/none"}}`: "-32001", `{"jsonrpc":"2.0","method":"SendMessage","params":7}`: "-32602",
 	} {
 		res := d.do(agent, "POST", "/a2a", body).want(t, 200, `"code":`+code, `"id":null`)
 		if !json.Valid([]byte(res.body)) {
@@ -59,4 +69,155 @@ func TestA2A(t *testing.T) {
 	only := d.token(token.Token{Role: token.Agent, Sessions: []string{"s1"}, Endpoints: []token.Endpoint{token.HTTP}})
 	d.do(only, "POST", "/a2a", `{}`).want(t, 403, "a2a")
 	call(d.agent("s2"), "GetTask", `{"id":"s1/m1"}`).want(t, 403)
+}
+
+// A stream has the task, and when somebody has answered, its artifact and its last status.
+func TestA2AStreams(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	call := func(method, params string) (first string, rest func() string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/a2a?wait=1m", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+agent)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultTransport.RoundTrip(req) // d.http reads the whole response before it returns it
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		in := bufio.NewReader(res.Body)
+		if first, err = in.ReadString('\n'); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		return first, func() string {
+			all, err := io.ReadAll(in)
+			if err != nil {
+				t.Error(err)
+			}
+			return string(all)
+		}
+	}
+	says := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("it does not say %s:\n%s", part, text)
+			}
+		}
+	}
+	send := func(id string) string {
+		return `{"message":{"messageId":"` + id + `","contextId":"s1","role":"ROLE_USER","parts":[{"data":{"questions":[{"id":"db","text":"Which?","options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]}]}}]}}`
+	}
+	first, asked := call("SendStreamingMessage", send("m1"))
+	says(first, `data: {"jsonrpc":"2.0","id":7,"result":{"task":{"id":"s1/m1"`, "TASK_STATE_INPUT_REQUIRED")
+	_, again := call("SubscribeToTask", `{"id":"s1/m1"}`)
+	first, old := call("tasks/resubscribe", `{"id":"s1/m1"}`)
+	says(first, `"kind":"task"`, `"state":"input-required"`)
+	d.answers(d.key("s1", "m1"), ask.Answer{QuestionID: "db", Selected: []string{"b"}})
+	for _, stream := range []func() string{asked, again} {
+		says(stream(), `"result":{"artifactUpdate":{"artifact":{"artifactId":"answer"`, `"lastChunk":true`, `"result":{"statusUpdate":{"contextId":"s1","status":{"state":"TASK_STATE_COMPLETED"`)
+	}
+	says(old(), `"kind":"artifact-update"`, `"final":true`, `"kind":"status-update"`, `"state":"completed"`)
+	first, _ = call("SubscribeToTask", `{"id":"s1/m1"}`)
+	says(first, `"code":-32004`, "has ended")
+
+	_, asked = call("SendStreamingMessage", send("m2"))
+	d.do(agent, "POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"s1/m2"}}`).want(t, 200, "TASK_STATE_CANCELED")
+	says(asked(), `"statusUpdate"`, "TASK_STATE_CANCELED")
+	d.do(screen, "POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":`+send("m3")+`}`).want(t, 403)
+}
+
+// registered registers a callback, as "askbus webhook" does.
+func (d *fixture) registered(name string, cb wire.Callback) {
+	d.t.Helper()
+	names := state.Open(d.bus.Responder("webhook"), state.Responder("webhook", ""), state.Callbacks)
+	if _, err := names.Put(d.t.Context(), state.Key{Tenant: "acme", Name: name}, cb, 0); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// A2A clients are notified at addresses of registered callbacks only.
+func TestA2APushNotificationConfigurations(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	d := open(t, gateway.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	call := func(secret, method, params string) reply {
+		t.Helper()
+		return d.do(secret, "POST", "/a2a?wait=1m", `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`)
+	}
+	send := func(id, config string) string {
+		return `{"message":{"messageId":"` + id + `","role":"ROLE_USER","parts":[{"text":"Which?"}]},"configuration":` + config + `}`
+	}
+	const url = "https://agents.example.com/a2a?x=1"
+	none := d.do("", "GET", "/.well-known/agent-card.json", "").want(t, 200, `"streaming":true`, `"pushNotifications":false`)
+	call(agent, "SendMessage", send("m0", `{"taskPushNotificationConfig":{"url":"`+url+`"}}`)).want(t, 200, `"code":-32003`, "askbus webhook")
+
+	d.registered("builder", wire.Callback{Address: wire.CallbackAddress(url)})
+	d.registered("ci", wire.Callback{Address: wire.CallbackAddress("https://ci.example.com/"), Tokens: []string{"another"}})
+	if again := d.do("", "GET", "/.well-known/agent-card.json", ""); again.body != none.body {
+		t.Error("everybody may make the gateway look for callbacks")
+	}
+	ahead.Store(int64(time.Minute))
+	d.do("", "GET", "/.well-known/agent-card.json", "").want(t, 200, `"pushNotifications":true`)
+	for config, why := range map[string]string{
+		`{"url":"https://evil.example.com/"}`:                                "registered: builder\"",
+		`{"url":"https://ci.example.com/"}`:                                  "registered: builder\"",
+		`{"url":""}`:                                                         "url is missing",
+		`{"url":"` + url + `","token":"a b"}`:                                "visible ASCII",
+		`{"url":"` + url + `","id":"` + strings.Repeat("x", 201) + `"}`:      "id has more than 200 bytes",
+		`{"url":"` + url + `","authentication":{"scheme":"Bearer"}}`:         "authentication is not supported",
+		`{"url":"` + url + `","authentication":{"schemes":["Bearer"]}}`:      "authentication is not supported",
+		`{"url":"` + strings.Repeat("https://agents.example.com", 99) + `"}`: "more than 1500 bytes",
+	} {
+		call(agent, "SendMessage", send("m0", `{"taskPushNotificationConfig":`+config+`}`)).want(t, 200, `"code":-32602`, why)
+	}
+	call(agent, "GetTask", `{"id":"s1/m0"}`).want(t, 200, `"code":-32001`) // nothing was asked
+
+	// With the message, it returns at once; by then the configuration is stored.
+	for range 2 {
+		call(agent, "SendMessage", send("m1", `{"taskPushNotificationConfig":{"id":"one","url":"`+url+`","token":"secret"}}`)).want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+	}
+	call(agent, "CreateTaskPushNotificationConfig", `{"taskId":"s1/m1","url":"`+url+`"}`).want(t, 200, `"result":{"taskId":"s1/m1","id":"builder","url":"`+url+`"}`)
+	call(agent, "tasks/pushNotificationConfig/set", `{"taskId":"s1/m1","pushNotificationConfig":{"id":"old","url":"`+url+`","token":"other"}}`).
+		want(t, 200, `"result":{"pushNotificationConfig":{"id":"old","url":"`+url+`"},"taskId":"s1/m1"}`)
+	call(agent, "ListTaskPushNotificationConfigs", `{"taskId":"s1/m1"}`).want(t, 200, `"configs":[{"taskId":"s1/m1","id":"one"`, `"id":"builder"`, `"id":"old"`)
+	call(agent, "tasks/pushNotificationConfig/list", `{"id":"s1/m1"}`).want(t, 200, `"result":[{"pushNotificationConfig":{"id":"one"`)
+	call(agent, "GetTaskPushNotificationConfig", `{"taskId":"s1/m1","id":"one"}`).want(t, 200, `"result":{"taskId":"s1/m1","id":"one","url":"`+url+`"}`)
+	call(agent, "tasks/pushNotificationConfig/get", `{"id":"s1/m1"}`).want(t, 200, `{"id":"one","url":"`+url+`"}`)
+	call(agent, "tasks/pushNotificationConfig/get", `{"id":"s1/m1","pushNotificationConfigId":"two"}`).want(t, 200, `"code":-32001`, `\"two\"`)
+	call(agent, "CreateTaskPushNotificationConfig", `{"taskId":"s1/m1","id":"four","url":"`+url+`"}`).want(t, 200, `"id":"four"`)
+	call(agent, "CreateTaskPushNotificationConfig", `{"taskId":"s1/m1","id":"five","url":"`+url+`"}`).want(t, 200, `"code":-32602`, "delete one")
+	call(agent, "DeleteTaskPushNotificationConfig", `{"taskId":"s1/m1","id":"builder"}`).want(t, 200, `"result":{}`)
+	for range 2 {
+		call(agent, "tasks/pushNotificationConfig/delete", `{"id":"s1/m1","pushNotificationConfigId":"four"}`).want(t, 200, `"result":null`)
+	}
+	held, err := state.Open(d.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.TaskPushes).List(t.Context())
+	if err != nil || len(held) != 1 {
+		t.Fatalf("%v, %v", held, err)
+	}
+	for _, part := range []string{`"configs":[{"id":"one","callback":"builder","url":"` + url + `","token":"secret"},{"id":"old","callback":"builder","url":"` + url + `","token":"other","v03":true}]`} {
+		if !strings.Contains(string(held[0].Value), part) {
+			t.Errorf("it holds %s", held[0].Value)
+		}
+	}
+
+	for _, method := range []string{"CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"} {
+		for _, secret := range []string{screen, d.agent("s2")} {
+			call(secret, method, `{"taskId":"s1/m1","id":"one","url":"`+url+`"}`).want(t, 403)
+		}
+		call(agent, method, `{"taskId":"s1/none","id":"one","url":"`+url+`"}`).want(t, 200, `"code":-32001`)
+		call(agent, method, `7`).want(t, 200, `"code":-32602`)
+	}
+	call(agent, "tasks/pushNotificationConfig/set", `{"taskId":"s1/m1"}`).want(t, 200, `"code":-32602`)
+	call(agent, "set", `{"taskId":"s1/m1"}`).want(t, 200, `"code":-32601`)
+	d.do(agent, "POST", "/v1/asks", database).want(t, 201)
+	call(agent, "CreateTaskPushNotificationConfig", `{"taskId":"s1/deploy-42","url":"`+url+`"}`).want(t, 200, `"code":-32004`, "asked by A2A")
+	d.answers(d.key("s1", "m1"), ask.Answer{QuestionID: "q1", Text: "main"})
+	call(agent, "CreateTaskPushNotificationConfig", `{"taskId":"s1/m1","url":"`+url+`"}`).want(t, 200, `"code":-32004`, "has ended")
+	call(agent, "SendMessage", send("m1", `{"taskPushNotificationConfig":{"url":"`+url+`"}}`)).want(t, 200, "TASK_STATE_COMPLETED")
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,19 @@ func TestAPendingResultSaysHowFarTheVotesAre(t *testing.T) {
 	if got := d.do(secret, "POST", "/v1/asks/s1/d2/answer", `{"answers":[{"question_id":"go","boolean":true}]}`).as(t); got["progress"] != strings.Replace(progress, "Mei", "Jo", 1) {
 		t.Errorf("over HTTP: %v", got)
 	}
+	// It is taken back there, too: by that person only, once, and never by an agent.
+	if got := d.do(agent, "DELETE", "/v1/asks/s1/d2/answer", ""); got.status != http.StatusForbidden {
+		t.Errorf("an agent takes a vote back: %d", got.status)
+	}
+	for range 2 {
+		if got := d.do(secret, "DELETE", "/v1/asks/s1/d2/answer", ""); got.status != http.StatusOK || got.as(t)["progress"] != "0 of 2 approvals; 2 more needed from os:mei or os:jo" {
+			t.Errorf("taken back: %d %s", got.status, got.body)
+		}
+	}
+	if got := d.do(secret, "DELETE", "/v1/asks/s1/d1/answer", ""); got.status != http.StatusConflict {
+		t.Errorf("a vote that is not there: %d %s", got.status, got.body)
+	}
+	d.do(secret, "POST", "/v1/asks/s1/d2/answer", `{"answers":[{"question_id":"go","boolean":true}]}`)
 	if _, err := d.tokens.Revoke(t.Context(), tok.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func schema(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	name := r.PathValue("name")
 	body, err := fs.ReadFile(wire.Schemas(), name)
 	if err != nil {
-		return ask.Refuse(ask.CodeNotFound, "unknown schema %s; /schemas/ lists the schemas", access.Quote(name))
+		return ask.Refusal(ask.CodeNotFound, ask.FaultUnknownSchema, ask.Clip(name, 80))
 	}
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	access.Send(w, http.StatusOK, "application/schema+json", body)

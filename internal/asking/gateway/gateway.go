@@ -132,7 +132,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	asks, pending := asking.New(agents, opts.Logger), board.New(resp, board.Options{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: pending, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
-		api: httpapi.New(control, asks, resp, pending, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
+		api: httpapi.New(nc, control, asks, resp, pending, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, pending, wsapi.Options{
 			MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: link, Now: opts.Now, Logger: opts.Logger,
 		}),
@@ -236,5 +236,5 @@ func (g *Gateway) Host(r *http.Request, tenant, session string) (token.Token, bo
 }
 
 func nowhere(http.ResponseWriter, *http.Request, *access.Caller) error {
-	return ask.Refuse(ask.CodeNotFound, "unknown path; /openapi.yaml describes the paths")
+	return ask.Refusal(ask.CodeNotFound, ask.FaultUnknownPath)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
@@ -151,7 +153,33 @@ func (d *fixture) try(secret, method, path, body string, headers ...string) (rep
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
+	if len(data) > 0 && res.Header.Get("Content-Type") == wire.TypeProblem && req.Header.Get("Accept-Language") == "" {
+		catalogued(d.t, data)
+	}
 	return reply{res.StatusCode, res.Header, string(data)}, err
+}
+
+// catalogued checks that all words of a refusal are from the catalogue of
+// faults. Of what only brokers refuse, by the state of an ask or a quota, the
+// detail is a sentence of theirs.
+func catalogued(t *testing.T, body []byte) {
+	t.Helper()
+	e := wire.DecodeProblem(body)
+	if e == nil {
+		t.Errorf("no problem: %s", body)
+		return
+	}
+	for _, f := range e.Faults {
+		if !slices.Contains(ask.FaultCodes(), f.Code) || f.Message != (ask.Fault{Code: f.Code, Args: f.Args}).In("") {
+			t.Errorf("a fault that is not in the catalogue: %+v", f)
+		}
+	}
+	switch wire.HTTPStatus(e.Code) {
+	case 400, 401, 405, 408, 413, 415, 421, 426:
+		if len(e.Faults) == 0 {
+			t.Errorf("a refusal without a code of the catalogue: %s", body)
+		}
+	}
 }
 
 // want checks the status, and that the body contains all texts.

@@ -49,6 +49,9 @@ func TestTwoThousandAsksThroughEachEndpoint(t *testing.T) {
 		{"a2a", posts(200, "TASK_STATE_COMPLETED", "/a2a?wait=30s", func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m%d","contextId":"s%d","role":"ROLE_USER","parts":[{"data":{"questions":[{"text":"Which %d?","options":[{"label":"A"},{"label":"B"}]}]}}]}}}`, i, i%50, i)
 		})},
+		{"a2a, streaming", posts(200, "TASK_STATE_COMPLETED", "/a2a?wait=0", func(i int) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"n%d","contextId":"s%d","role":"ROLE_USER","parts":[{"data":{"questions":[{"text":"Which %d?","options":[{"label":"A"},{"label":"B"}]}]}}]}}}`, i, i%50, i)
+		})},
 		{"permission", posts(200, "allow", "/v1/permission?wait=30s", func(i int) string {
 			return fmt.Sprintf(`{"tool_name":"AskUserQuestion","tool_use_id":"t%d","input":{"questions":[{"question":"Which %d?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`, i, i)
 		})},

@@ -2,14 +2,18 @@ package gateway_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
@@ -92,6 +96,58 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.t.Errorf("%s %s answers %d, and not as described: %v", req.Method, bare.URL.Path, res.StatusCode, err)
 	}
 	return res, nil
+}
+
+// A property that only the schemas have could neither be sent nor read with a generated client.
+func TestOpenAPIDescribesWhatTheSchemasDo(t *testing.T) {
+	t.Parallel()
+	type schema struct {
+		Properties map[string]*schema `json:"properties"`
+		Items      *schema            `json:"items"`
+		Defs       map[string]*schema `json:"$defs"`
+		Required   []string           `json:"required"`
+	}
+	of := func(file string) *schema {
+		t.Helper()
+		data, err := fs.ReadFile(wire.Schemas(), file+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s schema
+		if err := json.Unmarshal(data, &s); err != nil {
+			t.Fatal(err)
+		}
+		return &s
+	}
+	asks, common, status, list, problem := of("ask"), of("common"), of("status"), of("list-page"), of("problem")
+	described := description(t).Components.Schemas
+	inner := func(name, field string) *openapi3.Schema { return described[name].Value.Properties[field].Value }
+	for name, c := range map[string]struct {
+		has  *openapi3.Schema
+		want *schema
+		not  string // what a gateway does not send
+	}{
+		"Ask": {described["Ask"].Value, asks, ""}, "Ask.agent": {inner("Ask", "agent"), asks.Properties["agent"], ""},
+		"Question": {described["Question"].Value, asks.Defs["question"], ""}, "Question.limits": {inner("Question", "limits"), asks.Defs["limits"], ""},
+		"Option": {described["Option"].Value, asks.Defs["option"], ""}, "Option.preview": {inner("Option", "preview"), asks.Defs["option"].Properties["preview"], ""},
+		"Approval": {described["Approval"].Value, asks.Defs["approval"], ""}, "Alternative": {described["Alternative"].Value, asks.Defs["alternative"], ""},
+		"Votes": {described["Votes"].Value, asks.Defs["approval"].Properties["deny"], ""}, "Vote": {described["Vote"].Value, common.Defs["vote"], ""},
+		"Answer": {described["Answer"].Value, common.Defs["answer"], ""}, "By": {described["By"].Value, common.Defs["by"], ""},
+		"Outcome": {described["Outcome"].Value, of("outcome"), ""}, "Status": {described["Status"].Value, status, "retry hold holder"},
+		"Item": {described["Item"].Value, list.Properties["items"].Items, ""}, "Receipt": {described["Receipt"].Value, status.Defs["receipt"], "ask_id"},
+		"Problem": {described["Problem"].Value, problem, ""}, "Problem.errors": {inner("Problem", "errors").Items.Value, problem.Properties["errors"].Items, ""},
+	} {
+		for field := range c.want.Properties {
+			if c.has.Properties[field] == nil && !slices.Contains(strings.Fields(c.not), field) {
+				t.Errorf("%s has no %s", name, field)
+			}
+		}
+		for _, field := range c.has.Required {
+			if !slices.Contains(c.want.Required, field) {
+				t.Errorf("%s requires %s, and the schema does not", name, field)
+			}
+		}
+	}
 }
 
 func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {

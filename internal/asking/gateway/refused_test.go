@@ -269,3 +269,32 @@ func TestATokenThatEndedIsAStrangerAgain(t *testing.T) {
 		t.Errorf("hours later: status %d, want that of any stranger at this address", code)
 	}
 }
+
+// A program that says so is refused in Chinese: words of the transport and of
+// the values in its body.
+func TestRefusalsSpeakTheLanguageOfTheRequest(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	for name, c := range map[string]struct {
+		secret, method, path, body, says string
+		header                           []string
+	}{
+		"a method":        {agent, "PUT", "/v1/asks", "", `不允许方法 PUT`, nil},
+		"no token":        {"", "GET", "/v1/asks", "", `缺少令牌`, nil},
+		"an unknown one":  {"askb_abc_def", "GET", "/v1/asks", "", `此令牌未知或已被撤销`, nil},
+		"an encoding":     {agent, "POST", "/v1/asks", database, `不支持内容编码 “gzip”`, []string{"Content-Encoding", "gzip"}},
+		"a page":          {agent, "GET", "/v1/asks", "", `的页面不能调用此处`, []string{"Origin", "https://evil.example.com"}},
+		"a path":          {agent, "GET", "/v1/nothing", "", `未知的路径`, nil},
+		"a foreign scope": {agent, "GET", "/v1/asks?tenant=globex", "", `超出了它`, nil},
+		"an event":        {agent, "POST", "/v1/events", `{"specversion":"1.0","source":"/x","type":"t","data":{}}`, `缺失；请给出标识该事件的文字`, nil},
+		"a field":         {agent, "POST", "/v1/asks", `{"questions":[{"text":"?"}],"colour":1}`, `是未知的字段`, nil},
+		"a wait":          {agent, "POST", "/v1/asks?wait=soon", `{"questions":[{"text":"?"}]}`, `?wait 是 “soon”`, nil},
+		"half a text":     {agent, "POST", "/v1/asks", "{\"title\":\"\xff\"}", `不是 UTF-8`, nil},
+	} {
+		res := d.do(c.secret, c.method, c.path, c.body, append(c.header, "Accept-Language", "zh-CN,zh;q=0.9")...)
+		if res.status < 400 || !strings.Contains(res.body, c.says) {
+			t.Errorf("%s: %d %s", name, res.status, res.body)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -60,13 +59,13 @@ func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) 
 	session := r.URL.Query().Get("session")
 	switch {
 	case !ok:
-		return ask.Refuse(ask.CodeUnauthorized, `missing token; send that of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`)
+		return ask.Refusal(ask.CodeUnauthorized, ask.FaultNoSwapToken)
 	case s.swap == nil:
-		return ask.Refuse(ask.CodeUnavailable, "this gateway has no issuer of credentials")
+		return ask.Refusal(ask.CodeUnavailable, ask.FaultNoIssuer)
 	case r.ContentLength != 0:
-		return access.Fault("the body must be empty; name the session with ?session=")
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBodyNotEmpty)
 	case session != "" && !ask.ValidToken(session):
-		return access.Fault("invalid session %s: use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(session), ask.MaxToken)
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBadName, "session", ask.Clip(session, 80), ask.MaxToken)
 	}
 	from := ratelimit.Network(r.RemoteAddr)
 	valid, err := s.valid(r.Context(), secret)
@@ -111,8 +110,6 @@ func (s *swaps) valid(ctx context.Context, secret string) (string, error) {
 	}
 	t, err := s.check(ctx, secret, s.now())
 	switch {
-	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
-		return "", ask.Refuse(ask.CodeUnauthorized, "%s", err)
 	case err != nil:
 		return "", err
 	}
@@ -126,17 +123,17 @@ func (s *swaps) enter(from, valid string) (leave func(), err error) {
 	switch {
 	case valid != "":
 		if !s.each.Take(valid, now) {
-			return nil, ask.Refuse(ask.CodeQuota, "%d exchanges of this token within a minute, the maximum; keep the credential that you have until it expires", swapsPerToken)
+			return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAMinute, "this_token", swapsPerToken, "exchanges")
 		}
 	case s.refused.Full(from, now):
 		if !s.suspects.Take(now) || !take(s.narrow) {
-			return nil, ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute, and too many others are being verified; try again", refusedAMinute)
+			return nil, ask.Refusal(ask.CodeQuota, ask.FaultRefusedTokens, refusedAMinute)
 		}
 		leave = func() { <-s.narrow }
 	}
 	if !take(s.slots) {
 		leave()
-		return nil, ask.Refuse(ask.CodeUnavailable, "%d exchanges are in progress, the limit of this gateway; try again", cap(s.slots))
+		return nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, cap(s.slots), "exchanges", "this_gateway")
 	}
 	first := leave
 	return func() {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
@@ -14,7 +15,7 @@ import (
 // path there to everybody. Whoever can open a loopback connection on the machine can use it.
 func (g *Gateway) Unlocked(tenant, session string) (http.Handler, error) {
 	if !ask.ValidToken(tenant) || !ask.ValidToken(session) {
-		return nil, access.Fault("invalid session %.80q of tenant %.80q: use 1 to %d of A-Z a-z 0-9 _ -", session, tenant, ask.MaxToken)
+		return nil, fmt.Errorf("invalid session %.80q of tenant %.80q: use 1 to %d of A-Z a-z 0-9 _ -", session, tenant, ask.MaxToken)
 	}
 	t := token.Token{ID: "unlocked", Role: token.Agent, Tenant: tenant, Sessions: []string{session}}
 	mux := http.NewServeMux()
@@ -26,5 +27,5 @@ func (g *Gateway) Unlocked(tenant, session string) (http.Handler, error) {
 }
 
 func elsewhere(http.ResponseWriter, *http.Request, *access.Caller) error {
-	return ask.Refuse(ask.CodeNotFound, "this address serves only POST /api/interact/ask and the asks of its session; use the gateway's address with a token for everything else")
+	return ask.Refusal(ask.CodeNotFound, ask.FaultUnlockedPath)
 }

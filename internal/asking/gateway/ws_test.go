@@ -215,11 +215,11 @@ func TestScreensGetEvents(t *testing.T) {
 	for name, c := range map[string]struct{ send, says string }{
 		"no JSON":             {`{`, "this is not a frame"},
 		"another type":        {`{"type":"hallo"}`, "interaction_response"},
-		"no id":               {`{"type":"interaction_response","data":{"result":"x"}}`, `"id"`},
+		"no id":               {`{"type":"interaction_response","data":{"result":"x"}}`, "with id and result"},
 		"another session":     {`{"type":"interaction_response","data":{"id":"elsewhere","sessionId":"s2","result":"A"}}`, ""},
 		"a wrong result":      {`{"type":"interaction_response","data":{"id":7}}`, ""},
 		"a screen that asks":  {`{"type":"ask:question:request","data":{}}`, "answers for session s1"},
-		"a hello in no shape": {`{"type":"hello","data":{"dialect":"d9"}}`, "event-pair, typed or interact"},
+		"a hello in no shape": {`{"type":"hello","data":{"dialect":"d9"}}`, "event-pair, typed, interact"},
 	} {
 		w.send(c.send)
 		if e := w.next("error"); !strings.Contains(e.Data.Detail, c.says) {

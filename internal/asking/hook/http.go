@@ -34,7 +34,7 @@ func (h *Hook) Handler(authorize func(*http.Request) (func(session string) (Call
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", "POST")
-			refuse(w, ask.Refuse(wire.CodeMethod, "use POST"))
+			refuse(w, ask.Refusal(wire.CodeMethod, ask.FaultMethodNotAllowed, ask.Clip(r.Method, 20), "POST"))
 			return
 		}
 		of, err := authorize(r)
@@ -66,9 +66,9 @@ func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call,
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return Call{}, nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time")
+		return Call{}, nil, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody)
 	case err != nil:
-		return Call{}, nil, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody)
+		return Call{}, nil, ask.Refusal(ask.CodeTooLarge, ask.FaultLargeBody, maxBody)
 	}
 	if err := errors.Join(wire.CheckCharset(r.Header.Get("Content-Type")), wire.CheckText(body)); err != nil {
 		return Call{}, nil, err
@@ -96,12 +96,12 @@ func (c *Call) query(r *http.Request) error {
 	case Defer:
 		c.Limit = time.Nanosecond
 	default:
-		return ask.Refuse(ask.CodeInvalid, "invalid mode %.20q: use wait, race or defer", c.Mode)
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBadParameter, "?mode", ask.Clip(string(c.Mode), 20), "wait, race, defer")
 	}
 	if s := r.URL.Query().Get("limit"); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 || d > ask.MaxHold {
-			return ask.Refuse(ask.CodeInvalid, "invalid limit %.20q: use 0s to %s", s, ask.MaxHold)
+			return ask.Refusal(ask.CodeInvalid, ask.FaultBadRange, "?limit", ask.Clip(s, 20), "0s", ask.MaxHold)
 		}
 		c.Limit = d
 	}

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -22,14 +21,14 @@ type arguments struct {
 func (c *call) read() (arguments, error) {
 	var in arguments
 	if err := json.Unmarshal(c.arguments(), &in); err != nil {
-		return in, ask.InvalidError("arguments", []ask.Fault{{Message: err.Error()}})
+		return in, ask.InvalidError("arguments", []ask.Fault{ask.NewFault("", ask.FaultUnreadable, err.Error())})
 	}
 	var faults []ask.Fault
 	if c.req.Params.Name != toolList && !ask.ValidToken(in.AskID) {
-		faults = append(faults, ask.Fault{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q; give the ask_id that %s or %s returned", in.AskID, toolAsk, toolList)})
+		faults = append(faults, ask.NewFault("/ask_id", ask.FaultNotAskID, ask.Clip(in.AskID, 80), []string{toolAsk, toolList}))
 	}
 	if in.WaitSeconds != nil && *in.WaitSeconds < 0 {
-		faults = append(faults, ask.Fault{Pointer: "/wait_seconds", Message: fmt.Sprintf("is %v; give 0 or more", *in.WaitSeconds)})
+		faults = append(faults, ask.NewFault("/wait_seconds", ask.FaultNegative, *in.WaitSeconds))
 	}
 	return in, ask.InvalidError("arguments", faults)
 }

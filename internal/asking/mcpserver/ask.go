@@ -34,6 +34,9 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return failed(err), nil
 	}
+	if in.Ask.ExcludeAsker && c.who.Human.Principal != "" && !session.HasAsker() {
+		in.Ask.Asker = []string{c.who.Human.Principal}
+	}
 	from := sameask.Origin{Call: sameask.TakeCall(&in.Ask)}
 	form, answered := c.returned()
 	if answered {
@@ -85,9 +88,6 @@ func (c *call) introduce(a *ask.Ask) {
 		}
 	}
 	maps.Copy(a.Metadata, c.who.Metadata)
-	if a.ExcludeAsker && c.who.Human.Principal != "" {
-		a.Asker = []string{c.who.Human.Principal}
-	}
 }
 
 // AgentPath parses the path of an agent, such as "planner/a-1/builder": its name after the agents

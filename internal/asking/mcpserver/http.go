@@ -72,11 +72,11 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			h.refuse(w, r, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time"))
+			h.refuse(w, r, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody))
 			return
 		}
 		if err != nil {
-			h.refuse(w, r, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody))
+			h.refuse(w, r, ask.Refusal(ask.CodeTooLarge, ask.FaultLargeBody, maxBody))
 			return
 		}
 		if err := errors.Join(wire.CheckCharset(r.Header.Get("Content-Type")), checkBatch(body)); err != nil {
@@ -104,7 +104,7 @@ func checkBatch(body []byte) error {
 	}
 	var all []json.RawMessage
 	if json.Unmarshal(body, &all) == nil && len(all) > maxBatch {
-		return ask.Refuse(ask.CodeTooLarge, "the batch has %d messages; send at most %d", len(all), maxBatch)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultLongBatch, len(all), maxBatch)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (h HTTP) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", wire.TypeProblem)
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; the client may be gone
+	_, _ = w.Write(wire.EncodeProblem(e.In(r.Header.Get("Accept-Language")))) //nolint:gosec // JSON, and declared as such; the client may be gone
 }
 
 // challenge says why a token does not count, and where the metadata is.
@@ -163,7 +163,7 @@ func (h HTTP) Metadata() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "use GET", http.StatusMethodNotAllowed)
+			h.refuse(w, r, ask.Refusal(wire.CodeMethod, ask.FaultMethodNotAllowed, ask.Clip(r.Method, 20), "GET, HEAD"))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

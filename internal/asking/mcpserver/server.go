@@ -129,7 +129,7 @@ func (s *Server) server(permissions bool, by func(context.Context) (called, bool
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			who, ok := by(ctx)
 			if !ok {
-				return failed(ask.Refuse(ask.CodeUnauthorized, "the call has no caller")), nil
+				return failed(ask.Refusal(ask.CodeUnauthorized, ask.FaultNoCaller)), nil
 			}
 			c := &call{s: s, life: who.life, over: who.over, who: who.Caller, req: req, began: time.Now()}
 			ctx, end := s.opts.Span(ctx, t.Name, traceOf(req))

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -73,9 +72,9 @@ func readCall(arguments []byte) (toolCall, error) {
 		n, ok := own.Wait.(float64)
 		switch {
 		case !ok:
-			faults = append(faults, ask.Fault{Pointer: "/wait_seconds", Message: "is not a number; give a number of seconds"})
+			faults = append(faults, ask.NewFault("/wait_seconds", ask.FaultNotNumber))
 		case n < 0:
-			faults = append(faults, ask.Fault{Pointer: "/wait_seconds", Message: fmt.Sprintf("is %v; give 0 or more", n)})
+			faults = append(faults, ask.NewFault("/wait_seconds", ask.FaultNegative, n))
 		default:
 			call.Wait = time.Duration(min(n, ask.MaxHold.Seconds()) * float64(time.Second))
 		}

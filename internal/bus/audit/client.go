@@ -31,6 +31,13 @@ func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, err
 	return p, nil
 }
 
+// ReadRaw reads at most most messages of the audit from a sequence on, as they are stored. The
+// connection's credential is an auditor's of every tenant, or an operator's.
+func ReadRaw(ctx context.Context, nc *nats.Conn, from uint64, most int) ([]Raw, error) {
+	p, err := Read(ctx, nc, "", Query{Cursor: from, Limit: most, Raw: true})
+	return p.Raw, err
+}
+
 // All iterates over every record from the query's cursor on. Next receives the cursor after the
 // last one.
 func All(ctx context.Context, nc *nats.Conn, tenant string, q Query, next *uint64) iter.Seq2[Record, error] {

@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,13 +26,15 @@ type Query struct {
 	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
 	Limit     int       `json:"limit,omitempty"`      // default and most: maxPage
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
+	Raw       bool      `json:"raw,omitempty"`        // messages as they are stored, all from Cursor on, for who may read every tenant
 }
 
 // Page is the reply. An empty page need not be the last one.
 type Page struct {
 	Items []Record `json:"items"`
-	Next  uint64   `json:"next"` // the cursor of the next page
-	End   bool     `json:"end"`  // nothing follows just now
+	Raw   []Raw    `json:"raw,omitempty"` // instead of Items, if the query asks for it
+	Next  uint64   `json:"next"`          // the cursor of the next page
+	End   bool     `json:"end"`           // nothing follows just now
 }
 
 // DecodeQuery decodes a query strictly; an empty body is the zero query.
@@ -48,13 +50,16 @@ func DecodeQuery(data []byte) (Query, error) {
 	}
 	var f []ask.Fault
 	if q.Limit < 1 || q.Limit > maxPage {
-		f = append(f, ask.Fault{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", maxPage)})
+		f = append(f, ask.NewFault("/limit", ask.FaultOutOfRange, q.Limit, 1, maxPage))
+	}
+	if only := (Query{Cursor: q.Cursor, Limit: q.Limit, Raw: true}); q.Raw && !reflect.DeepEqual(q, only) {
+		f = append(f, ask.NewFault("/raw", ask.FaultGivenTogether, "a filter"))
 	}
 	if len(q.Actions) > len(Actions()) {
-		f = append(f, ask.Fault{Pointer: "/actions", Message: fmt.Sprintf("name at most %d", len(Actions()))})
+		f = append(f, ask.NewFault("/actions", ask.FaultTooMany, len(q.Actions), "actions", len(Actions())))
 	}
 	if len(q.Kinds) > len(Kinds()) {
-		f = append(f, ask.Fault{Pointer: "/kinds", Message: fmt.Sprintf("name at most %d", len(Kinds()))})
+		f = append(f, ask.NewFault("/kinds", ask.FaultTooMany, len(q.Kinds), "kinds", len(Kinds())))
 	}
 	return q, ask.InvalidError("read", f)
 }
@@ -102,17 +107,17 @@ func DecodeReport(data []byte) (Report, error) {
 	var f []ask.Fault
 	for _, v := range []struct{ at, value string }{{"/tenant", r.Tenant}, {"/session", r.Session}, {"/id", r.ID}} {
 		if v.value != "" && !ask.ValidToken(v.value) {
-			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)})
+			f = append(f, ask.NewFault(v.at, ask.FaultBadToken, ask.Clip(v.value, 80), ask.MaxToken))
 		}
 	}
 	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Count > maxCount || r.Refusal.Code == "" || r.Refusal.What == "") {
-		f = append(f, ask.Fault{Pointer: "/refusal", Message: fmt.Sprintf("give what was refused, a code, and a count from 1 to %d", maxCount)})
+		f = append(f, ask.NewFault("/refusal", ask.FaultBadRefusal, maxCount))
 	}
 	if (r.Action == Refused) != (r.Refusal != nil) {
-		f = append(f, ask.Fault{Pointer: "/refusal", Message: "belongs to the action refused, and to no other"})
+		f = append(f, ask.NewFault("/refusal", ask.FaultOnlyRefused))
 	}
 	if (r.Action == AuditLost) != (r.Lost != 0) || r.Lost < 0 || r.Lost > maxCount {
-		f = append(f, ask.Fault{Pointer: "/lost", Message: fmt.Sprintf("belongs to the action audit.lost, and is 1 to %d", maxCount)})
+		f = append(f, ask.NewFault("/lost", ask.FaultOnlyLost, maxCount))
 	}
 	return r, ask.InvalidError("report", f)
 }

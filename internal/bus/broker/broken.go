@@ -41,7 +41,7 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 func (b *Broker) breakStatus(r *request, s *wire.StatusReply) {
 	if b.opts.Sabotage == sabotage.TellOther && r.Asks() && s.Outcome != nil {
 		o := *s.Outcome
-		o.By = &ask.By{Principal: "os:mallory"}
+		o.By, o.Raw = &ask.By{Principal: "os:mallory"}, nil
 		s.Outcome, s.RawOutcome = &o, nil // it names the person
 	}
 }

@@ -286,6 +286,7 @@ func endpoints() map[string]string {
 			m[typ+"-"+string(v)] = subject.Responders + "." + typ + ".*.*.*." + string(v) + ".*"
 		}
 	}
+	m["asker-ask"] = subject.AskedByAgent("*", "*", "")
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbGet} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}

@@ -45,8 +45,5 @@ func (b *Broker) checkCallback(ctx context.Context, k ask.Key, s *lifecycle.Stat
 // serves reports whether a registered callback is for asks of a token; empty: of none.
 func serves(value json.RawMessage, token string) bool {
 	var c wire.Callback
-	if json.Unmarshal(value, &c) != nil {
-		return false
-	}
-	return len(c.Tokens) == 0 || slices.Contains(c.Tokens, token)
+	return json.Unmarshal(value, &c) == nil && c.Serves(token)
 }

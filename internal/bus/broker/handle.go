@@ -82,7 +82,7 @@ func (b *Broker) refuseSubject(m micro.Request, err error) {
 	}
 	id := m.Subject()[len(parent):]
 	r.ID = ""
-	e := ask.InvalidError(string(r.Verb), []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("is %.80q in the subject; use 1 to %d of A-Z a-z 0-9 _ -", id, ask.MaxToken)}})
+	e := ask.InvalidError(string(r.Verb), []ask.Fault{ask.NewFault("/id", ask.FaultBadToken, ask.Clip(id, 80), ask.MaxToken)})
 	b.opts.Logger.Debug("refused an invalid subject", slog.Any("error", err))
 	b.shed(&request{Request: r, reply: m.Reply()}, e)
 }
@@ -135,7 +135,7 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 // read takes the event or the plain body from a message.
 func (b *Broker) read(msg *nats.Msg, r *request) error {
 	if len(msg.Data) > ask.MaxEventBytes {
-		return ask.Refuse(ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
 	}
 	if err := wire.CheckText(msg.Data); err != nil {
 		return err

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -42,7 +41,7 @@ func (b *Broker) snooze(ctx context.Context, r *request) error {
 			}
 		}
 		if !z.Until.After(now) {
-			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/until", Message: "is not in the future"}})
+			return ask.InvalidError("snooze", []ask.Fault{ask.NewFault("/until", ask.FaultDeadlinePassed, z.Until.UTC().Format(time.RFC3339))})
 		}
 		if w.Value, err = wire.Marshal(wire.StoredSnooze{Key: r.Key(), Life: z.Life, Until: z.Until.UTC()}); err != nil {
 			return err
@@ -103,7 +102,7 @@ func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) 
 		return deadline, now, err
 	}
 	if s.Life != life {
-		return deadline, now, ask.InvalidError(string(r.Verb), []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %q, but this ask has %q: the same id was asked again", life, s.Life)}})
+		return deadline, now, ask.InvalidError(string(r.Verb), []ask.Fault{ask.NewFault("/life", ask.FaultAnotherLife, life, s.Life)})
 	}
 	now, err = b.led.Moment(ctx, r.Key())
 	return s.Deadline, now, err

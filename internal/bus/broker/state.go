@@ -155,11 +155,8 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 		return ask.Refuse(ask.CodeTooLarge, "the value has %d bytes; an entry of bucket %s has at most %d", len(p.Value), r.Bucket, most)
 	}
 	var faults []ask.Fault
-	switch {
-	case p.TTL > r.bucket.MaxTTL:
-		faults = []ask.Fault{{Pointer: "/ttl", Message: fmt.Sprintf("is %s; an entry of bucket %s lives at most %s", p.TTL, r.Bucket, r.bucket.MaxTTL)}}
-	case p.TTL == 0 && r.bucket.NeedsTTL:
-		faults = []ask.Fault{{Pointer: "/ttl", Message: fmt.Sprintf("is missing; entries of bucket %s expire: give at most %s", r.Bucket, r.bucket.MaxTTL)}}
+	if p.TTL > r.bucket.MaxTTL || p.TTL == 0 && r.bucket.NeedsTTL {
+		faults = []ask.Fault{ask.NewFault("/ttl", ask.FaultOutOfRange, p.TTL, "1s", r.bucket.MaxTTL)}
 	}
 	if err := ask.InvalidError("put", faults); err != nil {
 		return err

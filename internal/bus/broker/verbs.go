@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	if a.ID != r.ID {
-		return ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("is %.80q, but the subject says %q; they must agree", a.ID, r.ID)}})
+		return ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultDisagrees, ask.Clip(a.ID, 80), "subject", r.ID)})
 	}
 	a.Tenant, a.Session = r.Tenant, r.Session
 	a.Normalize()
@@ -31,10 +30,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Validate(now); err != nil {
-		return err
-	}
-	state, err := begin(a, r, now)
+	state, err := b.govern(ctx, a, r, now)
 	if err != nil {
 		return err
 	}
@@ -90,14 +86,13 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 
 // begin makes the state of a new ask. It is the only place where an ask is
 // encoded: these bytes are stored, digested, sent in replies and copied into
-// the outcome.
-func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
+// the outcome. A digest that is given is that of the ask as its agent sent it.
+func begin(a ask.Ask, digest string, r *request, now time.Time) (lifecycle.State, error) {
 	s := lifecycle.New(a, now)
 	raw, err := wire.EncodeAsk(s.Ask)
-	if err != nil {
-		return lifecycle.State{}, err
+	if err == nil && digest == "" {
+		digest, err = wire.DigestJSON(raw)
 	}
-	digest, err := wire.DigestJSON(raw)
 	if err != nil {
 		return lifecycle.State{}, err
 	}
@@ -281,7 +276,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	}
 	s := b.status(r, &held)
 	if s.Life != receipt.Life {
-		return ask.InvalidError("receipt", []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %q, but this ask has %q: the same id was asked again", receipt.Life, s.Life)}})
+		return ask.InvalidError("receipt", []ask.Fault{ask.NewFault("/life", ask.FaultAnotherLife, receipt.Life, s.Life)})
 	}
 	now, err := b.led.Moment(ctx, r.Key())
 	if err != nil {
@@ -311,12 +306,12 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 			continue
 		}
 		if *v.asked != "" && *v.asked != *v.own {
-			return ask.InvalidError("list", []ask.Fault{{Pointer: v.at, Message: fmt.Sprintf("is %q, but the subject says %q", *v.asked, *v.own)}})
+			return ask.InvalidError("list", []ask.Fault{ask.NewFault(v.at, ask.FaultDisagrees, *v.asked, "subject", *v.own)})
 		}
 		*v.asked = *v.own
 	}
 	if q.Session != "" && q.Tenant == "" {
-		return ask.InvalidError("list", []ask.Fault{{Pointer: "/tenant", Message: "is missing; a session needs its tenant"}})
+		return ask.InvalidError("list", []ask.Fault{ask.NewFault("/tenant", ask.FaultMissing, "tenant_of_session")})
 	}
 	items, next, mark, err := b.page(ctx, q)
 	if err != nil {

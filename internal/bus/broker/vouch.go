@@ -101,6 +101,8 @@ func speaksFor(g *assertion.Grant, r *request) bool {
 		return role == "host" && g.Session != ""
 	case subject.Responders:
 		switch role {
+		case subject.TypeAgent:
+			return r.Type == role && r.Verb == subject.VerbAsk
 		case "responder":
 			return g.Type == r.Type && (width != "session" || g.Session != "")
 		case subject.TypeGateway, subject.TypeOperator:

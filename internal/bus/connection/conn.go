@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type Conn struct {
 	mu         sync.Mutex
 	token      string // of a connection that was not made by [Connect]
 	user, name string
+	asks       bool   // it says for whom its holder asks
 	reconnects uint64 // when the token was read
 }
 
@@ -57,15 +59,34 @@ func (c *Conn) sign(msg *nats.Msg, subj string) error {
 }
 
 // Subject returns the subject on which this sender sends a request of agents:
-// gateways and operators have their own.
+// gateways, operators, and agents whose credential says for whom they ask, have
+// their own.
 func (c *Conn) Subject(subj string) string {
 	if !strings.HasPrefix(subj, subject.Agents+".") {
 		return subj
 	}
-	if role := c.Role(); role == subject.TypeGateway || role == subject.TypeOperator {
+	switch role := c.Role(); {
+	case role == subject.TypeGateway || role == subject.TypeOperator:
 		subj, _ = subject.Asked(subj, role)
+	case c.HasAsker():
+		if r, err := subject.Parse(subj); err == nil && r.Verb == subject.VerbAsk {
+			subj, _ = subject.Asked(subj, subject.TypeAgent)
+		}
 	}
 	return subj
+}
+
+// HasAsker reports whether the credential says for whom its holder asks.
+func (c *Conn) HasAsker() bool {
+	if l := loginOf(c.nc); l != nil {
+		return l.who.Asker
+	}
+	if _, _, err := c.Sender(); err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asks
 }
 
 // Role returns the name of the credential, which is its role and what narrows it.
@@ -111,22 +132,23 @@ func (c *Conn) Sender() (user, token string, err error) {
 		if err != nil {
 			return "", "", fmt.Errorf("read the connection's credential: %w", err)
 		}
-		user, name, err := userOf(token)
-		if err != nil {
-			return "", "", err
+		who, err := claimsOf(token)
+		if err != nil || !subject.ValidUser(who.Subject) {
+			return "", "", errNoCreds
 		}
-		c.token, c.user, c.name, c.reconnects = token, user, name, now
+		c.token, c.user, c.name, c.reconnects = token, who.Subject, who.Name, now
+		c.asks = slices.ContainsFunc(who.NATS.Tags, func(tag string) bool { return strings.HasPrefix(tag, "asker:") })
 	}
 	return c.user, c.token, nil
 }
 
-// userOf returns the public key and the credential's name from a user's JWT.
-func userOf(token string) (user, name string, err error) {
+// userOf returns the public key from a user's JWT.
+func userOf(token string) (user string, err error) {
 	claims, err := claimsOf(token)
 	if err != nil || !subject.ValidUser(claims.Subject) {
-		return "", "", errNoCreds
+		return "", errNoCreds
 	}
-	return claims.Subject, claims.Name, nil
+	return claims.Subject, nil
 }
 
 // dialer dials as before, and carries the login of its connection, because the

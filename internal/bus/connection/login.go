@@ -39,6 +39,7 @@ type Identity struct {
 	InboxPrefix string
 	Expires     time.Time // zero: never
 	Asserts     bool      // it may assert who acted
+	Asker       bool      // it says for whom its holder asks
 }
 
 // refused explains why the server may have refused the credential.
@@ -68,6 +69,7 @@ func Identify(creds string) (Identity, error) {
 			i.InboxPrefix = inbox
 		}
 		i.Asserts = i.Asserts || strings.HasPrefix(tag, "assert:")
+		i.Asker = i.Asker || strings.HasPrefix(tag, "asker:")
 	}
 	return i, nil
 }
@@ -166,7 +168,7 @@ func (l *login) token() (string, error) {
 		return "", errNoCreds
 	}
 	if token != l.jwt {
-		if l.user, _, err = userOf(token); err != nil {
+		if l.user, err = userOf(token); err != nil {
 			return "", err
 		}
 		l.jwt = token

@@ -251,6 +251,7 @@ func (l *Ledger) WriteAudit(ctx context.Context, tenant, id string, data []byte)
 	msg := nats.NewMsg(subject.LedgerAudit(tenant, subject.AuditRecord))
 	msg.Data = data
 	msg.Header.Set(nats.MsgIdHdr, id)
+	msg.Header[audit.HeaderSalt] = []string{audit.NewSalt()}
 	one, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	reply, err := l.nc.RequestMsgWithContext(one, msg)
@@ -321,6 +322,19 @@ func (l *Ledger) ReadAudit(ctx context.Context, tenant string, from uint64, sinc
 		}
 	}
 	return page, nil
+}
+
+// ReadAuditRaw reads at most most messages of the audit from a sequence on, as they
+// are stored. end is set if there is none.
+func (l *Ledger) ReadAuditRaw(ctx context.Context, from uint64, most int) (found []audit.Raw, end bool, err error) {
+	if l.opts.NoAudit {
+		return nil, true, nil
+	}
+	msgs, end, err := l.auditMessages(ctx, subject.LedgerAuditAll(""), max(from, 1), time.Time{}, min(most, auditBatch))
+	for _, m := range msgs {
+		found = append(found, audit.Raw{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	}
+	return found, end, err
 }
 
 // auditMessages reads messages from a sequence, or a time, on.

@@ -269,7 +269,7 @@ func (l *Ledger) parseCursor(s string) ([]uint64, error) {
 	if s == "" {
 		return at, nil
 	}
-	bad := ask.InvalidError("list", []ask.Fault{{Pointer: "/cursor", Message: "is not valid; pass next of the previous page, or leave it out"}})
+	bad := ask.InvalidError("list", []ask.Fault{ask.NewFault("/cursor", ask.FaultBadCursor)})
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(raw) > 32*MaxPartitions {
 		return nil, bad

@@ -282,7 +282,7 @@ func (w *Work) Settle(ctx context.Context, g Group, token string, verb Verb, del
 	}
 	ack, ok := own.open(g, token)
 	if !ok {
-		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is not a token that next gave to " + g.String()}})
+		return ask.InvalidError(string(verb), []ask.Fault{ask.NewFault("/token", ask.FaultForeignToken, g.String())})
 	}
 	bodies := []string{"+ACK"}
 	switch {

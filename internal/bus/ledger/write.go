@@ -83,6 +83,7 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
 	msg.Header.Set(hdrTTL, "never")
 	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
+	msg.Header[audit.HeaderSalt] = []string{audit.NewSalt()}
 	if s.Asker != "" {
 		msg.Header[audit.HeaderAsker] = []string{s.Asker}
 	}
@@ -141,6 +142,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	msg.Header.Set(hdrScheduleNext, "purge")
 	msg.Header.Set(hdrTTL, ttl(l.outlive(s.Deadline, now)))
 	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
+	msg.Header[audit.HeaderSalt] = []string{audit.NewSalt()}
 	if digest := s.Digest(); digest != "" {
 		msg.Header[cloudevent.HeaderDigest] = []string{digest}
 	}

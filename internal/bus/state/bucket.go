@@ -29,6 +29,8 @@ const (
 	Leases     = subject.BucketLeases
 	Callbacks  = subject.BucketCallbacks
 	Deliveries = subject.BucketDeliveries
+	TaskPushes = subject.BucketTaskPushes
+	Replicas   = subject.BucketReplicas
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.
@@ -37,6 +39,9 @@ type Key = subject.StateKey
 // RevokedKey returns the entry in [Revoked] of a person in a tenant; empty: in
 // all of them.
 func RevokedKey(tenant, principal string) Key { return subject.RevokedKey(tenant, principal) }
+
+// TaskPushesKey returns the entry in [TaskPushes] of an ask.
+func TaskPushesKey(k subject.Key) Key { return subject.TaskPushesKey(k) }
 
 // Entry is one entry, or its deletion.
 type Entry struct {

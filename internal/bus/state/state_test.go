@@ -201,13 +201,13 @@ func TestWhatABucketRefuses(t *testing.T) {
 		says string
 		do   func() error
 	}{
-		"no TTL where one is needed": {ask.ErrInvalid, "/ttl: is missing", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 0); return err }},
-		"a TTL that is too long":     {ask.ErrInvalid, "lives at most", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 9000*time.Hour); return err }},
+		"no TTL where one is needed": {ask.ErrInvalid, "/ttl: is 0s; use 1s to 720h", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 0); return err }},
+		"a TTL that is too long":     {ask.ErrInvalid, "/ttl: is 9000h0m0s; use 1s to 720h", func() error { _, err := web(state.Sessions).Put(t.Context(), k, thing{}, 9000*time.Hour); return err }},
 		"a value that is too large": {ask.ErrTooLarge, "has at most 16384", func() error {
 			_, err := web(state.Sessions).Put(t.Context(), k, map[string]string{"x": strings.Repeat("x", 16<<10)}, time.Hour)
 			return err
 		}},
-		"a value that is not an object": {ask.ErrInvalid, "/value: give a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
+		"a value that is not an object": {ask.ErrInvalid, "/value: is not a JSON object", func() error { _, err := web(state.Sessions).Put(t.Context(), k, "x", time.Hour); return err }},
 	} {
 		if err := c.do(); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
@@ -291,6 +291,12 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 						}
 						r := subject.StateRequest{Role: who.state, Type: who.role.Type, Tenant: who.role.Tenant, Session: who.role.Session, Bucket: bucket.Name, Verb: verb, Key: k}
 						want := k == who.own && bucket.May(r.Role, r.Type, verb)
+						if bucket.OwnType && r.Role == subject.StateResponder && verb != subject.VerbList && verb != subject.VerbWatch {
+							if want && allowed(t, nc, r) {
+								t.Errorf("%s %s %v: in the name of another type", verb, bucket.Name, k)
+							}
+							r.Key.Name = r.Type + ".k"
+						}
 						if got := allowed(t, nc, r); got != want {
 							t.Errorf("%s %s %v: %t, want %t", verb, bucket.Name, k, got, want)
 						}
@@ -316,7 +322,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 	for _, bucket := range subject.Buckets() {
 		for _, verb := range []subject.Verb{subject.VerbGet, subject.VerbPut, subject.VerbDelete} {
 			r := subject.StateRequest{Role: subject.StateResponder, Type: "tui", Bucket: bucket.Name, Verb: verb, Key: subject.StateKey{Name: "k"}}
-			if bucket.May(r.Role, r.Type, verb) {
+			if bucket.May(r.Role, r.Type, verb) && !bucket.OwnType { // of another type's: k
 				continue
 			}
 			sub, err := broker.SubscribeSync("_INBOX.r.tui.x")

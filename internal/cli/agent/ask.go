@@ -131,6 +131,9 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 	defer b.Close()
 	tenant, session = a.Home(b)
 	asks := b.Asks.Session(tenant, session)
+	if q.ExcludeAsker && len(q.Asker) == 0 && !asks.HasAsker() {
+		q.Asker = []string{cli.LocalUser(nil).Principal}
+	}
 	send := asks.AskToWait
 	if wait == 0 {
 		send = asks.Ask
@@ -251,9 +254,6 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	q.ExcludeAsker = q.ExcludeAsker || f.excludeAsker
 	if len(f.asker) > 0 {
 		q.Asker = f.asker
-	}
-	if q.ExcludeAsker && len(q.Asker) == 0 {
-		q.Asker = []string{cli.LocalUser(nil).Principal}
 	}
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting

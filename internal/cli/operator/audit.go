@@ -28,8 +28,8 @@ type auditFlags struct {
 	follow, all  bool
 }
 
-// AuditCmd is "askbus audit".
-func AuditCmd(a *cli.App) *cobra.Command {
+// AuditCmd is "askbus audit"; log is its command that runs until it is stopped.
+func AuditCmd(a *cli.App, log *cobra.Command) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Search who asked, answered, signed in, issued or revoked, and what was refused", Args: cobra.NoArgs,
@@ -49,7 +49,7 @@ the audit as well.`,
 			if err := f.read(time.Now()); err != nil {
 				return err
 			}
-			b, err := a.DialAs(rights.Role{Name: rights.RoleAuditor})
+			b, err := dialAuditor(a)
 			if err != nil {
 				return err
 			}
@@ -57,9 +57,6 @@ the audit as well.`,
 			tenant := b.Role.Tenant
 			if tenant == "" && cmd.Flags().Changed("tenant") {
 				tenant = a.Tenant
-			}
-			if b.Cred.Name != "" && b.Role.Name != rights.RoleOperator && b.Role.Name != rights.RoleAuditor {
-				return cli.Usage("credential %s may not read the audit; use an operator's, or one from \"askbus auth auditor\"", b.Cred.Name)
 			}
 			f.q.Session = a.Session
 			return searchAudit(cmd.Context(), a, b, tenant, &f)
@@ -78,6 +75,7 @@ the audit as well.`,
 	flags.BoolVar(&f.all, "all", false, "print every record: no --limit, and no --since unless given")
 	flags.BoolVar(&f.follow, "follow", false, "keep printing new records")
 	flags.BoolVar(&f.q.Whole, "whole", false, "with --output json: whole questions and outcomes, including typed text")
+	cmd.AddCommand(auditKeyCmd(a), log, auditVerifyCmd(a), auditEvidenceCmd(a))
 	var actions []string
 	for _, action := range audit.Actions() {
 		actions = append(actions, string(action))
@@ -90,6 +88,16 @@ the audit as well.`,
 		}
 	}
 	return cmd
+}
+
+// dialAuditor connects as an auditor, or an operator.
+func dialAuditor(a *cli.App) (*cli.Bus, error) {
+	b, err := a.DialAs(rights.Role{Name: rights.RoleAuditor})
+	if err == nil && b.Cred.Name != "" && b.Role.Name != rights.RoleOperator && b.Role.Name != rights.RoleAuditor {
+		b.Close()
+		return nil, cli.Usage("credential %s may not read the audit; use an operator's, or one from \"askbus auth auditor\"", b.Cred.Name)
+	}
+	return b, err
 }
 
 // read validates the flags.

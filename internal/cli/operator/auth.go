@@ -93,16 +93,17 @@ their own credentials and need none of these.`,
 type handed struct {
 	role, short, example   string
 	typ, allowAll, asserts bool
+	asks                   bool
 }
 
 func handedOut() []handed {
 	return []handed{
-		{role: rights.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h", allowAll: true},
+		{role: rights.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h\n  askbus auth agent --session s1 --asker oidc:mei@example.com", allowAll: true, asks: true},
 		{role: rights.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, asserts: true},
 		{role: rights.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", asserts: true},
 		{role: rights.RoleGateway, short: "Serves the HTTP API", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
 		{role: rights.RoleIssuer, short: "Swaps tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
-		{role: rights.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true},
+		{role: rights.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true, asks: true},
 		{role: rights.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
 		{role: rights.RoleBroker, short: "The three connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: rights.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
@@ -113,6 +114,7 @@ func handedOut() []handed {
 type credFlags struct {
 	typ, note       string
 	asserts, groups []string
+	asker           []string
 	all             bool
 	expires         time.Duration
 }
@@ -143,6 +145,9 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 		flags.StringArrayVar(&f.asserts, "asserts", nil, `PROOF=PRINCIPAL: for whom it may answer, and how that is proven, such as oidc=oidc:*; "none": only as itself (default: what surfaces of the type prove; nothing for a --session or an unknown type)`)
 		flags.StringArrayVar(&f.groups, "group", nil, "a group that it may assert for people; may end in * (with --asserts)")
 	}
+	if h.asks {
+		flags.StringArrayVar(&f.asker, "asker", nil, "a principal of the person for whom it asks, such as oidc:mei@example.com: exclude_asker and policies count them")
+	}
 	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent, 1h for maintenance, else 2160h)")
 	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")
 }
@@ -158,7 +163,7 @@ func CredsCmd(a *cli.App) *cobra.Command {
 		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance},
 		RunE: func(cmd *cobra.Command, args []string) error { return handOut(a, cmd, args[0], f) },
 	}
-	f.add(cmd, handed{typ: true, allowAll: true, asserts: true})
+	f.add(cmd, handed{typ: true, allowAll: true, asserts: true, asks: true})
 	return cmd
 }
 
@@ -229,17 +234,18 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 }
 
 // assertions returns the identities that a credential may assert: those of the flags, else the
-// default of its role.
+// default of its role; and for whom it asks.
 func (f *credFlags) assertions(cmd *cobra.Command, role rights.Role) (assertion.Set, error) {
-	if !cmd.Flags().Changed("asserts") && !cmd.Flags().Changed("group") {
-		return role.Assertions(), nil
+	may := role.Assertions()
+	if cmd.Flags().Changed("asserts") || cmd.Flags().Changed("group") {
+		may = assertion.Set{Proven: f.asserts, Groups: f.groups}
+		if slices.Equal(f.asserts, []string{"none"}) {
+			may.Proven = nil
+		}
 	}
-	may := assertion.Set{Proven: f.asserts, Groups: f.groups}
-	if slices.Equal(f.asserts, []string{"none"}) {
-		may.Proven = nil
-	}
+	may.Asker = f.asker
 	if err := role.MayAssert(may); err != nil {
-		return may, cli.Usage("--asserts, --group: %w", err)
+		return may, cli.Usage("--asserts, --group, --asker: %w", err)
 	}
 	return may, nil
 }

@@ -115,8 +115,9 @@ func tellReport(a *cli.App, r storecheck.Report) error {
 		fmt.Fprintln(a.Stdout, ask.CleanLine(d.Words()))
 		tellAsks(a, "lost: neither question nor outcome is left", d.Asks)
 		tellAsks(a, "have lost their stored outcome; those that are not listed above are pending again, or expire at once", d.Outcomes)
+		tellAsks(a, "have lost votes: they are pending as they were before these, which the audit has; tell their people to vote again", d.Votes)
 		tellAsks(a, "lost, unless they ended and expired shortly before the crash", d.Uncertain)
-		if len(d.Asks)+len(d.Outcomes)+len(d.Uncertain) == 0 && !d.Whole {
+		if len(d.Asks)+len(d.Outcomes)+len(d.Votes)+len(d.Uncertain) == 0 && !d.Whole {
 			fmt.Fprintln(a.Stdout, "  the affected asks are unknown: the server's index does not list them, or there are none")
 		}
 	}

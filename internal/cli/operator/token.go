@@ -59,6 +59,7 @@ tenant (an agent's default). People answer with screens, responders
 and operators: only these may have a person's --principal. A host's is the user who runs
 it, os:<user>.`,
 		Example: `  askbus token issue --role agent --session build-42 --expires 24h
+  askbus token issue --session build-42 --asker oidc:mei@example.com,os:mei
   askbus token issue --role screen --session build-42 --principal oidc:mei --name Mei --groups platform`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Role, t.Tenant = token.Role(role), a.Tenant
@@ -109,6 +110,7 @@ it, os:<user>.`,
 	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is valid")
 	f.StringSliceVar(&endpoints, "endpoints", nil, "where it is accepted: http, ws, mcp, hook, nats, a2a (default: everywhere)")
 	f.StringVar(&t.Principal, "principal", "", "principal that it answers as (default: token:<id>; of a host: os:<user>)")
+	f.StringSliceVar(&t.Asker, "asker", nil, "principals of the person for whom an agent or operator asks, such as oidc:mei@example.com: exclude_asker and policies count them (default of an operator: --principal)")
 	f.StringVar(&t.Name, "name", "", "name to show with its answers")
 	f.StringSliceVar(&t.Groups, "groups", nil, "groups of that principal, for audiences")
 	return cmd
@@ -135,6 +137,7 @@ type tokenRow struct {
 	Principal string           `json:"principal,omitempty"`
 	Name      string           `json:"name,omitempty"`
 	Groups    []string         `json:"groups,omitempty"`
+	Asker     []string         `json:"asker,omitempty"`
 	Endpoints []token.Endpoint `json:"endpoints,omitempty"`
 	Created   time.Time        `json:"created"`
 	Expires   *time.Time       `json:"expires,omitempty"`
@@ -142,7 +145,7 @@ type tokenRow struct {
 }
 
 func rowOf(t *token.Token) tokenRow {
-	r := tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Endpoints, t.Created, nil, nil}
+	r := tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Asker, t.Endpoints, t.Created, nil, nil}
 	if !t.Expires.IsZero() {
 		r.Expires = &t.Expires
 	}

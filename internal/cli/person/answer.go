@@ -255,7 +255,7 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			for i := range ids {
 				ids[i] = b.ask.Questions[i].ID
 			}
-			b.faults = append(b.faults, ask.Fault{Message: fmt.Sprintf("unknown question in --%s %s: use QUESTION=VALUE with one of %s", flag, v, strings.Join(ids, ", "))})
+			b.faults = append(b.faults, ask.NewFault("--"+flag, ask.FaultUnknownQuestion, v, ids))
 			continue
 		}
 		ans := b.answers[q.ID]
@@ -264,7 +264,9 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			b.answers[q.ID] = ans
 		}
 		if err := apply(q, ans, value); err != nil {
-			b.faults = append(b.faults, ask.Fault{QuestionID: q.ID, Message: fmt.Sprintf("--%s %s: %v", flag, v, err)})
+			f := ask.NewFault("--"+flag+" "+v, ask.FaultNotAnAnswer, err.Error())
+			f.QuestionID = q.ID
+			b.faults = append(b.faults, f)
 		}
 	}
 }

@@ -117,6 +117,13 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	inboxCmd.Flags().BoolVar(&readers.Screen, "screen", false, "only what is measured in a browser")
 	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "pending asks in the browser")
 	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
+	proven := false
+	auditCmd := sub("audit", "What the audit costs: the cycle with and without it", func(ctx context.Context) (report, error) {
+		r, err := bench.Audit(ctx, opts(), proven, plan(a, *f))
+		r.Quick = f.quick
+		return r, err
+	})
+	auditCmd.Flags().BoolVar(&proven, "log", false, "what the log that proves the audit costs: with and without it")
 	return []*cobra.Command{
 		slackCmd, inboxCmd, visibleCmd, screenCmd, benchPageCmd(a), pendingCmd, waitersCmd, idleCmd, benchSoakCmd(a, f), benchServerCmd(a),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
@@ -126,11 +133,7 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 		sub("consumers", "The cycle with 0, 50 and 200 single-tenant consumers on each stream", func(ctx context.Context) (report, error) {
 			return bench.Consumers(ctx, opts(), plan(a, *f))
 		}),
-		sub("audit", "What the audit costs: the cycle with and without it", func(ctx context.Context) (report, error) {
-			r, err := bench.Audit(ctx, opts(), plan(a, *f))
-			r.Quick = f.quick
-			return r, err
-		}),
+		auditCmd,
 		sub("entrances", "The cycle through each entrance of \"askbus up\": HTTP, WebSocket, MCP, hook and NATS by hand, beside the Go client", func(ctx context.Context) (report, error) {
 			r, err := bench.Entrances(ctx, self, "", plan(a, *f))
 			r.Quick = f.quick

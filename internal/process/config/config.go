@@ -137,6 +137,15 @@ type Push struct {
 	}
 }
 
+// AuditLog has the settings of the log that proves the audit.
+type AuditLog struct {
+	Audit struct {
+		LogKey     string        `split_words:"true" desc:"file with the key that signs the log of the audit, from \"askbus audit key\""`
+		LogEvery   time.Duration `split_words:"true" default:"1m" positive:"true" desc:"how often the log takes new records and signs a checkpoint"`
+		LogPublish []string      `split_words:"true" desc:"where each checkpoint goes as well: files, and http or https URLs to which it is posted"`
+	}
+}
+
 // Gateway has the settings of the HTTP and WebSocket endpoints.
 type Gateway struct {
 	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP API"`
@@ -171,7 +180,7 @@ type Slack struct {
 		HTTPAddr          string   `split_words:"true" default:"127.0.0.1:8430" desc:"address of /slack/interactions, /slack/events and /slack/commands, with a signing secret"`
 		Routes            string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
 		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
-		Replicas          int      `default:"1" desc:"processes that share this bot token, to divide Slack's limits; at most 3 with Socket Mode"`
+		Replicas          int      `default:"1" desc:"processes that may share this bot token; its limits are divided by those that live; at most 3 with Socket Mode"`
 		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
 		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
 		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`

@@ -10,14 +10,16 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // errTooMany refuses a request whose credential has reached its limit of connections.
-var errTooMany = errors.New("this credential has as many connections open as it may; close some, or use another")
+var errTooMany = error(ask.Refusal(ask.CodeQuota, ask.FaultManyConnections))
 
 // errTooFast refuses a request on a new connection of a credential that opens
 // too many in a minute.
-var errTooFast = errors.New("this credential opens too many connections; keep them open between requests, and try again in a minute")
+var errTooFast = error(ask.Refusal(ask.CodeQuota, ask.FaultFastConnections))
 
 type connKey struct{}
 

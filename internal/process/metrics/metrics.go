@@ -49,6 +49,12 @@ func (s *Set) AuditReports(part string, lost func() int64) {
 	}, func() float64 { return float64(lost()) }))
 }
 
+// AuditLog reports the size of the log that proves the audit, and when it last had every record.
+func (s *Set) AuditLog(size, current func() int64) {
+	s.gauge("askbus_audit_log_leaves", "Leaves of the log of the audit.", nil, func() float64 { return float64(size()) })
+	s.gauge("askbus_audit_log_current_timestamp_seconds", "When the log last had every record and its checkpoint was published, in Unix time.", nil, func() float64 { return float64(current()) })
+}
+
 // gauge adds a number that is read for each scrape.
 func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))

@@ -20,6 +20,7 @@ func everything() (*metrics.Set, *metrics.Broker) {
 	s.Build("broker", "v1")
 	s.AuditReports("gateway", func() int64 { return 0 })
 	s.Certificate(func() time.Time { return time.Unix(1_800_000_000, 0) })
+	s.AuditLog(func() int64 { return 7 }, func() int64 { return 1_800_000_000 })
 	b := s.Broker(func() metrics.Reading {
 		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}, Skews: map[string]time.Duration{"n3": 2 * time.Second}, ClocksSet: 1}
 	})

@@ -35,9 +35,10 @@ const (
 
 // Endpoint is an address that an operator registered.
 type Endpoint struct {
-	URL          string   // http or https
-	Secrets      []Secret // each signs; while one is replaced there are two
-	AllowPrivate bool     // also loopback, private and link-local addresses
+	URL          string      // http or https
+	Secrets      []Secret    // each signs; while one is replaced there are two
+	AllowPrivate bool        // also loopback, private and link-local addresses
+	Header       http.Header // sent beside those of the signature; it may replace Content-Type
 }
 
 // CheckURL returns an error unless s may be the URL of an [Endpoint].
@@ -116,6 +117,9 @@ func (s *Sender) Send(ctx context.Context, to *Endpoint, id string, body []byte)
 	}
 	at := s.now().Unix()
 	r.Header.Set("Content-Type", "application/json")
+	for name := range to.Header {
+		r.Header.Set(name, to.Header.Get(name))
+	}
 	r.Header.Set("User-Agent", "askbus-webhook/1")
 	r.Header.Set("Webhook-Id", id)
 	r.Header.Set("Webhook-Timestamp", strconv.FormatInt(at, 10))

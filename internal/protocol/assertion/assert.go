@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 // Set is what a credential may say about the person who acted, in
-// addition to its own name. It is stored in the tags of its JWT, so that
+// addition to its own name, and for whom its holder asks. It is stored in the tags of its JWT, so that
 // anybody with the account's public keys can verify it. The zero value means
 // nothing.
 type Set struct {
@@ -22,6 +23,9 @@ type Set struct {
 	Proven []string
 	// Groups are the groups that it may assert; likewise.
 	Groups []string
+	// Asker are the principals of the one person for whom the holder asks, of
+	// a credential that asks. They are exact.
+	Asker []string
 }
 
 // Anything returns assertions without limits, for tests and benchmarks.
@@ -38,6 +42,7 @@ const (
 const (
 	tagAssert = "assert:"
 	tagGroup  = "group:"
+	tagAsker  = "asker:"
 )
 
 // Validate returns an error for an invalid assertion.
@@ -56,8 +61,27 @@ func (a Set) Validate() error {
 		}
 		size += len(tagGroup) + len(g)
 	}
-	if len(a.Proven)+len(a.Groups) > maxAssertions || size > maxTagBytes {
-		return fmt.Errorf("a credential asserts %d things in %d bytes; the maximum is %d in %d: use patterns such as oidc=oidc:*", len(a.Proven)+len(a.Groups), size, maxAssertions, maxTagBytes)
+	if err := CheckAsker(a.Asker); err != nil {
+		return err
+	}
+	for _, p := range a.Asker {
+		size += len(tagAsker) + len(p)
+	}
+	if n := len(a.Proven) + len(a.Groups) + len(a.Asker); n > maxAssertions || size > maxTagBytes {
+		return fmt.Errorf("a credential asserts %d things in %d bytes; the maximum is %d in %d: use patterns such as oidc=oidc:*", n, size, maxAssertions, maxTagBytes)
+	}
+	return nil
+}
+
+// CheckAsker returns an error unless these can be the principals of an asker.
+func CheckAsker(principals []string) error {
+	if len(principals) > ask.MaxAskers {
+		return fmt.Errorf("%d principals of one asker are too many; give at most %d", len(principals), ask.MaxAskers)
+	}
+	for _, p := range principals {
+		if !pattern(p) || strings.HasSuffix(p, "*") || strings.HasPrefix(p, "group:") || utf8.RuneCountInString(p) > ask.MaxName {
+			return fmt.Errorf("invalid asker %.80q: use a principal of one person, such as oidc:mei@example.com or os:mei", p)
+		}
 	}
 	return nil
 }
@@ -94,6 +118,9 @@ func (a Set) Tags() []string {
 	for _, g := range a.Groups {
 		tags = append(tags, tagGroup+g)
 	}
+	for _, p := range a.Asker {
+		tags = append(tags, tagAsker+p)
+	}
 	return tags
 }
 
@@ -105,6 +132,8 @@ func FromTags(tags []string) Set {
 			a.Proven = append(a.Proven, p)
 		} else if g, ok := strings.CutPrefix(t, tagGroup); ok {
 			a.Groups = append(a.Groups, g)
+		} else if p, ok := strings.CutPrefix(t, tagAsker); ok {
+			a.Asker = append(a.Asker, p)
 		}
 	}
 	return a
@@ -121,9 +150,10 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 		return ownName(user, by)
 	}
 	var faults []ask.Fault
-	refuse := func(at, format string, args ...any) {
-		faults = append(faults, ask.Fault{Pointer: at, Message: fmt.Sprintf(format, args...)})
+	refuse := func(at string, code ask.FaultCode, args ...any) {
+		faults = append(faults, ask.NewFault(at, code, args...))
 	}
+	principal := ask.Clip(by.Principal, 80)
 	named, proven := false, false
 	for _, p := range a.Proven {
 		proof, principal, _ := strings.Cut(p, "=")
@@ -134,13 +164,13 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 	}
 	switch {
 	case !named:
-		refuse("/by/principal", "this credential may not speak for %.80q; it may for %s", by.Principal, a.principals(user))
+		refuse("/by/principal", ask.FaultMayNotSpeakFor, principal, a.principals(user))
 	case !proven:
-		refuse("/by/proof", "this credential may not say that %.80q was proven by %.80q; it may by %s", by.Principal, by.Proof, a.proofs(by.Principal))
+		refuse("/by/proof", ask.FaultMayNotProve, principal, ask.Clip(by.Proof, 80), a.proofs(by.Principal))
 	}
 	for _, g := range by.Groups {
 		if !slices.ContainsFunc(a.Groups, func(p string) bool { return match(p, g) }) {
-			refuse("/by/groups", "this credential may not assert group %.80q; it may assert %s", g, orNone(a.Groups))
+			refuse("/by/groups", ask.FaultMayNotGroup, ask.Clip(g, 80), orNone(a.Groups))
 			break
 		}
 	}
@@ -165,13 +195,13 @@ func (a Set) Names(by ask.By) bool {
 func ownName(user string, by ask.By) (ask.By, error) {
 	var faults []ask.Fault
 	if by.Proof != "" && by.Proof != ask.ProofCredential {
-		faults = append(faults, ask.Fault{Pointer: "/by/proof", Message: fmt.Sprintf("is %.80q, but a credential that acts as itself proves %q; leave it out", by.Proof, ask.ProofCredential)})
+		faults = append(faults, ask.NewFault("/by/proof", ask.FaultOwnProof, ask.Clip(by.Proof, 80), ask.ProofCredential))
 	}
 	if len(by.Groups) > 0 {
-		faults = append(faults, ask.Fault{Pointer: "/by/groups", Message: "a credential that acts as itself is in no group; leave it out"})
+		faults = append(faults, ask.NewFault("/by/groups", ask.FaultOwnGroups))
 	}
 	if by.Name != "" {
-		faults = append(faults, ask.Fault{Pointer: "/by/name", Message: "a credential that acts as itself has no other name; leave it out"})
+		faults = append(faults, ask.NewFault("/by/name", ask.FaultOwnName))
 	}
 	if faults != nil {
 		return by, forbidden(faults)

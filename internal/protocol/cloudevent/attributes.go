@@ -1,10 +1,10 @@
 package cloudevent
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"mime"
 	"net/url"
@@ -17,36 +17,35 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// advice says what to give for each attribute that an event needs, or that has
-// a form.
+// wanted says what to give for each attribute that an event needs, or that has
+// a form, as a term of a fault.
 //
 //nolint:gochecknoglobals // a table
-var advice = map[string]string{
-	"specversion":   `give "1.0"`,
-	"id":            "give a text that names this event, such as a UUID; a repeated event keeps it",
-	"source":        "give a URI reference that names the sender, such as /my-agent",
-	"type":          "give the event's type, such as " + TypeAsked,
-	"subject":       "give the id of the ask as a text, or leave it out",
-	"time":          "give a time in RFC 3339, such as 2026-11-20T10:00:00Z, or leave it out",
-	"dataschema":    "give an absolute URI, or leave it out",
-	dataContentType: "use " + TypeJSON,
-	"data_base64":   "give the data in base64, or use data",
+var wanted = map[string]string{
+	"specversion":   "event_version",
+	"id":            "event_id",
+	"source":        "event_source",
+	"type":          "event_type",
+	"subject":       "event_about",
+	"time":          "event_time",
+	"dataschema":    "event_schema",
+	dataContentType: "event_content",
+	"data_base64":   "event_base64",
 }
+
+// want returns what to give for an attribute, also for those of others.
+func want(name string) string { return cmp.Or(wanted[name], "event_extension") }
 
 // structuredFaults returns what is wrong with the attributes of an event in
 // structured mode, all at once, each with its JSON pointer.
 func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 	var faults []ask.Fault
-	fault := func(name, what string) {
-		help := advice[name]
-		if help == "" {
-			help = "give a text, an integer or a boolean"
-		}
-		faults = append(faults, ask.Fault{Pointer: "/" + name, Message: what + "; " + help})
+	fault := func(name string, code ask.FaultCode, args ...any) {
+		faults = append(faults, ask.NewFault("/"+name, code, args...))
 	}
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		if raw := attributes[name]; raw == nil || string(raw) == "null" || string(raw) == `""` {
-			fault(name, "is missing")
+			fault(name, ask.FaultMissing, want(name))
 			delete(attributes, name)
 		}
 	}
@@ -56,22 +55,22 @@ func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 		isText := json.Unmarshal(raw, &text) == nil
 		switch {
 		case !isName(name):
-			faults = append(faults, ask.Fault{Pointer: "/" + name, Message: notAName})
+			fault(name, ask.FaultNotAttribute, ask.Clip(name, 40))
 		case name == "data" || string(raw) == "null":
-		case !isText && (advice[name] != "" || raw[0] == '{' || raw[0] == '['):
-			fault(name, "is not a text")
+		case !isText && (wanted[name] != "" || raw[0] == '{' || raw[0] == '['):
+			fault(name, ask.FaultNotText, want(name))
 		case name == "specversion" && text != event.CloudEventsVersionV1:
-			fault(name, fmt.Sprintf("is %.20q", text))
+			fault(name, ask.FaultWrongValue, ask.Clip(text, 20), want(name))
 		case name == "source" && !isReference(text):
-			fault(name, fmt.Sprintf("is %.80q", text))
+			fault(name, ask.FaultWrongValue, ask.Clip(text, 80), want(name))
 		case !isText && raw[0] != 't' && raw[0] != 'f' && !isInteger(raw):
-			fault(name, fmt.Sprintf("is the number %.40s, which is no integer of 32 bits", raw))
+			fault(name, ask.FaultWrongValue, ask.Clip(string(raw), 40), want(name))
 		case name == "time" && !isTime(text):
-			fault(name, fmt.Sprintf("is %.40q", text))
+			fault(name, ask.FaultWrongValue, ask.Clip(text, 40), want(name))
 		case name == "data_base64" && attributes["data"] != nil:
-			fault(name, "is given beside data")
+			fault(name, ask.FaultGivenTogether, "data")
 		case name == "data_base64" && !isBase64(text):
-			fault(name, "is not base64")
+			fault(name, ask.FaultNotBase64)
 		}
 	}
 	return faults
@@ -86,8 +85,11 @@ func invalidAttributes(faults []ask.Fault) error {
 	return &ask.Error{Code: ask.CodeInvalid, Detail: "not a CloudEvent of askbus: " + strings.TrimPrefix(faults[0].String(), "/"), Faults: faults}
 }
 
-// notAName says what is wrong with an attribute whose name no CloudEvent may have.
-const notAName = "is no name of an attribute; use a to z and 0 to 9"
+// badHeader returns the fault of a header of an event in binary mode, which no
+// JSON pointer reaches.
+func badHeader(name, given string) ask.Fault {
+	return ask.NewFault("", ask.FaultBadParameter, headerPrefix+name, given, want(name))
+}
 
 func isName(s string) bool {
 	return s == "data_base64" || s != "" && !strings.ContainsFunc(s, func(r rune) bool {
@@ -119,29 +121,25 @@ func isBase64(s string) bool {
 // members of a JSON object, and empty if they are headers.
 func checkEvent(ev event.Event, at string) error {
 	var faults []ask.Fault
-	fault := func(name, what string) {
-		f := ask.Fault{Message: what}
-		if help := advice[name]; help != "" {
-			f.Message += "; " + help
-		}
-		if at == "" {
-			f.Message = "header " + headerPrefix + name + " " + f.Message
-		} else {
-			f.Pointer = at + name
+	fault := func(name, given string, code ask.FaultCode, args ...any) {
+		f := badHeader(name, given)
+		if at != "" {
+			f = ask.NewFault(at+name, code, args...)
 		}
 		faults = append(faults, f)
 	}
 	if wrong, ok := errors.AsType[event.ValidationError](ev.Validate()); ok {
 		for _, name := range slices.Sorted(maps.Keys(wrong)) {
-			if attribute, ok := strings.CutPrefix(name, "extension:"); ok {
-				fault(attribute, notAName)
+			if attribute, ok := strings.CutPrefix(name, "extension:"); ok { // only in headers: structuredFaults has refused the others
+				faults = append(faults, ask.NewFault("", ask.FaultNotAttribute, headerPrefix+ask.Clip(attribute, 40)))
 				continue
 			}
-			what := "is invalid (" + strings.Join(strings.Fields(wrong[name].Error()), " ") + ")"
-			if missing := map[string]string{"id": ev.ID(), "source": ev.Source(), "type": ev.Type()}; ev.FieldErrors[name] == nil && missing[name] == "" && advice[name] != "" {
-				what = "is missing"
+			if given := map[string]string{"id": ev.ID(), "source": ev.Source(), "type": ev.Type()}; ev.FieldErrors[name] == nil && given[name] == "" && wanted[name] != "" {
+				fault(name, "", ask.FaultMissing, want(name))
+				continue
 			}
-			fault(name, what)
+			why := strings.Join(strings.Fields(wrong[name].Error()), " ")
+			fault(name, why, ask.FaultBadAttribute, why, want(name))
 		}
 	}
 	if ev.DataContentType() == "" || len(ev.Data()) == 0 {
@@ -149,9 +147,14 @@ func checkEvent(ev event.Event, at string) error {
 	}
 	ct, _, err := mime.ParseMediaType(ev.DataContentType())
 	if err != nil || ct != TypeJSON && !strings.HasSuffix(ct, "+json") && ct != "text/json" {
-		fault(dataContentType, fmt.Sprintf("is %.80q", ev.DataContentType()))
-	} else if err := wire.CheckCharset(ev.DataContentType()); err != nil {
-		fault(dataContentType, err.Error())
+		given := ask.Clip(ev.DataContentType(), 80)
+		fault(dataContentType, given, ask.FaultWrongValue, given, want(dataContentType))
+	} else if e, refused := errors.AsType[*ask.Error](wire.CheckCharset(ev.DataContentType())); refused {
+		f := e.Faults[0]
+		if at != "" {
+			f.Pointer = at + dataContentType
+		}
+		faults = append(faults, f)
 	}
 	return invalidAttributes(faults)
 }

@@ -102,7 +102,7 @@ const (
 // [ask.ErrInvalid] or [ask.ErrTooLarge].
 func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
 	if len(msg.Data) > ask.MaxEventBytes {
-		return event.Event{}, modeOf(msg), ask.Refuse(ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+		return event.Event{}, modeOf(msg), ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
 	}
 	return FromReply(msg)
 }
@@ -121,7 +121,7 @@ func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	case len(msg.Data) == 0:
 		return event.Event{}, Structured, ErrNoEvent
 	default:
-		return event.Event{}, Structured, invalidEvent("the body is not a CloudEvent: send one in structured mode (Content-Type: %s) or with ce- headers", typeStructJSON)
+		return event.Event{}, Structured, notEvent("send one in structured mode (Content-Type: " + typeStructJSON + ") or with ce- headers")
 	}
 }
 
@@ -233,18 +233,18 @@ func modeOf(msg *nats.Msg) Mode {
 func readStructured(data []byte) (event.Event, error) {
 	if !json.Valid(data) {
 		var v any
-		return event.Event{}, invalidEvent("the event is not valid JSON: %v", json.Unmarshal(data, &v))
+		return event.Event{}, notEvent("it is not valid JSON: " + json.Unmarshal(data, &v).Error())
 	}
 	var attributes map[string]json.RawMessage
 	if err := json.Unmarshal(data, &attributes); err != nil {
-		return event.Event{}, invalidEvent("the body is not a CloudEvent: it is no JSON object")
+		return event.Event{}, notEvent("it is no JSON object")
 	}
 	if err := invalidAttributes(structuredFaults(attributes)); err != nil {
 		return event.Event{}, err
 	}
 	var ev event.Event
 	if err := json.Unmarshal(data, &ev); err != nil {
-		return event.Event{}, invalidEvent("the body is not a CloudEvent in JSON: %v", err)
+		return event.Event{}, notEvent(err.Error())
 	}
 	return ev, checkEvent(ev, "/")
 }
@@ -252,7 +252,7 @@ func readStructured(data []byte) (event.Event, error) {
 func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error) {
 	for name, values := range headers {
 		if len(values) > 1 {
-			return event.Event{}, invalidEvent("header ce-%.40s is given twice", name)
+			return event.Event{}, invalidAttributes([]ask.Fault{ask.NewFault("", ask.FaultHeaderTwice, headerPrefix+ask.Clip(name, 40))})
 		}
 	}
 	version := ""
@@ -260,7 +260,7 @@ func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error)
 		version = headers["specversion"][0]
 	}
 	if version != event.CloudEventsVersionV1 {
-		return event.Event{}, invalidEvent("header ce-specversion is %.20q; give 1.0", version)
+		return event.Event{}, invalidAttributes([]ask.Fault{badHeader("specversion", ask.Clip(version, 20))})
 	}
 	ev := event.New(version)
 	for name, values := range headers {
@@ -282,7 +282,7 @@ func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error)
 		case "time":
 			t, err := time.Parse(time.RFC3339, value)
 			if err != nil {
-				return event.Event{}, invalidEvent("header ce-time is %.40q; give a time in RFC 3339, such as 2026-11-20T10:00:00Z", value)
+				return event.Event{}, invalidAttributes([]ask.Fault{badHeader("time", ask.Clip(value, 40))})
 			}
 			ev.SetTime(t)
 		default:
@@ -300,8 +300,8 @@ func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error)
 	return ev, checkEvent(ev, "")
 }
 
-func invalidEvent(format string, args ...any) error {
-	return ask.Refuse(ask.CodeInvalid, format, args...)
+func notEvent(why string) error {
+	return ask.Refusal(ask.CodeInvalid, ask.FaultNotEvent, why)
 }
 
 // ceHeaders returns the ce- headers by lower-case attribute name,

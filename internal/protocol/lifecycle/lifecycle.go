@@ -163,7 +163,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 // onlyAsker refuses everybody but the asker.
 func onlyAsker(by ask.By) error {
 	e := ask.Refuse(ask.CodeForbidden, "%s did not ask, and only the asker may decide this ask", by.Principal)
-	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be one of the asker's"}}
+	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNotTheAsker)}
 	return e
 }
 
@@ -172,12 +172,12 @@ func onlyAsker(by ask.By) error {
 func excluded(a *ask.Ask, by ask.By) error {
 	if slices.Contains(a.Exclude, by.Principal) {
 		e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s: somebody else has to decide", by.Principal)
-		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be one of those whom the ask excludes"}}
+		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultExcluded)}
 		return e
 	}
 	if a.ExcludeAsker && slices.Contains(a.Asker, by.Principal) {
 		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
-		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be the asker"}}
+		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
 		return e
 	}
 	whom := "some people"
@@ -185,7 +185,7 @@ func excluded(a *ask.Ask, by ask.By) error {
 		whom = "its asker"
 	}
 	e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s, and nothing says which person answers here", whom)
-	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be a person's; answer at a surface where you sign in"}}
+	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
 	return e
 }
 
@@ -196,7 +196,7 @@ func unproven(by ask.By, minProof, who string) error {
 		known = fmt.Sprintf("%.80q proves too little of who answers", by.Proof)
 	}
 	e := ask.Refuse(ask.CodeForbidden, "%s: %s %s", known, who, ask.Needs("en", minProof))
-	e.Faults = []ask.Fault{{Pointer: "/by/proof", Message: fmt.Sprintf("must be %q or stronger; answer at a surface where you sign in", minProof)}}
+	e.Faults = []ask.Fault{ask.NewFault("/by/proof", ask.FaultProofTooWeak, minProof)}
 	return e
 }
 

@@ -22,7 +22,9 @@ const (
 	BucketLeases     = "leases"          // liveness of agents' sessions
 	BucketCallbacks  = "callbacks"       // the names under which asks may be called back, without the addresses
 	BucketDeliveries = "deliveries"      // webhooks that are sent later, and failures
+	BucketTaskPushes = "task-pushes"     // the callbacks that A2A clients chose for their tasks
 	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
+	BucketReplicas   = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
 	BucketLeft       = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
 )
 
@@ -35,6 +37,7 @@ type Bucket struct {
 	PerTenant int           // entries of one tenant, or of none
 	Most      int           // entries of the bucket
 	Grants    []Grant
+	OwnType   bool // a responder's keys begin with its type
 }
 
 // SnoozeKey returns the entry in [BucketSnoozes] of a person and an ask. The
@@ -56,6 +59,9 @@ func RevokedKey(tenant, principal string) StateKey {
 	return StateKey{Tenant: tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
+// TaskPushesKey returns the entry in [BucketTaskPushes] of an ask.
+func TaskPushesKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
+
 // HandoverKey returns the entry in [BucketHandovers] of an ask.
 func HandoverKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
 
@@ -71,6 +77,15 @@ func (b *Bucket) May(role StateRole, typ string, verb Verb) bool {
 	return slices.ContainsFunc(b.Grants, func(g Grant) bool {
 		return g.Role == role && (g.Type == "" || g.Type == typ) && slices.Contains(g.Verbs, verb)
 	})
+}
+
+// begins returns what the names of the entries begin with that a sender may get, put
+// and delete.
+func (b *Bucket) begins(role StateRole, typ string) string {
+	if b.OwnType && role == StateResponder {
+		return typ + "."
+	}
+	return ""
 }
 
 // FindBucket returns the bucket with this name.
@@ -92,26 +107,28 @@ func Buckets() []Bucket {
 	remove := []Verb{VerbGet, VerbList, VerbWatch, VerbDelete}
 	operators := func(verbs []Verb) Grant { return Grant{StateOperator, "", verbs} }
 	return []Bucket{
-		{BucketTokens, 4 << 10, 3650 * day, false, 10_000, 10_000, []Grant{operators(write), {StateGateway, "", read}, {StateIssuer, "", []Verb{VerbGet}}}},
-		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}},
-		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}},
-		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}},
-		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}}},
-		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}},
-		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},
-		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},
-		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}},
-		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}},
+		{BucketTokens, 4 << 10, 3650 * day, false, 10_000, 10_000, []Grant{operators(write), {StateGateway, "", read}, {StateIssuer, "", []Verb{VerbGet}}}, false},
+		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}, false},
+		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}, false},
+		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}, false},
+		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}}, false},
+		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}, false},
+		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
+		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
+		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}, false},
+		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketLeases, 512, day, true, 10_000, 50_000, []Grant{
 			operators(remove),
 			{StateGateway, "", write},
 			{StateResponder, "", read},
 			{StateAgent, "", []Verb{VerbGet, VerbPut, VerbDelete}},
-		}},
-		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
-		{BucketDeliveries, 1 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}},
-		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}},
-		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}},
+		}, false},
+		{BucketCallbacks, 4 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbList}}, {StateResponder, TypeWebhook, write}}, false},
+		{BucketDeliveries, 2 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}, false},
+		{BucketTaskPushes, 8 << 10, 40 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbGet, VerbPut, VerbDelete}}, {StateResponder, TypeWebhook, []Verb{VerbGet, VerbDelete}}}, false},
+		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
+		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
+		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},
 	}
 }
 
@@ -127,7 +144,7 @@ func StateRights(role StateRole, typ, tenant, session string) (publish, subscrib
 			if !b.May(role, typ, verb) {
 				continue
 			}
-			at := StateRequest{Role: role, Type: typ, Tenant: tenant, Session: session, Bucket: b.Name, Verb: verb, Key: StateKey{Tenant: tenant, Name: ">"}}
+			at := StateRequest{Role: role, Type: typ, Tenant: tenant, Session: session, Bucket: b.Name, Verb: verb, Key: StateKey{Tenant: tenant, Name: b.begins(role, typ) + ">"}}
 			narrow := role == StateResponder && tenant != ""
 			switch {
 			case verb == VerbWatch:
@@ -137,6 +154,8 @@ func StateRights(role StateRole, typ, tenant, session string) (publish, subscrib
 			case verb == VerbList:
 				at.Every = true
 				publish = append(publish, at.String(), at.String()+".*")
+			case b.OwnType:
+				publish = append(publish, at.upToVerb()+".*."+at.Key.Name)
 			default:
 				publish = append(publish, at.upToVerb()+".>")
 			}

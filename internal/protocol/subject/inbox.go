@@ -46,6 +46,7 @@ func InboxResponder(typ, tenant, session string) string {
 const (
 	TypeGateway  = "gateway"
 	TypeOperator = "operator"
+	TypeAgent    = "agent" // of an agent whose credential says for whom it asks
 )
 
 // The responder types of a web inbox, which signs people in, and of a terminal.
@@ -73,6 +74,8 @@ func ReplyAllowed(r Request, reply string) bool {
 			allowed = []string{InboxGateway}
 		case TypeOperator:
 			allowed = []string{InboxOperator}
+		case TypeAgent:
+			return inInbox(reply, []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")})
 		}
 		allowed = append(allowed, InboxResponder(r.Type, "", ""))
 		if r.Tenant != "" {

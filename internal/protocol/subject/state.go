@@ -180,7 +180,7 @@ func (r StateRequest) upToVerb() string {
 // Allowed reports whether [Buckets] allows the request.
 func (r StateRequest) Allowed() bool {
 	b, ok := FindBucket(r.Bucket)
-	return ok && b.May(r.Role, r.Type, r.Verb)
+	return ok && b.May(r.Role, r.Type, r.Verb) && (r.Verb == VerbList || strings.HasPrefix(r.Key.Name, b.begins(r.Role, r.Type)))
 }
 
 // StateReplyAllowed reports whether the broker may reply to the request at

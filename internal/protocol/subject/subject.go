@@ -136,8 +136,9 @@ func As(subject, user string) (own string, ok bool) {
 	return before + "." + user + "." + after, true
 }
 
-// Asked returns the subject on which a gateway or an operator (typ) sends what
-// agents send on subject. Replies go to the inboxes of that role only. It has
+// Asked returns the subject on which a gateway, an operator or an agent with an
+// asker (typ) sends what agents send on subject. Replies go to the inboxes of
+// that role only. It has
 // [Self] for the key; ok is false for other subjects.
 func Asked(subject, typ string) (own string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, Agents+".")
@@ -145,6 +146,13 @@ func Asked(subject, typ string) (own string, ok bool) {
 		return subject, false
 	}
 	return Responders + "." + typ + "." + Self + "." + rest, true
+}
+
+// AskedByAgent returns the wildcard over the asks of agents of a tenant whose
+// credentials say for whom they ask; the broker is told which credential it is.
+// An empty session means all.
+func AskedByAgent(user, tenant, session string) string {
+	return strings.Join([]string{Responders, TypeAgent, user, tenant, star(session), string(VerbAsk), "*"}, ".")
 }
 
 // Asks reports whether an agent sent a request, or another role for an agent.
@@ -158,12 +166,15 @@ func (r Request) Asks() bool {
 
 // forAgents reports whether the sender may send what agents send.
 func (r Request) forAgents() bool {
-	return r.Root == Agents || r.Root == Responders && (r.Type == TypeGateway || r.Type == TypeOperator)
+	return r.Root == Agents || r.Root == Responders && (r.Type == TypeGateway || r.Type == TypeOperator || r.Type == TypeAgent && r.Verb == VerbAsk)
 }
 
-// Asserts reports whether a request names a person who acted.
+// Asserts reports whether a request says who acted, or for whom it asks: its
+// sender sends the JWT of its credential with it.
 func (r Request) Asserts() bool {
 	switch r.Verb {
+	case VerbAsk:
+		return r.Root == Responders && (r.Type == TypeAgent || r.Type == TypeOperator)
 	case VerbAnswer, VerbCancel:
 		return r.Root == Responders || r.Root == Hosts
 	case VerbUnvote, VerbSnooze, VerbHandOver:
@@ -246,6 +257,9 @@ func ValidUser(s string) bool {
 }
 
 func (r Request) known() bool {
+	if r.Root == Responders && r.Type == TypeAgent && r.Verb != VerbAsk {
+		return false
+	}
 	switch r.Verb {
 	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive, VerbRepeat, VerbDelivered:
 		return r.forAgents() && r.ID != ""

@@ -43,5 +43,5 @@ func about(k, got ask.Key) error {
 	if got == k {
 		return nil
 	}
-	return ask.Refuse(ask.CodeUnavailable, "the reply to a request about ask %s is about ask %.200q, and is ignored; send the request again", k, got.String())
+	return ask.Refusal(ask.CodeUnavailable, ask.FaultForeignReply, k, ask.Clip(got.String(), 200))
 }

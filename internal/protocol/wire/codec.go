@@ -63,6 +63,23 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// CarryOutcome is EncodeOutcome for an outcome of a broker that is passed on
+// unchanged, with or without its ask: fields of a newer broker stay.
+func CarryOutcome(o *ask.Outcome) ([]byte, error) {
+	switch {
+	case o.Raw == nil:
+		return EncodeOutcome(o, nil)
+	case o.Ask != nil:
+		return o.Raw, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(o.Raw, &fields); err != nil {
+		return nil, fmt.Errorf("carry outcome: %w", err)
+	}
+	delete(fields, "ask")
+	return Marshal(fields)
+}
+
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	var o ask.Outcome
@@ -173,9 +190,9 @@ func DecodeEnd(what string, data []byte, askID string) (End, error) {
 	within := time.Duration(w.DialogWithin)
 	switch {
 	case what != "withdraw" && within != 0: // of an operator, or over HTTP
-		f = append(f, ask.Fault{Pointer: "/dialog_within", Message: "is for withdraw over NATS only; leave it out"})
+		f = append(f, ask.NewFault("/dialog_within", ask.FaultOnlyFor, "withdraw_over_nats"))
 	case within < 0, within > MaxDialogWithin:
-		f = append(f, ask.Fault{Pointer: "/dialog_within", Message: fmt.Sprintf("is %s; give at most %s", within, MaxDialogWithin)})
+		f = append(f, ask.NewFault("/dialog_within", ask.FaultOutOfRange, within, "0s", MaxDialogWithin))
 	}
 	if f != nil {
 		return End{}, ask.InvalidError(what, f)
@@ -198,24 +215,18 @@ func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
 	switch w.State {
 	case ask.ReceiptPosting, ask.ReceiptPosted, ask.ReceiptFailed:
 	default:
-		f = append(f, ask.Fault{Pointer: "/state", Message: "use posting, posted or failed"})
+		f = append(f, ask.NewFault("/state", ask.FaultNotOneOf, clip(string(w.State)), []string{string(ask.ReceiptPosting), string(ask.ReceiptPosted), string(ask.ReceiptFailed)}))
 	}
 	if !ask.ValidToken(w.Life) {
-		f = append(f, ask.Fault{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the presented ask, from next, get or list", w.Life)})
+		f = append(f, ask.NewFault("/life", ask.FaultBadLife, clip(w.Life)))
 	}
-	if utf8.RuneCountInString(w.Key) > ask.MaxName {
-		f = append(f, ask.Fault{Pointer: "/key", Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
-	}
+	f = append(f, longer("/key", w.Key, ask.MaxName)...)
 	if len(w.Places) > ask.MaxPlaces {
-		f = append(f, ask.Fault{Pointer: "/places", Message: fmt.Sprintf("has %d places; give at most %d", len(w.Places), ask.MaxPlaces)})
+		f = append(f, ask.NewFault("/places", ask.FaultTooMany, len(w.Places), "places", ask.MaxPlaces))
 	}
 	for i, p := range w.Places {
-		if utf8.RuneCountInString(p.Ref) > ask.MaxLabel {
-			f = append(f, ask.Fault{Pointer: fmt.Sprintf("/places/%d/ref", i), Message: fmt.Sprintf("is longer than %d characters", ask.MaxLabel)})
-		}
-		if utf8.RuneCountInString(p.Where) > ask.MaxText {
-			f = append(f, ask.Fault{Pointer: fmt.Sprintf("/places/%d/where", i), Message: fmt.Sprintf("is longer than %d characters", ask.MaxText)})
-		}
+		f = append(f, longer(fmt.Sprintf("/places/%d/ref", i), p.Ref, ask.MaxLabel)...)
+		f = append(f, longer(fmt.Sprintf("/places/%d/where", i), p.Where, ask.MaxText)...)
 	}
 	return w.Receipt, ask.InvalidError("receipt", f)
 }
@@ -231,41 +242,44 @@ func ReadReceipt(data []byte) (ask.Receipt, error) {
 
 // checkID checks that the body names the ask of its subject.
 func checkID(want, got string) []ask.Fault {
-	switch got {
-	case want:
+	if got == want {
 		return nil
-	case "":
-		return []ask.Fault{{Pointer: "/ask_id", Message: fmt.Sprintf("is missing; the subject says %q", want)}}
-	default:
-		return []ask.Fault{{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q, but the subject says %q; they must agree", got, want)}}
 	}
+	return []ask.Fault{ask.NewFault("/ask_id", ask.FaultDisagrees, clip(got), "subject", want)}
 }
 
 // checkHead checks that a reply names its ask, its own id and the person who
 // acted.
 func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
 	f := checkID(wantID, gotID)
-	if answerID == "" || utf8.RuneCountInString(answerID) > 128 {
-		f = append(f, ask.Fault{Pointer: "/answer_id", Message: "use 1 to 128 characters; a repeated id means the same reply"})
+	if answerID == "" {
+		f = append(f, ask.NewFault("/answer_id", ask.FaultMissing, "id"))
 	}
+	f = append(f, longer("/answer_id", answerID, 128)...)
 	return ask.InvalidError(what, append(f, checkBy(by)...))
 }
 
 func checkBy(by ask.By) (f []ask.Fault) {
 	for _, v := range []struct{ at, value string }{{"/by/principal", by.Principal}, {"/by/name", by.Name}, {"/by/proof", by.Proof}} {
-		if utf8.RuneCountInString(v.value) > ask.MaxName {
-			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
-		}
+		f = append(f, longer(v.at, v.value, ask.MaxName)...)
 	}
 	if len(by.Groups) > ask.MaxGroups {
-		f = append(f, ask.Fault{Pointer: "/by/groups", Message: fmt.Sprintf("has %d groups; give at most %d", len(by.Groups), ask.MaxGroups)})
+		f = append(f, ask.NewFault("/by/groups", ask.FaultTooMany, len(by.Groups), "groups", ask.MaxGroups))
 	}
 	return f
 }
 
 func checkReason(what, reason string) error {
-	if utf8.RuneCountInString(reason) > ask.MaxText {
-		return ask.InvalidError(what, []ask.Fault{{Pointer: "/reason", Message: fmt.Sprintf("is longer than %d characters", ask.MaxText)}})
+	return ask.InvalidError(what, longer("/reason", reason, ask.MaxText))
+}
+
+// longer returns the fault of a text with more than most characters.
+func longer(at, s string, most int) []ask.Fault {
+	if n := utf8.RuneCountInString(s); n > most {
+		return []ask.Fault{ask.NewFault(at, ask.FaultTooLong, n, most)}
 	}
 	return nil
 }
+
+// clip cuts a value for a fault.
+func clip(s string) string { return ask.Clip(s, maxGiven) }

@@ -13,7 +13,7 @@ func TestNamesAreReadAsJSONSays(t *testing.T) {
 	for _, tt := range []struct{ body, fault string }{
 		{`{"id":"a","quest\u0069ons":[{"text":"?"}]}`, ""},
 		{`{"id":"a","questions":[{"text":"?"}],"\u0069d":"b"}`, "/id: is given twice"},
-		{`{"id":"a","questions":[{"text":"?"}],"x` + "\xff" + `":1}`, "byte 39 (0xFF) is not UTF-8"},
+		{`{"id":"a","questions":[{"text":"?"}],"x` + "\xff" + `":1}`, "byte 39 of the body (0xFF) is not UTF-8"},
 		{`{"id":"a","questions":[{"text":"?"}],"metadata":{"k":1,"\u006b":2}}`, "/metadata/k: is given twice"},
 	} {
 		_, err := wire.DecodeAsk([]byte(tt.body))

@@ -44,16 +44,16 @@ func DecodeNext(data []byte) (Next, error) {
 	}
 	var f []ask.Fault
 	if w.Of != NextQuestion && w.Of != NextOutcome {
-		f = append(f, ask.Fault{Pointer: "/of", Message: "use question or outcome"})
+		f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(w.Of), []string{NextQuestion, NextOutcome}))
 	}
 	if w.Max == 0 {
 		w.Max = 1
 	}
 	if w.Max < 1 || w.Max > maxNext {
-		f = append(f, ask.Fault{Pointer: "/max", Message: fmt.Sprintf("use 1 to %d", maxNext)})
+		f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, w.Max, 1, maxNext))
 	}
 	if w.Wait < 0 {
-		f = append(f, ask.Fault{Pointer: "/wait", Message: "must not be negative"})
+		f = append(f, ask.NewFault("/wait", ask.FaultNegative, time.Duration(w.Wait)))
 	}
 	return Next{w.Of, w.Max, time.Duration(w.Wait)}, ask.InvalidError("next", f)
 }
@@ -105,10 +105,10 @@ func DecodeSettle(what string, data []byte) (token string, delay time.Duration, 
 	}
 	var f []ask.Fault
 	if w.Token == "" {
-		f = append(f, ask.Fault{Pointer: "/token", Message: "is missing; give the token from next"})
+		f = append(f, ask.NewFault("/token", ask.FaultMissing, "token_of_next"))
 	}
 	if d := time.Duration(w.Delay); d < 0 || d > maxDelay {
-		f = append(f, ask.Fault{Pointer: "/delay", Message: fmt.Sprintf("use 0s to %s", maxDelay)})
+		f = append(f, ask.NewFault("/delay", ask.FaultOutOfRange, d, "0s", maxDelay))
 	}
 	return w.Token, time.Duration(w.Delay), ask.InvalidError(what, f)
 }

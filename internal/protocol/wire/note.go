@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -51,12 +49,8 @@ func DecodeHandover(data []byte) (Handover, error) {
 		return Handover{}, err
 	}
 	f := append(checkNote(h.By, h.ID), checkLife(h.Life)...)
-	if utf8.RuneCountInString(h.To) > maxHandoverTo {
-		f = append(f, ask.Fault{Pointer: "/to", Message: fmt.Sprintf("is longer than %d characters", maxHandoverTo)})
-	}
-	if utf8.RuneCountInString(h.Word) > MaxHandoverWord {
-		f = append(f, ask.Fault{Pointer: "/word", Message: fmt.Sprintf("is longer than %d characters", MaxHandoverWord)})
-	}
+	f = append(f, longer("/to", h.To, maxHandoverTo)...)
+	f = append(f, longer("/word", h.Word, MaxHandoverWord)...)
 	return h, ask.InvalidError("handover", f)
 }
 
@@ -66,7 +60,7 @@ func checkLife(life string) []ask.Fault {
 	if ask.ValidToken(life) {
 		return nil
 	}
-	return []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the ask, from get or list", life)}}
+	return []ask.Fault{ask.NewFault("/life", ask.FaultBadLife, clip(life))}
 }
 
 // StoredSnooze is an entry of the bucket snoozes. Its key names the person.

@@ -42,6 +42,9 @@ func EncodePage(items []ListItem, next string) ([]byte, error) {
 
 func appendItem(b []byte, it *ListItem) ([]byte, error) {
 	r := &it.Record
+	if r.Raw != nil { // a page of a broker that is passed on
+		return append(b, r.Raw...), nil
+	}
 	// Tokens and states need no escapes.
 	b = append(b, `{"tenant":"`+r.Ask.Tenant+`","session":"`+r.Ask.Session+`","state":"`+string(r.State)+`"`...)
 	b = appendTime(b, "asked_at", r.AskedAt)

@@ -27,7 +27,7 @@ func AsError(err error) *ask.Error {
 	if e, ok := errors.AsType[*ask.Error](err); ok {
 		return e
 	}
-	return ask.Refuse(ask.CodeInternal, "internal error of the broker; see its log")
+	return ask.Refusal(ask.CodeInternal, ask.FaultBrokerFailed)
 }
 
 // EncodeProblem returns the problem body of a refusal.
@@ -35,7 +35,7 @@ func EncodeProblem(e *ask.Error) []byte {
 	status := HTTPStatus(e.Code)
 	w := problemJSON{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: e.Code, Detail: e.Detail, Errors: e.Faults}
 	if e.Outcome != nil {
-		w.Outcome, _ = EncodeOutcome(e.Outcome, nil) // a decoded outcome can be encoded
+		w.Outcome, _ = CarryOutcome(e.Outcome) // a decoded outcome can be encoded
 	}
 	data, _ := Marshal(w)
 	return data

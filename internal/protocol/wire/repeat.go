@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -54,13 +53,13 @@ func DecodeRepeat(data []byte, key string) (Repeat, error) {
 	}
 	var f []ask.Fault
 	if _, ok := RepeatKey(key + "-"); !ok {
-		f = append(f, ask.Fault{Message: fmt.Sprintf("%.80q in the subject is not a repeat key; use %s and %d hex digits", key, RepeatPrefix, RepeatDigits)})
+		f = append(f, ask.NewFault("", ask.FaultBadRepeatKey, clip(key), RepeatDigits))
 	}
 	if of, _ := RepeatKey(w.AskID); !ask.ValidToken(w.AskID) || of != key && of != "" {
-		f = append(f, ask.Fault{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q; give the repeat key %.40q, - and what makes it unique: at most %d of A-Z a-z 0-9 _ -", w.AskID, key, ask.MaxToken)})
+		f = append(f, ask.NewFault("/ask_id", ask.FaultBadRepeatID, clip(w.AskID), clip(key), ask.MaxToken))
 	}
 	if w.Timeout < 0 {
-		f = append(f, ask.Fault{Pointer: "/timeout", Message: "must not be negative"})
+		f = append(f, ask.NewFault("/timeout", ask.FaultNegative, time.Duration(w.Timeout)))
 	}
 	return Repeat{w.AskID, time.Duration(w.Timeout), w.Replace}, ask.InvalidError("repeat", f)
 }

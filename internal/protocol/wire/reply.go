@@ -2,10 +2,12 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
@@ -30,6 +32,7 @@ type StatusReply struct {
 	Present    []string        // ask: the responder types with a person present
 	Hold       time.Duration   // pending, to ask and wait: continue with wait, held for this long
 	Holder     string          // pending, to ask and wait: the broker that replied; see subject.Alive
+	Raw        json.RawMessage // as it was read, if that has fields which this version does not know
 }
 
 type statusJSON struct {
@@ -74,7 +77,7 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 		}
 	}
 	if w.Outcome = s.RawOutcome; w.Outcome == nil && s.Outcome != nil {
-		if w.Outcome, err = EncodeOutcome(s.Outcome, nil); err != nil {
+		if w.Outcome, err = CarryOutcome(s.Outcome); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +87,13 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 // decodeStatus reads the data of a status event.
 func decodeStatus(data []byte) (StatusReply, error) {
 	var w statusJSON
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	err := jsonv2.Unmarshal(data, &w, jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false), jsonv2.RejectUnknownMembers(true))
+	newer := errors.Is(err, jsonv2.ErrUnknownName)
+	if err != nil {
+		w = statusJSON{}
+		err = jsonv1.Unmarshal(data, &w)
+	}
+	if err != nil {
 		return StatusReply{}, fmt.Errorf("read status: %w", err)
 	}
 	s := StatusReply{
@@ -104,6 +113,9 @@ func decodeStatus(data []byte) (StatusReply, error) {
 			return StatusReply{}, err
 		}
 		s.Outcome = &o
+	}
+	if newer || s.Ask != nil && s.Ask.Raw != nil || s.Outcome != nil && s.Outcome.Raw != nil {
+		s.Raw = data
 	}
 	return s, nil
 }
@@ -139,26 +151,26 @@ func DecodeQuery(data []byte) (Query, error) {
 		}
 	}
 	var f []ask.Fault
-	add := func(at, message string) { f = append(f, ask.Fault{Pointer: at, Message: message}) }
+	add := func(at string, code ask.FaultCode, args ...any) { f = append(f, ask.NewFault(at, code, args...)) }
 	for _, of := range []struct{ at, token string }{{"/tenant", q.Tenant}, {"/session", q.Session}, {"/id", q.ID}} {
 		if of.token != "" && !ask.ValidToken(of.token) {
-			add(of.at, "is invalid: use A-Z a-z 0-9 _ -")
+			add(of.at, ask.FaultBadToken, clip(of.token), ask.MaxToken)
 		}
 	}
 	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
-		add("/since", "needs heads, and excludes state, question and id")
+		add("/since", ask.FaultSinceAlone)
 	}
 	if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
-		add("/heads", "needs state pending, or since")
+		add("/heads", ask.FaultHeadsAlone)
 	}
 	switch ask.State(q.State) {
 	case "", ask.StatePending, ask.StateResolved:
 	default:
-		add("/state", "use pending or resolved")
+		add("/state", ask.FaultNotOneOf, clip(q.State), []string{string(ask.StatePending), string(ask.StateResolved)})
 	}
 	switch {
 	case q.Limit < 0 || q.Limit > MaxPage:
-		add("/limit", fmt.Sprintf("use 1 to %d", MaxPage))
+		add("/limit", ask.FaultOutOfRange, q.Limit, 1, MaxPage)
 	case q.Limit == 0:
 		q.Limit = defaultPage
 	}
@@ -174,7 +186,7 @@ type ListItem struct {
 
 // Record returns the status as a record.
 func (s *StatusReply) Record() ask.Record {
-	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts, Votes: s.Votes}
+	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts, Votes: s.Votes, Raw: s.Raw}
 	if s.Ask != nil {
 		r.Ask = *s.Ask
 	}

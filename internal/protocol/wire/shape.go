@@ -17,8 +17,8 @@ type shape struct {
 	fields map[string]field // of an object whose fields are known
 	list   string           // the names of the fields, for messages
 	elem   *shape           // of an array
-	text   func(string) string
-	number func(string) string
+	text   func(string) ask.FaultCode
+	number func(string) ask.FaultCode
 }
 
 //nolint:gochecknoglobals // constants and caches

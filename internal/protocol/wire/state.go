@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -39,10 +38,10 @@ func DecodeStatePut(data []byte) (StatePut, error) {
 	}
 	var f []ask.Fault
 	if len(w.Value) == 0 || w.Value[0] != '{' {
-		f = append(f, ask.Fault{Pointer: "/value", Message: "give a JSON object"})
+		f = append(f, ask.NewFault("/value", ask.FaultNotObject))
 	}
 	if w.TTL != 0 && time.Duration(w.TTL) < time.Second {
-		f = append(f, ask.Fault{Pointer: "/ttl", Message: `give at least "1s", or leave it out`})
+		f = append(f, ask.NewFault("/ttl", ask.FaultTooLow, time.Duration(w.TTL), "1s"))
 	}
 	f = append(f, writeID(w.ID)...)
 	return StatePut{w.Value, w.Revision, time.Duration(w.TTL), w.ID}, ask.InvalidError("put", f)
@@ -50,7 +49,7 @@ func DecodeStatePut(data []byte) (StatePut, error) {
 
 func writeID(id string) []ask.Fault {
 	if id != "" && !ask.ValidToken(id) {
-		return []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)}}
+		return []ask.Fault{ask.NewFault("/id", ask.FaultBadToken, clip(id), ask.MaxToken)}
 	}
 	return nil
 }
@@ -101,7 +100,7 @@ func DecodeStateList(data []byte) (StateList, error) {
 		l.Limit = maxChanges
 	}
 	if l.Limit < 1 || l.Limit > maxChanges {
-		return StateList{}, ask.InvalidError("list", []ask.Fault{{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", maxChanges)}})
+		return StateList{}, ask.InvalidError("list", []ask.Fault{ask.NewFault("/limit", ask.FaultOutOfRange, l.Limit, 1, maxChanges)})
 	}
 	return l, nil
 }

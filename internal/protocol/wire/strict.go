@@ -19,6 +19,7 @@ import (
 const (
 	maxDepth  = 64  // of nested JSON from outside
 	maxFaults = 100 // reported at once
+	maxGiven  = 80  // code points of a value in a fault
 )
 
 // Strict decodes JSON from outside into v, a pointer to a struct. It refuses
@@ -27,12 +28,12 @@ const (
 // pointer (RFC 6901). Null counts as left out. It also refuses what [CheckText]
 // does: data may come from base64.
 func Strict(what string, data []byte, v any) error {
-	if at, why := badText(data); why != "" {
-		return ask.InvalidError(what, []ask.Fault{{Message: fmt.Sprintf("byte %d %s", at, why)}})
+	if bad := badText(data); bad != nil {
+		return ask.InvalidError(what, []ask.Fault{*bad})
 	}
 	c := checker{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	if err := c.document(shapeFor(v)); err != nil {
-		c.faults = append(c.faults, ask.Fault{Message: "is not valid JSON: " + err.Error()})
+		c.faults = append(c.faults, ask.NewFault("", ask.FaultNotJSON, err.Error()))
 	}
 	if len(c.faults) > 0 {
 		return ask.InvalidError(what, c.faults)
@@ -42,7 +43,7 @@ func Strict(what string, data []byte, v any) error {
 		decode = func(data []byte, _ any) error { return self.UnmarshalJSON(data) }
 	}
 	if err := decode(data, v); err != nil {
-		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})
+		return ask.InvalidError(what, []ask.Fault{ask.NewFault("", ask.FaultUnreadable, err.Error())})
 	}
 	return nil
 }
@@ -54,10 +55,15 @@ type checker struct {
 	faults []ask.Fault
 }
 
-func (c *checker) fault(format string, args ...any) {
+func (c *checker) fault(code ask.FaultCode, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, ask.Fault{Pointer: string(c.dec.StackPointer()), Message: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, ask.NewFault(string(c.dec.StackPointer()), code, args...))
 	}
+}
+
+// wrongType notes that a value has a type that s does not accept.
+func (c *checker) wrongType(given string, s *shape) {
+	c.fault(ask.FaultWrongType, given, s.kinds.terms())
 }
 
 // document reads the one value that data must be.
@@ -94,21 +100,21 @@ func (c *checker) value(s *shape, depth int) error {
 		return c.array(s, depth)
 	case '"':
 		if s.kinds&isString == 0 {
-			c.fault("is a string; give %s", s.kinds)
+			c.wrongType("string", s)
 		} else if s.text != nil {
-			if complaint := s.text(tok.String()); complaint != "" {
-				c.fault("%s", complaint)
+			if code := s.text(tok.String()); code != "" {
+				c.fault(code, ask.Clip(tok.String(), maxGiven))
 			}
 		}
 	case '0':
 		if s.kinds&isNumber == 0 {
-			c.fault("is a number; give %s", s.kinds)
-		} else if complaint := s.number(tok.String()); complaint != "" {
-			c.fault("%s", complaint)
+			c.wrongType("number", s)
+		} else if code := s.number(tok.String()); code != "" {
+			c.fault(code, ask.Clip(tok.String(), maxGiven))
 		}
 	case 't', 'f':
 		if s.kinds&isBool == 0 {
-			c.fault("is a boolean; give %s", s.kinds)
+			c.wrongType("boolean", s)
 		}
 	}
 	return nil
@@ -116,7 +122,7 @@ func (c *checker) value(s *shape, depth int) error {
 
 func (c *checker) object(s *shape, depth int) error {
 	if s.kinds&isObject == 0 {
-		c.fault("is an object; give %s", s.kinds)
+		c.wrongType("object", s)
 	}
 	var most [16]string // without a piece of heap, as a rule
 	seen := names{few: most[:0]}
@@ -131,10 +137,10 @@ func (c *checker) object(s *shape, depth int) error {
 			known = field{string(c.name), anything}
 		}
 		if !seen.add(known.name) {
-			c.fault("is given twice")
+			c.fault(ask.FaultGivenTwice)
 		}
 		if !ok && s.fields != nil {
-			c.fault("is unknown; the fields are %s", s.list)
+			c.fault(ask.FaultUnknownField, s.list)
 		}
 		inner := known.shape
 		if err := c.value(inner, depth+1); err != nil {
@@ -147,7 +153,7 @@ func (c *checker) object(s *shape, depth int) error {
 
 func (c *checker) array(s *shape, depth int) error {
 	if s.kinds&isArray == 0 {
-		c.fault("is an array; give %s", s.kinds)
+		c.wrongType("array", s)
 	}
 	inner := anything
 	if s.elem != nil {
@@ -200,54 +206,61 @@ const (
 	isArray
 )
 
-func (k kinds) String() string {
+// terms returns the types as terms of a fault.
+func (k kinds) terms() []string {
 	var names []string
-	for i, name := range []string{"a string", "a number", "true or false", "an object", "an array"} {
+	for i, name := range []string{"string", "number", "true, false", "object", "array"} {
 		if k&(1<<i) != 0 {
 			names = append(names, name)
 		}
 	}
-	return strings.Join(names, " or ")
+	return names
 }
 
-func durationText(s string) string {
+// What follows returns the code of what is wrong with a text or a number; its
+// one argument is the value.
+
+func durationText(s string) ask.FaultCode {
 	if _, err := time.ParseDuration(s); err != nil {
-		return `is not a duration; give one such as "90s", "30m" or "2h"`
+		return ask.FaultBadDuration
 	}
 	return ""
 }
 
-func timeText(s string) string {
+func timeText(s string) ask.FaultCode {
 	if _, err := time.Parse(time.RFC3339, s); err != nil {
-		return `is not a time; give RFC 3339 such as "2026-11-20T10:00:00Z"`
+		return ask.FaultBadTime
 	}
 	return ""
 }
 
-func boundText(s string) string {
+func boundText(s string) ask.FaultCode {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return `is not a limit; give a number, or for a date one such as "2026-11-20"`
+		return ask.FaultBadBound
 	}
 	return ""
 }
 
-func anyNumber(s string) string {
+func anyNumber(s string) ask.FaultCode {
 	if _, err := strconv.ParseFloat(s, 64); err != nil {
-		return "is too large a number"
+		return ask.FaultNumberTooLarge
 	}
 	return ""
 }
 
-func signed(s string) string {
+func signed(s string) ask.FaultCode {
 	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
-		return fmt.Sprintf("is %s; give a whole number", s)
+		return ask.FaultNotWhole
 	}
 	return ""
 }
 
-func unsigned(s string) string {
+func unsigned(s string) ask.FaultCode {
+	if strings.HasPrefix(s, "-") {
+		return ask.FaultNegative
+	}
 	if _, err := strconv.ParseUint(s, 10, 64); err != nil {
-		return fmt.Sprintf("is %s; give a whole number, 0 or more", s)
+		return ask.FaultNotWhole
 	}
 	return ""
 }

@@ -16,15 +16,20 @@ import (
 // them. The error is an [*ask.Error] with [ask.ErrInvalid] that names the offset
 // of the first such byte.
 func CheckText(data []byte) error {
-	at, why := badText(data)
-	if why == "" {
-		return nil
+	if bad := badText(data); bad != nil {
+		return &ask.Error{Code: ask.CodeInvalid, Detail: bad.Message, Faults: []ask.Fault{*bad}}
 	}
-	return ask.Refuse(ask.CodeInvalid, "byte %d of the body %s", at, why)
+	return nil
 }
 
-func badText(data []byte) (at int, why string) {
+// badText returns the first fault of a body as text, or nil.
+func badText(data []byte) *ask.Fault {
+	bad := func(code ask.FaultCode, args ...any) *ask.Fault {
+		f := ask.NewFault("", code, args...)
+		return &f
+	}
 	if !utf8.Valid(data) {
+		at := 0
 		for at < len(data) {
 			r, n := utf8.DecodeRune(data[at:])
 			if r == utf8.RuneError && n == 1 {
@@ -32,24 +37,24 @@ func badText(data []byte) (at int, why string) {
 			}
 			at += n
 		}
-		return at, fmt.Sprintf("(0x%02X) is not UTF-8; encode the text as UTF-8", data[at])
+		return bad(ask.FaultBadUTF8, at, fmt.Sprintf("0x%02X", data[at]))
 	}
-	if at = bytes.IndexByte(data, 0); at >= 0 {
-		return at, "is NUL; leave it out, and encode the text as UTF-8"
+	if at := bytes.IndexByte(data, 0); at >= 0 {
+		return bad(ask.FaultNUL, at)
 	}
 	for i := bytes.IndexByte(data, '\\'); i >= 0 && i+1 < len(data); {
 		switch code := escape(data[i:]); {
 		case code < 0: // another escape
 			i += 2
 		case code == 0:
-			return i, `is the escape \u0000 (NUL); leave it out`
+			return bad(ask.FaultNULEscape, i)
 		case code >= 0xD800 && code < 0xDC00:
 			if low := escape(data[i+6:]); low < 0xDC00 || low > 0xDFFF {
-				return i, fmt.Sprintf(`is the escape \u%04x, the first half of a surrogate pair without the second; send both, or the character itself`, code)
+				return bad(ask.FaultHalfSurrogate, i, fmt.Sprintf(`\u%04x`, code))
 			}
 			i += 12
 		case code >= 0xDC00 && code < 0xE000:
-			return i, fmt.Sprintf(`is the escape \u%04x, the second half of a surrogate pair without the first; send both, or the character itself`, code)
+			return bad(ask.FaultHalfSurrogate, i, fmt.Sprintf(`\u%04x`, code))
 		default:
 			i += 6
 		}
@@ -59,7 +64,7 @@ func badText(data []byte) (at int, why string) {
 		}
 		i += next
 	}
-	return 0, ""
+	return nil
 }
 
 // escape returns the code of the escape \uXXXX with which data begins; -1 if it
@@ -86,6 +91,6 @@ func CheckCharset(contentType string) error {
 	case "", "utf-8", "utf8", "us-ascii":
 		return nil
 	default:
-		return ask.Refuse(CodeMediaType, "the charset %.40q is not supported; send the text as UTF-8", charset)
+		return ask.Refusal(CodeMediaType, ask.FaultWrongCharset, ask.Clip(charset, 40))
 	}
 }

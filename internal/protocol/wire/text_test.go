@@ -26,10 +26,10 @@ func TestTextIsUTF8(t *testing.T) {
 		`{"a":"x\u0000"}`:                 `byte 7 of the body is the escape \u0000`,
 		`"\\\u0000"`:                      `byte 3 of the body is the escape \u0000`,
 		`"\ud83c"`:                        `byte 1 of the body is the escape \ud83c`,
-		`"\ud83cx"`:                       `the first half`,
+		`"\ud83cx"`:                       `\ud83c, half of a surrogate pair`,
 		`"\ud83c\ud83c\udf89"`:            `byte 1`,
-		`"ab\udf89"`:                      `byte 3 of the body is the escape \udf89, the second half`,
-		`"\ud83c`:                         `the first half`,
+		`"ab\udf89"`:                      `byte 3 of the body is the escape \udf89, half`,
+		`"\ud83c`:                         `\ud83c, half of a surrogate pair`,
 	} {
 		if err := wire.CheckText([]byte(bad)); !errors.Is(err, ask.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", bad, err, says)

@@ -67,6 +67,20 @@ func validTemplate(s string) bool {
 	return s != "" && len(s) <= 512 && ask.ValidToken(hole.ReplaceAllString(s, "x"))
 }
 
+// fillPrincipal puts claims into the template of a principal. The issuer chose
+// them; they are checked as a principal.
+func fillPrincipal(template string, claims map[string]any) (string, error) {
+	var wrong error
+	filled := hole.ReplaceAllStringFunc(template, func(h string) string {
+		s, ok := text(claim(claims, strings.Trim(h, "{}")))
+		if !ok || s == "" {
+			wrong = errors.Join(wrong, fmt.Errorf("the token has no claim %s, which the rule needs", strings.Trim(h, "{}")))
+		}
+		return s
+	})
+	return filled, wrong
+}
+
 // fill puts claims into a template. Each must itself be a valid name, so that
 // no claim becomes a wildcard or another token of a subject.
 func fill(template string, claims map[string]any) (string, error) {

@@ -23,11 +23,13 @@ type Proof struct {
 
 	Tenant   string   // of an API token, which itself says what it grants
 	Sessions []string // likewise
+	Asker    []string // likewise
 }
 
-// Token returns the proof of an API token that may ask.
-func Token(id, tenant string, sessions []string, expires time.Time) Proof {
-	return Proof{Provider: TokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions}
+// Token returns the proof of an API token that may ask. asker are the principals
+// for whom it does.
+func Token(id, tenant string, sessions, asker []string, expires time.Time) Proof {
+	return Proof{Provider: TokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions, Asker: asker}
 }
 
 // Grant describes the credential to issue.
@@ -44,13 +46,16 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
 	patterns, life := p.Sessions, defaultLife
 	if p.Provider == TokenProvider {
-		g.Role, g.Tenant = roleAgent, p.Tenant
+		g.Role, g.Tenant, g.May.Asker = roleAgent, p.Tenant, p.Asker
 	} else {
 		rule, err := r.find(p)
 		if err != nil {
 			return Grant{}, err
 		}
 		if g.Tenant, patterns, err = rule.covers(p); err != nil {
+			return Grant{}, err
+		}
+		if g.May.Asker, err = rule.asker(p); err != nil {
 			return Grant{}, err
 		}
 		g.Role, g.Type, life = rule.Role, rule.Type, time.Duration(rule.Life)
@@ -102,6 +107,22 @@ func (r *Rule) covers(p Proof) (tenant string, sessions []string, err error) {
 	return tenant, sessions, nil
 }
 
+// asker returns the principals of the person for whom the holder of a proof asks.
+// The error is an [*ask.Error].
+func (r *Rule) asker(p Proof) (principals []string, err error) {
+	for _, template := range r.Asker {
+		principal, err := fillPrincipal(template, p.Claims)
+		if err == nil {
+			err = assertion.CheckAsker([]string{principal})
+		}
+		if err != nil {
+			return nil, ask.Refuse(ask.CodeForbidden, "the rule cannot say for whom this token asks: %s", err)
+		}
+		principals = append(principals, principal)
+	}
+	return principals, nil
+}
+
 // choose returns the one session of a credential.
 func choose(patterns []string, session string, tenantWide bool) (string, error) {
 	switch {
@@ -112,10 +133,10 @@ func choose(patterns []string, session string, tenantWide bool) (string, error) 
 	case session == "" && len(patterns) == 1 && !strings.HasSuffix(patterns[0], "*"):
 		return patterns[0], nil
 	case session == "":
-		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is missing; set the session with ?session= (this token covers " + strings.Join(patterns, ", ") + ")"}})
+		return "", ask.InvalidError("credential", []ask.Fault{ask.NewFault("/session", ask.FaultMissingSession, patterns)})
 	}
 	if !ask.ValidToken(session) {
-		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is invalid: use A-Z a-z 0-9 _ -"}})
+		return "", ask.InvalidError("credential", []ask.Fault{ask.NewFault("/session", ask.FaultBadToken, ask.Clip(session, 80), ask.MaxToken)})
 	}
 	for _, p := range patterns {
 		if covers(p, session) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -42,6 +43,7 @@ type Rule struct {
 	Type     string            `json:"type,omitempty"`     // responder
 	Tenant   string            `json:"tenant"`             // {claim} is replaced by the claim's value
 	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end matches any rest
+	Asker    []string          `json:"asker,omitempty"`    // of an agent: the principals of the person for whom it asks, such as "oidc:{email}"
 	Life     Duration          `json:"life,omitempty"`     // maximum life of a credential; default 1 h
 }
 
@@ -179,6 +181,17 @@ func (r *Rule) check(at string, fault func(string, ...any)) {
 		if s != "*" && !validTemplate(strings.TrimSuffix(s, "*")) {
 			fault("%s.sessions[%d]: invalid %q: use A-Z a-z 0-9 _ - and {claim}, and * at the end", at, i, s)
 		}
+	}
+	if len(r.Asker) > 0 && r.Role != roleAgent {
+		fault("%s.asker: a %s does not ask, so it has no asker", at, r.Role)
+	}
+	for i, template := range r.Asker {
+		if err := assertion.CheckAsker([]string{hole.ReplaceAllString(template, "x")}); err != nil {
+			fault("%s.asker[%d]: %s", at, i, err)
+		}
+	}
+	if len(r.Asker) > ask.MaxAskers {
+		fault("%s.asker: %d principals; use at most %d", at, len(r.Asker), ask.MaxAskers)
 	}
 	switch life := time.Duration(r.Life); {
 	case life == 0:

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	question "github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // A stream whose configuration is damaged or missing keeps every ask: the
@@ -157,6 +158,80 @@ func TestCheckNamesTheAsksWhoseOutcomeIsLost(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Check names the asks whose last votes are lost: they are pending with earlier
+// ones, and people can vote again.
+func TestCheckNamesTheAsksWhoseVotesAreLost(t *testing.T) {
+	t.Parallel()
+	const asks = 200
+	b, c := asker(t, natstest.Options{})
+	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vote := func(r *responder.Responder, id, who string) error {
+		_, err := r.Answer(t.Context(), question.Key{Tenant: "acme", Session: "s1", ID: id}, question.Reply{
+			AnswerID: who, By: question.By{Principal: "os:" + who, Groups: []string{"sre"}, Proof: question.ProofOS},
+			Answers: []question.Answer{{QuestionID: "go", Boolean: new(true)}},
+		})
+		if !errors.Is(err, question.ErrVoted) {
+			return fmt.Errorf("%s votes on %s: %w", who, id, err)
+		}
+		return nil
+	}
+	for _, id := range []string{"kept", "lost"} {
+		deploy := question.Ask{ID: id, Questions: []question.Question{{ID: "go", Text: "Deploy?", Kind: question.KindBoolean}}}
+		deploy.Approval = &question.Approval{AnyOf: []question.Alternative{{Need: 3, From: []string{"group:sre"}}}}
+		if _, err := c.Ask(t.Context(), deploy); err != nil {
+			t.Fatal(err)
+		}
+		if err := vote(r, id, "mei"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, c, asks)
+	if err := vote(r, "lost", "jo"); err != nil {
+		t.Fatal(err)
+	}
+	waitForBlocks(t, b.Dir)
+	_, js := admin(t, b.Server)
+	natstest.Eventually(t, "the audit has a copy of the last vote", func() bool {
+		asks, err1 := js.Stream(t.Context(), "ASKS_00")
+		audit, err2 := js.Stream(t.Context(), "AUDIT")
+		if err1 != nil || err2 != nil {
+			return false
+		}
+		m, err := audit.GetMsg(t.Context(), audit.CachedInfo().State.LastSeq)
+		return err == nil && strings.Contains(m.Header.Get("Nats-Stream-Source"), fmt.Sprintf(" %d ", asks.CachedInfo().State.LastSeq))
+	})
+	b.Close()
+	files := blockFiles(t, b.Dir)
+	if len(files) < 2 {
+		t.Fatal("all votes are in one file")
+	}
+	remove(t, files[len(files)-1])
+	report, err := storecheck.Repair(b.Dir, false)
+	if err != nil || len(report.Damages) != 1 || !slices.Equal(report.Damages[0].Votes, []string{"acme/s1/lost"}) {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	again := natstest.Again(t, b.Dir)
+	s, err := client.New(again.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"kept", "lost"} {
+		rec, err := s.Session("acme", "s1").Get(t.Context(), id)
+		if err != nil || rec.State != question.StatePending || len(rec.Votes) != 1 || rec.Votes[0].By.Principal != "os:mei" {
+			t.Errorf("%s after the repair: %+v, %v", id, rec, err)
+		}
+	}
+	if r, err = responder.New(again.Responder("web"), "web", responder.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := vote(r, "lost", "jo"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -45,10 +45,13 @@ func hostAssertions() assertion.Set {
 	return assertion.Set{Proven: []string{ask.ProofHostDialog + "=os:*", ask.ProofAskerTerminal + "=os:*"}}
 }
 
-// MayAssert returns an error if a role cannot be given assertions.
+// MayAssert returns an error if a role cannot be given assertions, or an asker.
 func (r Role) MayAssert(may assertion.Set) error {
 	if err := may.Validate(); err != nil {
 		return err
+	}
+	if len(may.Asker) > 0 && r.Name != RoleAgent && r.Name != RoleOperator {
+		return errors.New("a credential of " + r.Name + " has no asker: only agents and operators ask for one person")
 	}
 	if len(may.Proven) == 0 && len(may.Groups) == 0 {
 		return nil

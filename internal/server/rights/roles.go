@@ -84,7 +84,7 @@ func (r Role) Validate() error {
 		if r.Type == "" || r.Tenant == "" && r.Session != "" {
 			return fmt.Errorf("a responder needs a type; with a session it also needs the tenant")
 		}
-		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
+		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator || r.Type == subject.TypeAgent {
 			return fmt.Errorf("the type %s is reserved for a role; use \"askbus auth %s\"", r.Type, r.Type)
 		}
 	case RoleHost:
@@ -233,7 +233,7 @@ func (r Role) rights() Rights {
 	switch r.Name {
 	case RoleAgent:
 		return Rights{
-			Publish:   []string{dots(subject.Agents, r.Tenant, r.Session, ">")},
+			Publish:   []string{dots(subject.Agents, r.Tenant, r.Session, ">"), subject.AskedByAgent(userKey, r.Tenant, r.Session)},
 			Subscribe: append(out(subject.Outcome), inbox),
 		}
 	case RoleResponder:

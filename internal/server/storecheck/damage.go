@@ -24,6 +24,7 @@ type Damage struct {
 	Last      uint64   `json:"last,omitempty"`      // the highest
 	Asks      []string `json:"asks,omitempty"`      // tenant/session/id of asks of which neither question nor outcome is left
 	Outcomes  []string `json:"outcomes,omitempty"`  // asks whose stored outcome is lost; those that are not in Asks are pending again
+	Votes     []string `json:"votes,omitempty"`     // pending asks of which only an earlier state is left: without the votes that were given since
 	Whole     bool     `json:"whole,omitempty"`     // nothing is lost: the repair writes the file again
 	Uncertain []string `json:"uncertain,omitempty"` // asks that existed when the server last wrote its index, and may have ended and expired since
 

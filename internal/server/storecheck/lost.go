@@ -28,7 +28,8 @@ const hdrSource = "Nats-Stream-Source"
 type contents struct {
 	questions map[string]bool // that nothing removed
 	outcomes  map[string]bool
-	ended     map[string]bool // whose question was removed not so long ago that the outcome may have expired
+	ended     map[string]bool   // whose question was removed not so long ago that the outcome may have expired
+	newest    map[string]uint64 // the sequence of the last of its questions that nothing removed
 }
 
 // contents reads the asks of a stream.
@@ -38,7 +39,7 @@ func (s *scanned) contents(name string, now time.Time) (*contents, error) {
 		until time.Time // when its outcome may expire at the earliest
 	}
 	questions, removed := map[string][]question{}, map[uint64]bool{}
-	c := &contents{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	c := &contents{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]uint64{}}
 	err := s.records(name, func(r record) {
 		if r.removed {
 			removed[r.seq] = true
@@ -57,6 +58,11 @@ func (s *scanned) contents(name string, now time.Time) (*contents, error) {
 		// One of several was removed because the question was written again.
 		c.questions[id] = slices.ContainsFunc(all, isLive)
 		c.ended[id] = !c.questions[id] && slices.ContainsFunc(all, isRecent)
+		for _, q := range all {
+			if isLive(q) {
+				c.newest[id] = max(c.newest[id], q.seq)
+			}
+		}
 	}
 	return c, err
 }
@@ -154,6 +160,9 @@ func (i *Inspection) name() {
 		for seq, sub := range copied[d.Stream] {
 			if seq >= d.First && (d.Last == 0 || seq <= d.Last) {
 				sure.add(sub)
+				if id := c.rewritten(sub, seq); id != "" && !slices.Contains(d.Votes, id) {
+					d.Votes = append(d.Votes, id)
+				}
 			}
 		}
 		maybe := known{map[string]bool{}, map[string]bool{}}
@@ -168,10 +177,22 @@ func (i *Inspection) name() {
 				}
 			}
 		}
+		slices.Sort(d.Votes)
 		d.Outcomes, d.Asks = sure.missing(c)
 		_, uncertain := maybe.missing(c)
 		d.Uncertain = slices.DeleteFunc(uncertain, func(id string) bool { return slices.Contains(d.Asks, id) })
 	}
+}
+
+// rewritten returns the ask of a lost message that was a later state of a
+// question of which an earlier one is back; else "". Only votes rewrite a
+// question.
+func (c *contents) rewritten(sub string, seq uint64) string {
+	k, kind, _, _ := subject.ParseLedger(sub)
+	if id := k.String(); kind == subject.Question && c.questions[id] && !c.outcomes[id] && c.newest[id] < seq {
+		return id
+	}
+	return ""
 }
 
 // copies returns the subjects of questions and outcomes that the audit has a

@@ -84,10 +84,13 @@ func state() map[string]map[string]string {
 		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
-		subject.BucketCallbacks:  {"operator": remove, "webhook": write},
+		subject.BucketCallbacks:  {"operator": remove, "gateway": "list", "webhook": write},
 		subject.BucketDeliveries: {"operator": remove, "webhook": write},
+		subject.BucketTaskPushes: {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:    {"operator": remove},
 		subject.BucketLeft:       {"operator": remove},
+		subject.BucketRevoked:    {"operator": write, "web": "put"},
+		subject.BucketReplicas:   all("list watch put delete", map[string]string{"operator": remove}),
 	}
 }
 
@@ -117,6 +120,10 @@ func publish() []line {
 		each(may, "ansv1."+typ+".~.VERB", "acme.s1.ask.a1", "other.s2.ask.a1", "acme.s1.wait.a1", "acme.s1.alive.b1", "acme.s1.withdraw.a1", "acme.s1.repeat.q1", "acme.s1.delivered.a1")
 		each(nobody, "ansv1."+typ+"."+other+".acme.s1.VERB", "ask.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1")
 	}
+	// An agent whose credential says for whom it asks names its key.
+	add(asking, "ansv1.agent.~.acme.s1.ask.a1")
+	add("agent-tenant", "ansv1.agent.~.acme.s2.ask.a1")
+	add(nobody, "ansv1.agent.~.other.s1.ask.a1", "ansv1.agent."+other+".acme.s1.ask.a1", "ansv1.agent.~.acme.s1.answer.a1", "ansv1.agent.~.acme.s1.get.a1", "ansv1.agent.~.list")
 	// Responders: the type, the key, the tenant and the session are the sender's.
 	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all
@@ -140,10 +147,10 @@ func publish() []line {
 		each(nobody, begin+"acme.s1.VERB", ofAsk...) // the form before subjects had keys
 	}
 	// Hosts.
-	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel")
-	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel")
+	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel", "receipt")
+	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
 	// Operators, presence, and subjects of streams only.
 	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
 	add("broker", "herev1.acme.s1", "herev1.other.s1")
@@ -190,6 +197,11 @@ func publish() []line {
 				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
+					}
+					if bucket == subject.BucketReplicas { // the key begins with the type
+						add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+"."+typ+".k")
+						add(nobody, "kvv1.responder."+typ+"."+at+"."+tenant+".another.k", "kvv1.responder."+typ+"."+at+"."+tenant+".k")
+						continue
 					}
 					add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+".k")
 				}

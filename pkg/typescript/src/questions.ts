@@ -69,6 +69,12 @@ export interface AskOptions {
   minProof?: Ask['min_proof']
   asker?: readonly string[]
   excludeAsker?: boolean
+  /** "asker": nobody but the principals in asker may decide. */
+  only?: Ask['only']
+  /** Principals that may not decide. */
+  exclude?: readonly string[]
+  /** Makes each answer a vote, and says whose votes end the ask; of confirm, or choose without multiple and other. */
+  approval?: Ask['approval']
   requireResponder?: boolean
   whileWaiting?: boolean
   /** The name of a callback that an operator registered: the outcome is sent there too, see webhook(). */
@@ -124,9 +130,9 @@ export function question(id: string, text: string, field: AnyField): Question {
 export function envelope(o: AskOptions): Omit<Ask, 'id' | 'questions'> {
   return prune({
     title: o.title, context: o.context, agent: o.agent, priority: o.priority, audience: o.audience, min_proof: o.minProof, asker: o.asker,
-    exclude_asker: o.excludeAsker, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
+    exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
     deadline: o.deadline instanceof Date ? o.deadline.toISOString() : o.deadline, at_deadline: o.atDeadline, metadata: o.metadata,
-  }) as unknown as Omit<Ask, 'id' | 'questions'>
+  } satisfies Record<Exclude<keyof Ask, 'id' | 'questions'>, unknown>) as unknown as Omit<Ask, 'id' | 'questions'>
 }
 
 /** Writes a duration as the bus reads it: days become hours, numbers are milliseconds. */

@@ -27,7 +27,8 @@ type Options struct {
 	AppToken      string // xapp-…: Socket Mode
 	SigningSecret string // HTTP: verifies requests
 
-	// Replicas is how many processes share this token's limits; default 1.
+	// Replicas is how many processes may share this token; default 1. Its limits are divided by it until
+	// the living ones are counted.
 	Replicas int
 	// Connections is how many Socket Mode connections this process holds, so that one that Slack
 	// closes leaves no gap; default 2.
@@ -139,7 +140,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 
 // Serve posts asks and edits them to their outcomes until ctx ends.
 func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
-	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, opts)
+	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, s.opts.BotToken, opts)
 }
 
 // Drain waits for work that continues after its acknowledgement. No more deliveries may arrive.

@@ -12,16 +12,17 @@ const classChannel = "channel"
 
 // newLimiter returns the limiter of a token that replicas share.
 func newLimiter(c responder.Clock, replicas int) *responder.Limiter {
-	share := 1 / float64(max(replicas, 1))
-	return responder.NewLimiter(c, func(class string) responder.Pace {
+	l := responder.NewLimiter(c, func(class string) responder.Pace {
 		perMinute, burst := allowance(class)
-		return responder.Pace{Every: min(time.Duration(float64(time.Minute)/(perMinute*share)), 50*time.Second), Burst: max(int(burst*share), 1)}
+		return responder.Pace{Every: time.Minute / time.Duration(perMinute), Burst: burst}
 	})
+	l.SetReplicas(replicas)
+	return l
 }
 
 // allowance returns Slack's limit per minute and its burst. It stays a little below them, because
 // the doctor and retries share the token.
-func allowance(class string) (perMinute, burst float64) {
+func allowance(class string) (perMinute, burst int) {
 	switch class {
 	case "chat.postMessage":
 		return 280, 60

@@ -22,6 +22,7 @@ type api struct {
 	bot     *bot.Bot
 	http    *http.Client
 	base    string // with the token
+	account string // the id of the bot, to which Telegram's limits belong
 	limiter *responder.Limiter
 }
 
@@ -41,7 +42,8 @@ func newAPI(token, base string, clock responder.Clock) (*api, error) {
 		return nil, err
 	}
 	pace := map[string]responder.Pace{classBot: {Every: 40 * time.Millisecond, Burst: 20}, classPerson: {Every: 1100 * time.Millisecond, Burst: 3}, classGroup: {Every: 3100 * time.Millisecond, Burst: 5}}
-	return &api{bot: b, http: client, base: base + "/bot" + token + "/", limiter: responder.NewLimiter(clock, func(class string) responder.Pace { return pace[class] })}, nil
+	id, _, _ := strings.Cut(token, ":")
+	return &api{bot: b, account: id, http: client, base: base + "/bot" + token + "/", limiter: responder.NewLimiter(clock, func(class string) responder.Pace { return pace[class] })}, nil
 }
 
 // place is a message of the bot, or a chat if ID is 0.

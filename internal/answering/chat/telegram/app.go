@@ -94,7 +94,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 
 // Serve posts asks and edits them to their outcomes until ctx ends.
 func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
-	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, opts)
+	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, s.api.account, opts)
 }
 
 // Connect looks up the bot of the token.

@@ -65,7 +65,7 @@ func (a *Control) bind(r *http.Request, t *token.Token) {
 		case why == state.Gone:
 			b.end(refuseEnded())
 		case !a.stopping.Load(): // otherwise the requests in progress complete
-			b.end(ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked now, because the broker does not answer; try again"))
+			b.end(ask.Refusal(ask.CodeUnavailable, ask.FaultTokensUnchecked))
 		}
 	})
 	b.mu.Lock()
@@ -82,12 +82,12 @@ func Ended(ctx context.Context) *ask.Error {
 }
 
 func refuseEnded() error {
-	return ask.Refuse(ask.CodeUnauthorized, "the token was revoked or has expired")
+	return ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenEnded)
 }
 
 // Stop refuses all further requests, because the process ends. Requests in progress go on.
 func (a *Control) Stop() { a.stopping.Store(true) }
 
 func refuseStopping() *ask.Error {
-	return ask.Refuse(ask.CodeUnavailable, "this gateway is stopping; nothing is lost: send the same again")
+	return ask.Refusal(ask.CodeUnavailable, ask.FaultStopping)
 }

@@ -34,7 +34,7 @@ func (c *Caller) SessionOf(r *http.Request, named string) string {
 
 // Forbid returns the refusal of something that the caller's token does not allow.
 func (c *Caller) Forbid(what string) error {
-	return ask.Refuse(ask.CodeForbidden, "this token %s; %s is beyond it", c.Scope(), what)
+	return ask.Refusal(ask.CodeForbidden, ask.FaultTokenBeyond, c.Scope(), what)
 }
 
 // CheckAsk returns an error if the caller may not ask in a session.
@@ -69,7 +69,7 @@ func (c *Caller) Key(r *http.Request) (ask.Key, error) {
 	}
 	k := ask.Key{Tenant: tenant, Session: r.PathValue("session"), ID: r.PathValue("id")}
 	if !k.Valid() {
-		return k, ask.Refuse(ask.CodeNotFound, "invalid ask %.200q: a session and an id are 1 to %d of A-Z a-z 0-9 _ -", k.Session+"/"+k.ID, ask.MaxToken)
+		return k, ask.Refusal(ask.CodeNotFound, ask.FaultBadName, "session or id", ask.Clip(k.Session+"/"+k.ID, 200), ask.MaxToken)
 	}
 	return k, nil
 }

@@ -36,7 +36,7 @@ func (a *Control) foreign(r *http.Request, secret string) (token.Token, error) {
 	if err != nil {
 		if _, refused := errors.AsType[*ask.Error](err); !refused {
 			a.opts.Logger.ErrorContext(r.Context(), "tokens of another issuer cannot be checked", slog.Any("error", err))
-			err = ask.Refuse(ask.CodeUnavailable, "tokens of this issuer cannot be checked just now; the log says why")
+			err = ask.Refusal(ask.CodeUnavailable, ask.FaultTokensUnchecked)
 		}
 		return token.Token{}, err
 	}
@@ -56,7 +56,7 @@ func foreignFits(t *token.Token) error {
 		return fmt.Errorf("the token of another issuer became one of the role %s until %s", t.Role, t.Expires)
 	}
 	if err := t.Validate(); err != nil {
-		return ask.Refuse(ask.CodeForbidden, "the rule for this token makes a token of it that is invalid: %s", err)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultBadRule, err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		}
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, nil, ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this; add the origin to ASKBUS_CORS_ORIGINS if they should", r.Header.Get("Origin")))
+		a.refuse(w, r, nil, ask.Refusal(ask.CodeForbidden, ask.FaultForeignPage, ask.Clip(r.Header.Get("Origin"), 100)))
 	}))
 	next = cross.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		r = inPath(r)
 		if !httpserver.KnownHost(r.Host, a.base.Host, a.opts.Hosts) {
-			a.refuse(w, r, nil, ask.Refuse(wire.CodeMisdirected, "this gateway does not answer for %.100q; if it should, add that name to ASKBUS_WEB_HOSTS", r.Host))
+			a.refuse(w, r, nil, ask.Refusal(wire.CodeMisdirected, ask.FaultUnknownHost, ask.Clip(r.Host, 100), "web_hosts"))
 			return
 		}
 		if a.cors(w, r) {
@@ -68,7 +68,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		case a.slots <- struct{}{}:
 			defer func() { <-a.slots }()
 		default:
-			a.refuse(w, r, nil, ask.Refuse(ask.CodeUnavailable, "%d requests are in progress, the limit of this gateway", cap(a.slots)))
+			a.refuse(w, r, nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, cap(a.slots), "requests", "this_gateway"))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -111,7 +111,7 @@ func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, ask.Refuse(wire.CodeMediaType, "content encoding %.40q is not supported; send the body unencoded", e)
+		return nil, ask.Refusal(wire.CodeMediaType, ask.FaultWrongEncoding, ask.Clip(e, 40))
 	}
 	control := http.NewResponseController(w)
 	// Some tests' ResponseWriters have no deadlines.
@@ -122,10 +122,10 @@ func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		_ = control.SetReadDeadline(time.Time{})
 		return data, wire.CheckText(data)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive within %s", a.opts.BodyTimeout)
+		return nil, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody)
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, ask.Refuse(ask.CodeTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+		return nil, ask.Refusal(ask.CodeTooLarge, ask.FaultLargeBody, tooLarge.Limit)
 	}
-	return nil, ask.Refuse(ask.CodeInvalid, "the body is truncated")
+	return nil, ask.Refusal(ask.CodeInvalid, ask.FaultCutBody)
 }

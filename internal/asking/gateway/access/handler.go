@@ -63,7 +63,7 @@ func (a *Control) Open(m Methods) http.Handler {
 		}
 		if h == nil {
 			w.Header().Set("Allow", m.allow())
-			a.refuse(w, r, nil, ask.Refuse(wire.CodeMethod, "method %.20s is not allowed; use %s", r.Method, m.allow()))
+			a.refuse(w, r, nil, ask.Refusal(wire.CodeMethod, ask.FaultMethodNotAllowed, ask.Clip(r.Method, 20), m.allow()))
 			return
 		}
 		var c Caller
@@ -107,8 +107,7 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if ok {
 		c.Prefix = "/t/" + secret
 	} else if secret, ok = Bearer(r); !ok {
-		return ask.Refuse(ask.CodeUnauthorized,
-			`missing token; send "Authorization: Bearer askb_…", or put /t/<token> before the path ("askbus token issue" makes one)`)
+		return ask.Refusal(ask.CodeUnauthorized, ask.FaultNoToken)
 	}
 	check := a.check
 	if a.isForeign(r, secret) {
@@ -120,10 +119,10 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	}
 	c.Token = t // set even if the request is refused
 	if t.Role == token.Host {
-		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), hostHeader)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultTokenElsewhere, t.Scope(), hostHeader)
 	}
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
-		return ask.Refuse(ask.CodeQuota, "%s", err)
+		return err
 	}
 	names(r, &t)
 	return a.share(r, &t)
@@ -141,13 +140,13 @@ func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 	t, err := a.tokens.Check(r.Context(), secret, a.opts.Now())
 	switch {
 	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
-		return t, ask.Refuse(ask.CodeUnauthorized, "%s", err)
+		return t, err
 	case err != nil:
 		a.opts.Logger.ErrorContext(r.Context(), "cannot check tokens; refusing all callers", slog.Any("error", err))
-		return t, ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked at the moment; see the log")
+		return t, ask.Refusal(ask.CodeUnavailable, ask.FaultTokensUnchecked)
 	}
 	if err := t.CheckEndpoint(token.EndpointAt(r.URL.Path)); err != nil {
-		return t, ask.Refuse(ask.CodeForbidden, "%s", err)
+		return t, err
 	}
 	a.bind(r, &t)
 	return t, nil
@@ -176,7 +175,7 @@ func (a *Control) refuse(w http.ResponseWriter, r *http.Request, t *token.Token,
 		w.Header().Set("Connection", "close")
 	}
 	a.Refused(r, t, e)
-	body := wire.EncodeProblem(e)
+	body := wire.EncodeProblem(e.In(r.Header.Get("Accept-Language")))
 	Send(w, status, wire.TypeProblem, body)
 }
 
@@ -190,14 +189,14 @@ func Problem(err error) *ask.Error {
 	case errors.Is(err, client.ErrClosed):
 		return refuseStopping()
 	case errors.Is(err, ask.ErrForbidden):
-		return ask.Refuse(ask.CodeUnavailable, "the gateway's own credential is not allowed to do this")
+		return ask.Refusal(ask.CodeUnavailable, ask.FaultNotPermitted)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return ask.Refuse(ask.CodeTooLarge, "this is too large; one ask has at most %d bytes", ask.MaxEventBytes)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultLargeBody, ask.MaxEventBytes)
 	case errors.Is(err, ask.ErrUnavailable), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, context.DeadlineExceeded):
-		return ask.Refuse(ask.CodeUnavailable, "the bus does not reply; nothing is lost: try again with the same id")
+		return ask.Refusal(ask.CodeUnavailable, ask.FaultBusSilent)
 	}
-	return ask.Refuse(ask.CodeInternal, "internal error of the gateway; see its log")
+	return ask.Refusal(ask.CodeInternal, ask.FaultGatewayFailed)
 }
 
 // Send writes a response.

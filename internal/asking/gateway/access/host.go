@@ -25,7 +25,7 @@ func (a *Control) Host(r *http.Request, tenant, session string) (token.Token, bo
 	}
 	scheme, secret, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return token.Token{}, false, ask.Refuse(ask.CodeUnauthorized, "invalid %s: use \"Bearer askb_…\"", hostHeader)
+		return token.Token{}, false, ask.Refusal(ask.CodeUnauthorized, ask.FaultBadHostHeader, hostHeader)
 	}
 	t, err := a.check(r, strings.TrimSpace(secret))
 	if err != nil {
@@ -34,9 +34,9 @@ func (a *Control) Host(r *http.Request, tenant, session string) (token.Token, bo
 	own, _ := t.Session()
 	switch {
 	case t.Role != token.Host:
-		return token.Token{}, false, ask.Refuse(ask.CodeForbidden, "the token in %s has the role %s; a host's dialog answers with one of the role host", hostHeader, t.Role)
+		return token.Token{}, false, ask.Refusal(ask.CodeForbidden, ask.FaultHostRole, hostHeader, t.Role)
 	case t.Tenant != tenant || own != session:
-		return token.Token{}, false, ask.Refuse(ask.CodeForbidden, "the token in %s %s; session %s of tenant %s is beyond it", hostHeader, t.Scope(), session, tenant)
+		return token.Token{}, false, ask.Refusal(ask.CodeForbidden, ask.FaultHostBeyond, hostHeader, t.Scope(), "session "+session+" of tenant "+tenant)
 	}
 	return t, true, nil
 }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"mime"
 	"net"
 	"net/http"
@@ -32,23 +33,23 @@ func (a *Control) Unlocked(m Methods, t token.Token) http.Handler {
 // Host (a page may point its own name here), its origin, or a content type that any page can send.
 func fromHere(r *http.Request) error {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !at.Addr().Unmap().IsLoopback() {
-		return ask.Refuse(ask.CodeForbidden, "this address is only for programs on this machine")
+		return ask.Refusal(ask.CodeForbidden, ask.FaultHereOnly)
 	}
 	if !httpserver.LoopbackHost(r.Host) {
-		return ask.Refuse(wire.CodeMisdirected, "this address does not answer for %.100q; use localhost or 127.0.0.1", r.Host)
+		return ask.Refusal(wire.CodeMisdirected, ask.FaultUnknownHost, ask.Clip(r.Host, 100), "loopback")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
 		if err != nil || !strings.EqualFold(u.Host, r.Host) {
-			return ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this address", origin)
+			return ask.Refusal(ask.CodeForbidden, ask.FaultNoPages, ask.Clip(origin, 100))
 		}
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
-		return ask.Refuse(ask.CodeForbidden, "pages of other sites may not call this address")
+		return ask.Refusal(ask.CodeForbidden, ask.FaultNoPages, ask.Clip(site, 100))
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method == http.MethodPost && (err != nil || media != "application/json") {
-		return ask.Refuse(wire.CodeMediaType, "the content type is %.100q; send application/json", r.Header.Get("Content-Type"))
+		return ask.Refusal(wire.CodeMediaType, ask.FaultWrongContentType, ask.Clip(r.Header.Get("Content-Type"), 100), "application/json")
 	}
 	return nil
 }
@@ -56,10 +57,10 @@ func fromHere(r *http.Request) error {
 // LoopbackAddr returns an error unless an address to listen on is local to this machine.
 func LoopbackAddr(addr string) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return Fault("invalid address %.100q: use one such as 127.0.0.1:8423", addr)
+		return fmt.Errorf("invalid address %.100q: use one such as 127.0.0.1:8423", addr)
 	}
 	if !httpserver.LoopbackHost(addr) {
-		return Fault("%.100q can be reached from other machines; use 127.0.0.1 or localhost", addr)
+		return fmt.Errorf("%.100q can be reached from other machines; use 127.0.0.1 or localhost", addr)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func ReadObject(what string, body []byte) (map[string]json.RawMessage, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-		return nil, ask.InvalidError(what, []ask.Fault{{Message: "is not a JSON object; give one"}})
+		return nil, ask.InvalidError(what, []ask.Fault{ask.NewFault("", ask.FaultNotObject)})
 	}
 	return fields, nil
 }
@@ -34,7 +34,7 @@ func ReadName(raw json.RawMessage) (string, error) {
 		Proof     string   `json:"proof"`
 	}
 	if err := json.Unmarshal(raw, &by); err != nil {
-		return "", ask.InvalidError("answer", []ask.Fault{{Pointer: "/by", Message: `is not a name; give a string, or an object such as { "name": "Mei" }`}})
+		return "", ask.InvalidError("answer", []ask.Fault{ask.NewFault("/by", ask.FaultNotName)})
 	}
 	return ClipName(by.Name), nil
 }

@@ -22,5 +22,5 @@ func (a *Control) OriginAllowed(r *http.Request) error {
 	if slices.Contains(a.opts.CORSOrigins, origin) {
 		return nil
 	}
-	return ask.Refuse(ask.CodeForbidden, "pages of %.100q may not connect; add the origin to ASKBUS_CORS_ORIGINS if they should", origin)
+	return ask.Refusal(ask.CodeForbidden, ask.FaultForeignPage, ask.Clip(origin, 100))
 }

@@ -33,9 +33,9 @@ func (s *shares) take(t *token.Token) (release func(), err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.of[one] >= s.perToken:
-		return nil, ask.Refuse(ask.CodeQuota, "%d requests of this token are in progress, the limit of a token; end some waits or sockets", s.of[one])
+		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[one], "requests", "this_token")
 	case t.Tenant != "" && s.of[all] >= s.perTenant:
-		return nil, ask.Refuse(ask.CodeQuota, "%d requests of tenant %s are in progress, the limit of a tenant; end some waits or sockets", s.of[all], t.Tenant)
+		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[all], "requests", "tenant "+t.Tenant)
 	}
 	s.of[one]++
 	if t.Tenant != "" {

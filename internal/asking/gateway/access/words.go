@@ -6,11 +6,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Fault returns an error for an invalid request.
-func Fault(format string, args ...any) error {
-	return ask.Refuse(ask.CodeInvalid, format, args...)
-}
-
 // Quote quotes a caller's text in a message, truncated if long.
 func Quote(s string) string {
 	return `"` + ask.Clip(s, 80) + `"`

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,10 @@ const (
 	rpcRequest      = -32600
 	rpcMethod       = -32601
 	rpcParams       = -32602
+	rpcInternal     = -32603
 	a2aNoTask       = -32001
 	a2aNotCancelled = -32002
+	a2aNoPush       = -32003
 	a2aUnsupported  = -32004
 )
 
@@ -71,15 +74,23 @@ func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if call.Version != "2.0" || call.Method == "" {
 		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: `give "jsonrpc": "2.0" and a method`})
 	}
+	call.legacy = strings.Contains(call.Method, "/")
+	switch call.Method {
+	case "SendStreamingMessage", "message/stream", "SubscribeToTask", "tasks/resubscribe":
+		return api.a2aStream(w, r, c, &call)
+	}
+	if verb := a2aPushVerb(call.Method); verb != "" {
+		result, err := api.a2aPush(r, c, &call, verb)
+		return sendResult(w, &call, result, err)
+	}
 	task, err := api.a2aCall(w, r, c, &call)
 	return sendRPC(w, &call, task, err)
 }
 
 func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) (task []byte, err error) {
-	call.legacy = strings.Contains(call.Method, "/")
 	switch call.Method {
 	case "SendMessage", "message/send":
-		return api.a2aMessage(w, r, c, call.Params)
+		return api.a2aMessage(w, r, c, call)
 	case "GetTask", "tasks/get":
 		k, err := api.a2aTask(r, c, call.Params)
 		if err != nil {
@@ -102,10 +113,8 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 			return nil, err
 		}
 		return a2aDialect().Answer(o.Ask, &o).Body, nil
-	case "SendStreamingMessage", "message/stream", "SubscribeToTask", "tasks/resubscribe":
-		return nil, &rpcError{Code: a2aUnsupported, Message: "streaming is not supported; send the message without it, and get the task with ?wait=30s"}
 	}
-	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, GetTask or CancelTask", call.Method)}
+	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
 }
 
 func a2aDialect() dialect.Dialect {
@@ -114,28 +123,46 @@ func a2aDialect() dialect.Dialect {
 }
 
 // a2aMessage asks, or answers the task that a message names.
-func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Caller, params []byte) ([]byte, error) {
+func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) ([]byte, error) {
 	var to struct {
 		Message struct {
 			ID     string `json:"messageId"`
 			TaskID string `json:"taskId"`
 		} `json:"message"`
+		Configuration struct {
+			Push    *pushConfig `json:"taskPushNotificationConfig"`
+			PushV03 *pushConfig `json:"pushNotificationConfig"`
+		} `json:"configuration"`
 	}
-	if err := json.Unmarshal(params, &to); err != nil {
+	if err := json.Unmarshal(call.Params, &to); err != nil {
 		return nil, &rpcError{Code: rpcParams, Message: "give a message with a messageId and parts"}
 	}
 	if to.Message.TaskID != "" {
-		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, params)
+		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, call.Params)
 	}
-	a, warnings, err := a2aDialect().Ask(params)
+	a, warnings, err := a2aDialect().Ask(call.Params)
 	if err != nil {
 		return nil, err
+	}
+	var push *wire.TaskPush
+	if given := cmp.Or(to.Configuration.Push, to.Configuration.PushV03); given != nil {
+		if push, err = api.pushFor(r, c, call, given); err != nil {
+			return nil, err
+		}
+		r = withoutWait(r) // the client is told
 	}
 	o, warnings, err := api.askFor(w, r, c, &a, sameask.Origin{}, warnings, 0)
 	if err != nil {
 		return nil, err
 	}
 	warn(w, warnings)
+	if o == nil && push != nil {
+		rec, err := api.addPush(r.Context(), a.Key(), push)
+		if err != nil {
+			return nil, err
+		}
+		o = rec.Outcome
+	}
 	if o != nil {
 		api.delivered(r, c, a.Key())
 		return a2aDialect().Answer(&a, o).Body, nil
@@ -236,28 +263,39 @@ func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
 // sendRPC responds with a task or an error. Missing rights and exceeded limits are HTTP statuses,
 // as everywhere.
 func sendRPC(w http.ResponseWriter, call *rpcCall, task []byte, err error) error {
-	reply := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   *rpcError       `json:"error,omitempty"`
-	}{Version: "2.0", ID: call.ID}
-	if len(reply.ID) == 0 {
-		reply.ID = json.RawMessage("null")
+	var result json.RawMessage
+	if err == nil {
+		result, err = a2aResult(call, task)
 	}
-	if err != nil {
-		if reply.Error = rpcRefusal(err); reply.Error == nil {
-			return err
-		}
-	} else if reply.Result, err = a2aResult(call, task); err != nil {
-		return err
-	}
-	body, err := wire.Marshal(reply)
+	return sendResult(w, call, result, err)
+}
+
+func sendResult(w http.ResponseWriter, call *rpcCall, result json.RawMessage, err error) error {
+	body, err := rpcReply(call, result, err)
 	if err != nil {
 		return err
 	}
 	access.SendJSON(w, http.StatusOK, body)
 	return nil
+}
+
+// rpcReply returns a response, or err if that is an HTTP status.
+func rpcReply(call *rpcCall, result json.RawMessage, err error) ([]byte, error) {
+	reply := struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Error   *rpcError       `json:"error,omitempty"`
+	}{Version: "2.0", ID: call.ID, Result: result}
+	if len(reply.ID) == 0 {
+		reply.ID = json.RawMessage("null")
+	}
+	if err != nil {
+		if reply.Error = rpcRefusal(err); reply.Error == nil {
+			return nil, err
+		}
+	}
+	return wire.Marshal(reply)
 }
 
 // rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
@@ -281,58 +319,22 @@ func rpcRefusal(err error) *rpcError {
 func a2aResult(call *rpcCall, task []byte) (json.RawMessage, error) {
 	switch {
 	case call.legacy:
-		return a2aLegacy(task)
+		return dialect.A2AVersion03(task)
 	case call.Method == "SendMessage":
 		return wire.Marshal(map[string]json.RawMessage{"task": task})
 	}
 	return task, nil
 }
 
-// a2aLegacy converts a task to version 0.3: with kinds, and other names of states and roles.
-func a2aLegacy(task []byte) (json.RawMessage, error) {
-	var v map[string]any
-	if err := json.Unmarshal(task, &v); err != nil {
-		return nil, err
-	}
-	old := func(prefix, s string) string {
-		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", "-")
-	}
-	parts := func(of map[string]any) {
-		all, _ := of["parts"].([]any)
-		for _, one := range all {
-			part, _ := one.(map[string]any)
-			delete(part, "mediaType")
-			if part["kind"] = "data"; part["text"] != nil {
-				part["kind"] = "text"
-			}
-		}
-	}
-	v["kind"] = "task"
-	status, _ := v["status"].(map[string]any)
-	state, _ := status["state"].(string)
-	status["state"] = old("TASK_STATE_", state)
-	if message, _ := status["message"].(map[string]any); message != nil {
-		message["kind"], message["role"] = "message", "agent"
-		parts(message)
-	}
-	artifacts, _ := v["artifacts"].([]any)
-	for _, one := range artifacts {
-		if artifact, _ := one.(map[string]any); artifact != nil {
-			parts(artifact)
-		}
-	}
-	return wire.Marshal(v)
-}
-
 // AgentCard serves the public card of the agent at /a2a.
-func (api *API) AgentCard(w http.ResponseWriter, _ *http.Request, _ *access.Caller) error {
+func (api *API) AgentCard(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	url := api.opts.BaseURL + "/a2a"
 	modes := []string{"text/plain", "application/json"}
 	body, err := wire.Marshal(map[string]any{
 		"name": "askbus", "version": "1", "description": "Asks people. A message is a question; its task waits for input until somebody has answered, and its artifact is the answer.",
 		"supportedInterfaces": []map[string]any{{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}},
 		"protocolVersion":     "0.3.0", "url": url, "preferredTransport": "JSONRPC", // for clients of version 0.3
-		"capabilities":      map[string]any{"streaming": false, "pushNotifications": false},
+		"capabilities":      map[string]any{"streaming": true, "pushNotifications": api.callbacks.any(r.Context())},
 		"defaultInputModes": modes, "defaultOutputModes": modes,
 		"skills": []map[string]any{{
 			"id": "ask", "name": "Ask people", "tags": []string{"human", "approval", "question"},

@@ -130,6 +130,29 @@ func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d res
 	return sendOutcome(w, &o)
 }
 
+// unvote takes back the vote that the token's principal gave, and responds with the status.
+func (api *API) unvote(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	k, err := c.Key(r)
+	if err != nil {
+		return err
+	}
+	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
+		return err
+	}
+	ctx, cancel := asking.Detached(r.Context())
+	defer cancel()
+	by := c.By(r.URL.Query().Get("by"))
+	if _, err := api.resp.Unvote(ctx, k, r.Header.Get("Idempotency-Key"), by); err != nil {
+		return err
+	}
+	api.opts.Logger.InfoContext(ctx, "took a vote back", slog.String("ask_id", k.ID), slog.String("principal", by.Principal))
+	rec, err := api.resp.Get(ctx, k)
+	if err != nil {
+		return err
+	}
+	return api.sendStatus(w, k, &rec, false)
+}
+
 // given applies the decision of a person at a foreign screen.
 func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, rec *ask.Record, given dialect.Given) error {
 	k, by := rec.Ask.Key(), c.By(r.URL.Query().Get("by"))

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
 )
 
 // Options configures an [API]. All fields are required.
@@ -31,12 +32,14 @@ type API struct {
 	resp   *responder.Responder
 	board  *board.Board
 	opts   Options
-	drain  chan struct{} // closed when the gateway stops
+
+	callbacks *callbacks
+	drain     chan struct{} // closed when the gateway stops
 }
 
-// New makes the API.
-func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, pending *board.Board, opts Options) *API {
-	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, drain: make(chan struct{})}
+// New makes the API on a connection with the gateway's credential.
+func New(nc *nats.Conn, a *access.Control, asks *asking.Asks, resp *responder.Responder, pending *board.Board, opts Options) *API {
+	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, callbacks: newCallbacks(nc, opts.Now), drain: make(chan struct{})}
 }
 
 // Close ends the streams of [API.stream]: the gateway is stopping. Call it once.
@@ -47,7 +50,7 @@ func (api *API) Routes() map[string]access.Methods {
 	return map[string]access.Methods{
 		"/v1/asks":                        {"GET": api.list, "POST": api.ask},
 		"/v1/asks/{session}/{id}":         {"GET": api.get, "DELETE": api.withdraw},
-		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer},
+		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer, "DELETE": api.unvote},
 		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
 		"/v1/history":                     {"GET": api.history},
 		"/v1/events":                      {"GET": api.stream, "POST": api.events},

@@ -24,9 +24,6 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err != nil {
 		return err
 	}
-	if len(body) > ask.MaxEventBytes {
-		return ask.Refuse(ask.CodeTooLarge, "the ask has %d bytes; send at most %d", len(body), ask.MaxEventBytes)
-	}
 	a, err := wire.DecodeAsk(body)
 	if err != nil {
 		return err
@@ -95,7 +92,7 @@ func (api *API) place(r *http.Request, c *access.Caller, a *ask.Ask, session str
 	case a.ID == "":
 		a.ID = ask.Token(key)
 	case a.ID != key && a.ID != ask.Token(key):
-		return ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: "is " + access.Quote(a.ID) + ", but Idempotency-Key says " + access.Quote(key) + "; they must agree"}})
+		return ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultDisagrees, ask.Clip(a.ID, 80), "idempotency_key", ask.Clip(key, 80))})
 	}
 	return nil
 }
@@ -135,7 +132,7 @@ func location(c *access.Caller, r *http.Request, k ask.Key, dialect string) stri
 
 // sendOutcome writes an outcome in native JSON.
 func sendOutcome(w http.ResponseWriter, o *ask.Outcome) error {
-	body, err := wire.EncodeOutcome(o, nil)
+	body, err := wire.CarryOutcome(o)
 	if err != nil {
 		return err
 	}
@@ -210,6 +207,9 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 		s.Outcome = &o
 	}
 	body, err := wire.EncodeStatus(&s)
+	if rec.Raw != nil { // of a newer broker: passed on as it is
+		body, err = rec.Raw, nil
+	}
 	if err != nil {
 		return err
 	}

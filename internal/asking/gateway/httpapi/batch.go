@@ -25,10 +25,10 @@ const (
 // answers. An invalid event does not affect the others.
 func (api *API) batch(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if wait, err := waitOf(r, 0); err != nil || wait > 0 {
-		return access.Fault("a batch cannot wait; omit wait, and get the answers one by one")
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBatchWaits)
 	}
 	if r.Header.Get("Idempotency-Key") != "" {
-		return access.Fault("an Idempotency-Key names one ask; in a batch the subject or the id of each event does")
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBatchKey)
 	}
 	body, err := api.access.Body(w, r)
 	if err != nil {
@@ -36,10 +36,10 @@ func (api *API) batch(w http.ResponseWriter, r *http.Request, c *access.Caller) 
 	}
 	var events []json.RawMessage
 	if err := json.Unmarshal(body, &events); err != nil {
-		return access.Fault("the body is not a JSON array of events: %s", err)
+		return ask.Refusal(ask.CodeInvalid, ask.FaultNotEvents, err)
 	}
 	if len(events) > maxBatch {
-		return ask.Refuse(ask.CodeTooLarge, "the batch has %d events; send at most %d", len(events), maxBatch)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultLongBatch, len(events), maxBatch)
 	}
 	replies := make([]json.RawMessage, 0, len(events))
 	for i, raw := range events {
@@ -63,7 +63,7 @@ func (api *API) one(r *http.Request, c *access.Caller, raw []byte, at string) ([
 	ev, mode, err := cloudevent.FromMsg(&nats.Msg{Header: nats.Header{"Content-Type": {"application/cloudevents+json"}}, Data: raw})
 	in := &incoming{Event: ev, mode: mode}
 	if err == nil && len(bytes.TrimSpace(ev.Data())) == 0 {
-		err = access.Fault("event %s has no data", at)
+		err = ask.Refusal(ask.CodeInvalid, ask.FaultNoData, at)
 	}
 	if err == nil {
 		err = api.event(&said, r, c, in)

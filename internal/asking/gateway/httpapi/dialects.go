@@ -23,7 +23,7 @@ func dialectOf(r *http.Request) (d dialect.Dialect, given bool, err error) {
 	}
 	d, known := dialect.Lookup(name)
 	if !known {
-		return d, true, access.Fault("unknown ?dialect %s; use one of %s", access.Quote(name), strings.Join(dialect.Names(), ", "))
+		return d, true, ask.Refusal(ask.CodeInvalid, ask.FaultUnknownDialect, ask.Clip(name, 80), dialect.Names())
 	}
 	return d, true, nil
 }

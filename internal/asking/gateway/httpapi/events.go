@@ -61,14 +61,14 @@ func (api *API) event(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	case cloudevent.TypeAnswered, cloudevent.TypeDeclined:
 		return api.answerEvent(w, r, c, in)
 	}
-	return access.Fault("unknown event type %s; use one of %s", access.Quote(in.Type()), strings.Join(
-		[]string{cloudevent.TypeAsked, cloudevent.TypeWithdrawn, cloudevent.TypeAnswered, cloudevent.TypeDeclined, typePairRequest}, ", "))
+	return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownEvent, ask.Clip(in.Type(), 80),
+		[]string{cloudevent.TypeAsked, cloudevent.TypeWithdrawn, cloudevent.TypeAnswered, cloudevent.TypeDeclined, typePairRequest})
 }
 
 func (api *API) readEvent(w http.ResponseWriter, r *http.Request) (*incoming, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && strings.HasPrefix(media, "application/cloudevents-batch") || media == "application/cloudevents+avro" {
-		return nil, ask.Refuse(wire.CodeMediaType, "unsupported content type %s; send events in JSON: one in structured mode (application/cloudevents+json) or in binary mode, several as application/cloudevents-batch+json", media)
+		return nil, ask.Refusal(wire.CodeMediaType, ask.FaultWrongContentType, media, []string{"application/cloudevents+json", "application/json with ce- headers", typeBatch})
 	}
 	body, err := api.access.Body(w, r)
 	if err != nil {
@@ -77,13 +77,13 @@ func (api *API) readEvent(w http.ResponseWriter, r *http.Request) (*incoming, er
 	// The HTTP binding and ours for NATS use the same headers.
 	ev, mode, err := cloudevent.FromMsg(&nats.Msg{Header: nats.Header(r.Header), Data: body})
 	if errors.Is(err, cloudevent.ErrNoEvent) {
-		return nil, access.Fault("the body is empty; send a CloudEvent in structured or binary mode")
+		return nil, ask.Refusal(ask.CodeInvalid, ask.FaultNoEvent)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(ev.Data())) == 0 {
-		return nil, access.Fault("the event has no data")
+		return nil, ask.Refusal(ask.CodeInvalid, ask.FaultNoData, ask.Clip(ev.ID(), 80))
 	}
 	return &incoming{Event: ev, mode: mode}, nil
 }
@@ -123,7 +123,7 @@ func (api *API) address(r *http.Request, c *access.Caller, in *incoming) error {
 		}
 	}
 	if !in.key.Valid() {
-		return access.Fault("invalid event subject %s: use an ask id, 1 to %d of A-Z a-z 0-9 _ -", access.Quote(in.key.ID), ask.MaxToken)
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBadName, "event subject", ask.Clip(in.key.ID, 80), ask.MaxToken)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 		return err
 	}
 	if a.ID != "" && a.ID != in.key.ID {
-		return ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: "is " + access.Quote(a.ID) + ", but the event's subject is " + access.Quote(in.key.ID) + "; they must agree"}})
+		return ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultDisagrees, ask.Clip(a.ID, 80), "event_subject", in.key.ID)})
 	}
 	a.Tenant, a.Session, a.ID = in.key.Tenant, in.key.Session, in.key.ID
 	wait, err := waitOf(r, 0)
@@ -238,7 +238,7 @@ func (api *API) sendEnd(w http.ResponseWriter, in *incoming, o *ask.Outcome, err
 	if err != nil {
 		return err
 	}
-	data, err := wire.EncodeOutcome(o, nil)
+	data, err := wire.CarryOutcome(o)
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,7 @@ func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Cal
 	k := call.Ask.Key()
 	if o == nil {
 		w.Header().Set("Location", location(c, r, k, "claude-code"))
-		return ask.Refuse(wire.CodePending,
-			"nobody has answered yet; the ask stays open: call again with the same body, or get the answer at Location")
+		return ask.Refusal(wire.CodePending, ask.FaultStillPending)
 	}
 	api.delivered(r, c, k)
 	w.Header().Set("Askbus-State", string(ask.StateResolved))

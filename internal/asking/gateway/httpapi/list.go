@@ -20,7 +20,7 @@ func (api *API) list(w http.ResponseWriter, r *http.Request, c *access.Caller) e
 	switch q.State {
 	case "", ask.StatePending, ask.StateResolved:
 	default:
-		return access.Fault("invalid ?state %s: use pending or resolved", access.Quote(string(q.State)))
+		return ask.Refusal(ask.CodeInvalid, ask.FaultBadParameter, "?state", ask.Clip(string(q.State), 80), "pending, resolved")
 	}
 	q.Question, q.ID = r.URL.Query().Get("question"), r.URL.Query().Get("id")
 	return api.page(w, r, c, q)
@@ -34,7 +34,7 @@ func (api *API) history(w http.ResponseWriter, r *http.Request, c *access.Caller
 		return err
 	}
 	if q.Question = r.URL.Query().Get("question"); q.Question == "" {
-		return access.Fault("missing ?question; give the id or the exact text of a question")
+		return ask.Refusal(ask.CodeInvalid, ask.FaultMissingParameter, "?question", "question_to_list")
 	}
 	q.State = ask.StateResolved
 	return api.page(w, r, c, q)
@@ -59,7 +59,7 @@ func query(c *access.Caller, r *http.Request) (responder.Query, error) {
 	if s := params.Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > wire.MaxPage {
-			return q, access.Fault("invalid ?limit %s: use 1 to %d", access.Quote(s), wire.MaxPage)
+			return q, ask.Refusal(ask.CodeInvalid, ask.FaultBadRange, "?limit", ask.Clip(s, 80), 1, wire.MaxPage)
 		}
 		q.PageSize = n
 	}

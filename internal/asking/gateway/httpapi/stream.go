@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,17 +32,14 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	if err != nil {
 		return err
 	}
-	s := &stream{api: api, w: w, c: c, tenant: q.Tenant, session: q.Session, mark: r.Header.Get("Last-Event-ID"), known: map[ask.Key]string{}}
+	s := &stream{api: api, sse: sse{w: w}, c: c, tenant: q.Tenant, session: q.Session, mark: r.Header.Get("Last-Event-ID"), known: map[ask.Key]string{}}
 	if s.mark == "" { // for clients that cannot set the header
 		s.mark = r.URL.Query().Get("last_event_id")
 	}
 	if len(s.mark) > maxMark {
 		s.mark = ""
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	eventHeaders(w)
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -61,14 +57,13 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, c *access.Caller)
 
 // stream is one open stream.
 type stream struct {
+	sse
+
 	api             *API
-	w               http.ResponseWriter
 	c               *access.Caller
 	tenant, session string
 	mark            string             // of the last look
 	known           map[ask.Key]string // the life of each pending ask that was sent
-	out             bytes.Buffer
-	begun           bool // something was sent
 }
 
 func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
@@ -90,8 +85,7 @@ func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
 			_ = s.flush() // it may be gone
 			return
 		case <-beat.C:
-			s.out.WriteString(":\n\n")
-			if s.flush() != nil {
+			if s.beat() != nil {
 				return
 			}
 			continue
@@ -116,8 +110,6 @@ func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
 		}
 	}
 }
-
-var errWrite = errors.New("the client does not take it")
 
 // look sends what changed since the mark, and the next mark as the id of the event "synced".
 func (s *stream) look(ctx context.Context) error {
@@ -162,6 +154,9 @@ func (s *stream) tell(ctx context.Context, rec *ask.Record) error {
 		}
 		if whole.State == ask.StatePending {
 			body, err := wire.EncodeStatus(&wire.StatusReply{State: whole.State, Key: k, Deadline: whole.Ask.Deadline, AskedAt: whole.AskedAt, Life: whole.Life, Ask: &whole.Ask})
+			if whole.Raw != nil { // of a newer broker: passed on as it is
+				body, err = whole.Raw, nil
+			}
 			if err != nil {
 				return err
 			}
@@ -177,17 +172,12 @@ func (s *stream) tell(ctx context.Context, rec *ask.Record) error {
 	}
 	o := *rec.Outcome
 	o.Ask = nil // it was in the event before
-	body, err := wire.EncodeOutcome(&o, nil)
+	body, err := wire.CarryOutcome(&o)
 	if err != nil {
 		return err
 	}
 	s.event("outcome", body)
 	return s.drained()
-}
-
-// event adds an event. JSON has no line breaks of its own.
-func (s *stream) event(name string, data []byte) {
-	fmt.Fprintf(&s.out, "event: %s\ndata: %s\n\n", name, data)
 }
 
 // drained sends what has gathered if it is much.
@@ -196,22 +186,4 @@ func (s *stream) drained() error {
 		return nil
 	}
 	return s.flush()
-}
-
-// flush sends what was added. A client that does not take it in time is cut off: it resumes from its
-// last id.
-func (s *stream) flush() error {
-	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeWithin)) // some tests' ResponseWriters have none
-	s.begun = true
-	_, err := s.out.WriteTo(s.w)
-	s.out.Reset()
-	if err == nil {
-		err = control.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errWrite, err)
-	}
-	_ = control.SetWriteDeadline(time.Time{})
-	return nil
 }

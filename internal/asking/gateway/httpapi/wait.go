@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -76,7 +75,17 @@ func waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
 		d, err = time.ParseDuration(s + "s")
 	}
 	if err != nil || d < 0 {
-		return 0, ask.InvalidError("request", []ask.Fault{{Message: at + " is " + access.Quote(s) + `; give a duration such as "30s"`}})
+		return 0, ask.InvalidError("request", []ask.Fault{ask.NewFault("", ask.FaultBadParameter, at, ask.Clip(s, 80), "a_wait")})
 	}
 	return min(d, ask.MaxHold), nil
+}
+
+// withoutWait returns a request that does not want to wait: its client learns the outcome in another way.
+func withoutWait(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	q := r.URL.Query()
+	q.Del("wait")
+	r.URL.RawQuery = q.Encode()
+	r.Header.Del("Askbus-Wait")
+	return r
 }

@@ -32,7 +32,7 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	if q := r.URL.Query(); q.Get("session") == "" && q.Get("sessionId") == "" {
-		return access.Fault("missing ?session; name the session whose questions to show")
+		return ask.Refusal(ask.CodeInvalid, ask.FaultMissingParameter, "?session", "session_to_show")
 	}
 	if err := c.CheckAnswer(tenant, c.SessionOf(r, "")); err != nil {
 		return err
@@ -75,7 +75,7 @@ func Asset(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	body, err := static.ReadFile("static/" + name)
 	kind := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)]
 	if err != nil || kind == "" {
-		return ask.Refuse(ask.CodeNotFound, "unknown file")
+		return ask.Refusal(ask.CodeNotFound, ask.FaultUnknownFile)
 	}
 	access.Send(w, http.StatusOK, kind, body)
 	return nil

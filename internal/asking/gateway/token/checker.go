@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
@@ -29,7 +28,7 @@ func (c *Checker) Check(ctx context.Context, secret string, at Endpoint, now tim
 		return Token{}, err
 	}
 	if err := t.CheckEndpoint(at); err != nil {
-		return Token{}, ask.Refuse(ask.CodeForbidden, "%s", err)
+		return Token{}, err
 	}
 	if _, err := c.uses.Put(ctx, state.Key{Name: t.ID}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {
 		c.log.WarnContext(ctx, "cannot write the last use of a token", slog.Any("error", err))

@@ -1,9 +1,10 @@
 package token
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // Endpoint is where a token is accepted.
@@ -39,7 +40,7 @@ func EndpointAt(path string) Endpoint {
 	return HTTP
 }
 
-// CheckEndpoint returns an error if the token is not valid for an endpoint.
+// CheckEndpoint returns an [*ask.Error] if the token is not valid for an endpoint.
 func (t *Token) CheckEndpoint(e Endpoint) error {
 	if len(t.Endpoints) == 0 || slices.Contains(t.Endpoints, e) {
 		return nil
@@ -48,5 +49,5 @@ func (t *Token) CheckEndpoint(e Endpoint) error {
 	for i, at := range t.Endpoints {
 		names[i] = string(at)
 	}
-	return fmt.Errorf("this token is valid for %s, not for %s", strings.Join(names, ", "), e)
+	return ask.Refusal(ask.CodeForbidden, ask.FaultTokenEndpoint, names, e)
 }

@@ -21,6 +21,9 @@ const (
 
 // New returns a token's public part, and the token itself, which is shown once.
 func New(t Token) (made Token, secret string, err error) {
+	if t.Role == Operator && len(t.Asker) == 0 && t.Principal != "" {
+		t.Asker = []string{t.Principal} // the person who answers with it asks with it
+	}
 	if err := t.Validate(); err != nil {
 		return Token{}, "", err
 	}

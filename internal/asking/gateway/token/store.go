@@ -15,8 +15,8 @@ import (
 
 // Reasons for rejecting a token.
 var (
-	ErrUnknown = errors.New("this token is unknown or revoked")
-	ErrExpired = errors.New("this token has expired")
+	ErrUnknown error = ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenUnknown)
+	ErrExpired error = ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenExpired)
 )
 
 // Store checks tokens with the gateway's credential. It follows the tokens in shared state: a

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -45,6 +46,7 @@ type Token struct {
 	Principal string     `json:"principal,omitempty"` // principal of its answers; default token:<id>; os:<user> of a host, none of an agent
 	Name      string     `json:"name,omitempty"`      // display name
 	Groups    []string   `json:"groups,omitempty"`    // matched by an ask's audience
+	Asker     []string   `json:"asker,omitempty"`     // principals of the person for whom an agent or an operator asks; of an operator by default its principal
 	Created   time.Time  `json:"created"`
 	Expires   time.Time  `json:"expires,omitzero"`    // zero: never, for tokens of earlier versions
 	Endpoints []Endpoint `json:"endpoints,omitempty"` // where it is valid; none: everywhere
@@ -171,6 +173,12 @@ func (t *Token) Validate() error {
 		}
 	}
 	if err := t.validatePerson(); err != nil {
+		return err
+	}
+	if len(t.Asker) > 0 && t.Role != Agent && t.Role != Operator {
+		return fmt.Errorf("a token of the role %s does not ask, so it has no asker", t.Role)
+	}
+	if err := assertion.CheckAsker(t.Asker); err != nil {
 		return err
 	}
 	if len(t.Groups) > ask.MaxGroups {

@@ -58,7 +58,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	}
 	agent := cmp.Or(a.Agent.ID, a.Session)
 	if _, twice := s.asker.open[a.Key()]; !twice && len(s.asker.open) >= s.server.opts.MaxPerSocket {
-		return s.complain(ctx, a.ID, ask.Refuse(ask.CodeQuota, "%d asks wait on this socket, its limit", s.server.opts.MaxPerSocket))
+		return s.complain(ctx, a.ID, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.server.opts.MaxPerSocket, "waiting_asks", "this_socket"))
 	}
 	st, err := s.server.asks.Store(ctx, &a, sameask.Origin{Waits: true}, "")
 	if err != nil {

@@ -19,7 +19,7 @@ func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGrou
 	}
 	var f frame
 	if err := json.Unmarshal(body, &f); err != nil || f.Type == "" {
-		return s.complain(ctx, "", access.Fault(`this is not a frame; send { "type": …, "data": … }`))
+		return s.complain(ctx, "", ask.Refusal(ask.CodeInvalid, ask.FaultNotFrame))
 	}
 	var err error
 	switch {
@@ -36,8 +36,8 @@ func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGrou
 	case f.Type == frameInteractResponse, f.Type == frameResponse, f.Type == frameRequest:
 		err = s.c.Forbid("this frame (" + f.Type + ")")
 	default:
-		err = access.Fault("unknown frame %s; use one of %s", access.Quote(f.Type), strings.Join(
-			[]string{frameHello, frameInteractResponse, frameResponse, frameRequest, framePing}, ", "))
+		err = ask.Refusal(ask.CodeInvalid, ask.FaultUnknownFrame, ask.Clip(f.Type, 80),
+			[]string{frameHello, frameInteractResponse, frameResponse, frameRequest, framePing})
 	}
 	if err != nil {
 		return s.complain(ctx, "", err)

@@ -26,7 +26,7 @@ func (s *socket) respondInteract(ctx context.Context, data json.RawMessage) erro
 		By        json.RawMessage `json:"by"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil || head.ID == "" {
-		return s.complain(ctx, "", access.Fault(`an %s needs { "id": …, "result": … }`, frameInteractResponse))
+		return s.complain(ctx, "", ask.Refusal(ask.CodeInvalid, ask.FaultFrameNeeds, frameInteractResponse))
 	}
 	id, at := splitFrameID(head.ID)
 	k, err := s.find(head.SessionID, id)
@@ -122,7 +122,7 @@ func (s *socket) find(session, id string) (ask.Key, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return k, access.Fault("two sessions have an ask %s; set sessionId", access.Quote(id))
+		return k, ask.Refusal(ask.CodeInvalid, ask.FaultSeveralSessions, ask.Clip(id, 80))
 	case k.Session == "" && session != "":
 		k.Session = ask.Token(session)
 	case k.Session == "":
@@ -131,7 +131,7 @@ func (s *socket) find(session, id string) (ask.Key, error) {
 		}
 	}
 	if !k.Valid() {
-		return k, ask.Refuse(ask.CodeNotFound, "no ask %s is open here", access.Quote(id))
+		return k, ask.Refusal(ask.CodeNotFound, ask.FaultNotOpenHere, ask.Clip(id, 80))
 	}
 	return k, s.c.CheckAnswer(k.Tenant, k.Session)
 }

@@ -38,7 +38,7 @@ func shapeOf(name string) (shape, error) {
 	case shapeEventPair, shapeTyped, shapeInteract:
 		return s, nil
 	}
-	return "", access.Fault("unknown dialect %s; use event-pair, typed or interact", access.Quote(name))
+	return "", ask.Refusal(ask.CodeInvalid, ask.FaultUnknownDialect, ask.Clip(name, 80), []string{"event-pair", "typed", "interact"})
 }
 
 func (s shape) dialect() dialect.Dialect {
@@ -101,7 +101,7 @@ func eventPairIDs(body []byte) (agentID, id string, err error) {
 	var faults []ask.Fault
 	read := func(key string) (s string) {
 		if raw := fields[key]; raw != nil && json.Unmarshal(raw, &s) != nil {
-			faults = append(faults, ask.Fault{Pointer: "/" + key, Message: "is not a string; give a string"})
+			faults = append(faults, ask.NewFault("/"+key, ask.FaultNotText, "string"))
 		}
 		return s
 	}

@@ -66,7 +66,7 @@ type socket struct {
 func (server *Server) Connect(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		return ask.Refuse(wire.CodeUpgrade, "this path needs a WebSocket client")
+		return ask.Refusal(wire.CodeUpgrade, ask.FaultNeedsWebSocket)
 	}
 	s, err := server.newSocket(r, c)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *socket) run(life context.Context) {
 			}
 			return
 		case <-s.server.drain:
-			s.close(cancel, websocket.StatusGoingAway, "this gateway is stopping; connect again")
+			s.close(cancel, websocket.StatusGoingAway, ask.NewFault("", ask.FaultStopping).Message)
 			return
 		case <-s.wake:
 			err = s.show(ctx)
@@ -228,7 +228,7 @@ func (s *socket) read(ctx context.Context, incoming chan<- []byte) {
 			return
 		}
 		if kind != websocket.MessageText {
-			_ = s.conn.Close(websocket.StatusUnsupportedData, "frames are JSON in text messages")
+			_ = s.conn.Close(websocket.StatusUnsupportedData, ask.NewFault("", ask.FaultNotTextFrame).Message)
 			return
 		}
 		select {

@@ -39,13 +39,13 @@ func (s *sockets) enter(tokenID string) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.done:
-		return ask.Refuse(ask.CodeUnavailable, "this gateway is stopping; connect again")
+		return ask.Refusal(ask.CodeUnavailable, ask.FaultStopping)
 	case s.total >= s.server.opts.MaxSockets:
-		return ask.Refuse(ask.CodeUnavailable, "%d sockets are open, the limit of this gateway", s.total)
+		return ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, s.total, "sockets", "this_gateway")
 	case s.tokens[tokenID] >= s.server.opts.MaxPerToken:
-		return ask.Refuse(ask.CodeQuota, "%d sockets are open with this token, the limit of a token", s.tokens[tokenID])
+		return ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.tokens[tokenID], "sockets", "this_token")
 	case !s.opened.Take(tokenID, time.Now()):
-		return ask.Refuse(ask.CodeQuota, "this token opened %d sockets in this minute, the limit of a token; keep them open, and connect again later", s.server.opts.PerMinute)
+		return ask.Refusal(ask.CodeQuota, ask.FaultTooManyAMinute, "this_token", s.server.opts.PerMinute, "sockets")
 	}
 	s.total++
 	s.tokens[tokenID]++

@@ -43,7 +43,7 @@ func ReadEvent(body []byte) (e Event, ok bool, err error) {
 	switch {
 	case fields == nil:
 	case name == "":
-		return Event{}, false, refusal("/hook_event_name", "is missing; give a string")
+		return Event{}, false, refusal("/hook_event_name", ask.FaultMissing, "string")
 	case name == Elicitation:
 		return readForm(fields)
 	case textOf(fields, "tool_name") != dialect.ToolName && slices.Contains([]string{PermissionRequest, PostToolUse, PostToolUseFailure}, name):

@@ -50,7 +50,7 @@ func read(body []byte, call []member) (a ask.Ask, warnings []dialect.Warning, in
 		}
 	}
 	if err == nil && rawOf(input, "questions") == nil { // the dialect takes one question alone, which has no answers by text
-		err = refusal(at+"/questions", "is missing; give 1 to 4 questions")
+		err = refusal(at+"/questions", ask.FaultMissingItems, 1, 4, "questions")
 	}
 	return a, warnings, input, err
 }
@@ -135,7 +135,7 @@ func ending(a *ask.Ask, o *ask.Outcome) string {
 func members(body []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, refusal("", "is not an object")
+		return nil, refusal("", ask.FaultNotObject)
 	}
 	all := []member{}
 	for d.More() {
@@ -204,6 +204,14 @@ func encode(v any) []byte {
 	return bytes.ToValidUTF8(b, []byte("\ufffd"))
 }
 
-func refusal(pointer, message string) error {
-	return ask.InvalidError("claude-code request", []ask.Fault{{Pointer: pointer, Message: message}})
+// noObject refuses what should be an object.
+func noObject(pointer string, raw json.RawMessage) error {
+	if raw == nil {
+		return refusal(pointer, ask.FaultMissing, "object")
+	}
+	return refusal(pointer, ask.FaultNotObject)
+}
+
+func refusal(pointer string, code ask.FaultCode, args ...any) error {
+	return ask.InvalidError("claude-code request", []ask.Fault{ask.NewFault(pointer, code, args...)})
 }

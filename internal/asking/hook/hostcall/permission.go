@@ -58,9 +58,9 @@ func readPermission(name string, fields []member) (Event, error) {
 	p := &permission{tool: textOf(fields, "tool_name"), input: rawOf(fields, "tool_input")}
 	switch _, err := members(p.input); {
 	case p.tool == "":
-		return Event{}, refusal("/tool_name", "is missing; give a string")
+		return Event{}, refusal("/tool_name", ask.FaultMissing, "string")
 	case err != nil:
-		return Event{}, refusal("/tool_input", "is missing or not an object")
+		return Event{}, noObject("/tool_input", p.input)
 	}
 	p.server = textOf(fields, "mcp_server")
 	if server, _, ok := strings.Cut(strings.TrimPrefix(p.tool, "mcp__"), "__"); ok && p.server == "" && strings.HasPrefix(p.tool, "mcp__") {
@@ -68,7 +68,7 @@ func readPermission(name string, fields []member) (Event, error) {
 	}
 	var suggestions []json.RawMessage
 	if raw := rawOf(fields, "permission_suggestions"); raw != nil && json.Unmarshal(raw, &suggestions) != nil {
-		return Event{}, refusal("/permission_suggestions", "is not an array")
+		return Event{}, refusal("/permission_suggestions", ask.FaultNotArray)
 	}
 	for _, raw := range suggestions[:min(len(suggestions), maxSuggestions)] {
 		var s scope

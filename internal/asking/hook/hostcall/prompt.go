@@ -30,7 +30,7 @@ func ReadPrompt(body []byte, l *lang.Language) (Prompt, error) {
 	}
 	input := rawOf(fields, "input")
 	if _, err := members(input); err != nil {
-		return Prompt{}, refusal("/input", "is missing or not an object")
+		return Prompt{}, noObject("/input", input)
 	}
 	e, err := readPermission(PermissionRequest, append(fields, member{"tool_input", input}))
 	if err != nil {

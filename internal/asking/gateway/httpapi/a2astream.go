@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// a2aPart is what a stream needs to know of a task.
+type a2aPart struct {
+	ID        string            `json:"id"`
+	Context   json.RawMessage   `json:"contextId,omitempty"`
+	Status    json.RawMessage   `json:"status"`
+	Artifacts []json.RawMessage `json:"artifacts"`
+}
+
+// waits reports whether a task still requires input.
+func (p *a2aPart) waits() bool {
+	var status struct {
+		State string `json:"state"`
+	}
+	return json.Unmarshal(p.Status, &status) == nil && status.State == "TASK_STATE_INPUT_REQUIRED"
+}
+
+// a2aStream asks, or looks at a task, and sends server-sent events: the task, and when somebody has answered, its artifact and its
+// last status. The stream ends with them, with its token, and when the gateway stops: then the client subscribes to the task again.
+func (api *API) a2aStream(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) error {
+	r = withoutWait(r)
+	task, err := api.a2aFirst(w, r, c, call)
+	if err != nil {
+		return sendRPC(w, call, nil, err)
+	}
+	var first a2aPart
+	if err := json.Unmarshal(task, &first); err != nil {
+		return err
+	}
+	k, err := a2aKey(r, c, first.ID)
+	if err != nil {
+		return sendRPC(w, call, nil, err)
+	}
+	eventHeaders(w)
+	s := &a2aEvents{sse: sse{w: w}, call: call}
+	if err := s.task(task); err != nil || !first.waits() {
+		return nil //nolint:nilerr // the client is gone
+	}
+	s.run(api, r, c, k)
+	return nil
+}
+
+// a2aFirst returns the task with which a stream begins.
+func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) ([]byte, error) {
+	if call.Method == "SendStreamingMessage" || call.Method == "message/stream" {
+		return api.a2aMessage(w, r, c, call)
+	}
+	k, err := api.a2aTask(r, c, call.Params)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckSee(k.Tenant, k.Session); err != nil {
+		return nil, err
+	}
+	task, err := api.a2aShow(w, r, c, k, nil)
+	if err != nil {
+		return nil, err
+	}
+	var part a2aPart
+	if err := json.Unmarshal(task, &part); err == nil && !part.waits() {
+		return nil, &rpcError{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
+	}
+	return task, nil
+}
+
+// a2aEvents is one open stream about a task.
+type a2aEvents struct {
+	sse
+
+	call *rpcCall
+}
+
+func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) {
+	type end struct {
+		outcome ask.Outcome
+		err     error
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	ended := make(chan end, 1)
+	go func() {
+		o, err := api.asks.Asked(k).Wait(ctx)
+		ended <- end{o, err}
+	}()
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-beat.C:
+			if s.beat() != nil {
+				return
+			}
+		case <-api.drain:
+			return
+		case e := <-ended:
+			switch {
+			case e.err == nil:
+				api.delivered(r, c, k)
+				s.ended(a2aDialect().Answer(e.outcome.Ask, &e.outcome).Body)
+			case access.Ended(r.Context()) != nil:
+				s.refuse(access.Ended(r.Context()))
+			case r.Context().Err() == nil && !errors.Is(e.err, client.ErrClosed):
+				s.refuse(e.err)
+			}
+			return
+		}
+	}
+}
+
+// task sends the whole task.
+func (s *a2aEvents) task(task []byte) error {
+	if s.call.legacy {
+		old, err := dialect.A2AVersion03(task)
+		if err != nil {
+			return err
+		}
+		return s.send(old)
+	}
+	return s.send(map[string]json.RawMessage{"task": task})
+}
+
+// ended sends what an ended task has more than the one before: its artifacts, and its status.
+func (s *a2aEvents) ended(task []byte) {
+	if s.call.legacy {
+		old, err := dialect.A2AVersion03(task)
+		if err != nil {
+			return
+		}
+		task = old
+	}
+	var of a2aPart
+	if err := json.Unmarshal(task, &of); err != nil {
+		return
+	}
+	update := func(kind, name string, more map[string]any) {
+		more["taskId"], more["contextId"] = of.ID, of.Context
+		if s.call.legacy {
+			more["kind"] = kind
+			_ = s.send(more) // the client may be gone
+			return
+		}
+		_ = s.send(map[string]any{name: more}) // likewise
+	}
+	for i, artifact := range of.Artifacts {
+		update("artifact-update", "artifactUpdate", map[string]any{"artifact": artifact, "lastChunk": i == len(of.Artifacts)-1})
+	}
+	last := map[string]any{"status": of.Status}
+	if s.call.legacy {
+		last["final"] = true
+	}
+	update("status-update", "statusUpdate", last)
+}
+
+// refuse ends the stream with an error.
+func (s *a2aEvents) refuse(err error) {
+	body, err := rpcReply(s.call, nil, err)
+	if err != nil { // an HTTP status elsewhere; here it is too late for one
+		body, err = rpcReply(s.call, nil, &rpcError{Code: rpcInternal, Message: access.Problem(err).Detail})
+	}
+	if err == nil {
+		s.event("", body)
+		_ = s.flush() // the client may be gone
+	}
+}
+
+func (s *a2aEvents) send(result any) error {
+	raw, err := wire.Marshal(result)
+	if err != nil {
+		return err
+	}
+	body, err := rpcReply(s.call, raw, nil)
+	if err != nil {
+		return err
+	}
+	s.event("", body)
+	return s.flush()
+}
