@@ -114,7 +114,7 @@ func TestTooLate(t *testing.T) {
 			[]string{"Already answered", "Ana", "on Slack", "SQLite"},
 		},
 		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", "Nobody answered in time"}},
-		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Taken back", "found it myself"}},
+		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Withdrawn by the agent", "found it myself"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

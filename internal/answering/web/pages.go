@@ -39,7 +39,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		p = s.newPage(ctx, me, nil, at)
 		p.explainEmpty(s, me, ok, t.Since, len(heldBy(r)))
 		if p.NoFocus == nil && !ok {
-			p.Today = s.today(ctx, me)
+			p.Today = s.today(me)
 		}
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
 			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")
@@ -49,19 +49,14 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 	s.write(w, http.StatusOK, p)
 }
 
-// todayWait bounds how long an empty page waits for the history.
-const todayWait = 50 * time.Millisecond
-
-// today says what a person has decided today; "" if nothing is known.
-func (s *Server) today(ctx context.Context, me board.Viewer) string {
-	ctx, cancel := context.WithTimeout(ctx, todayWait)
-	defer cancel()
+// today says what a person has decided today, as far as this inbox knows without reading the history: since when it says.
+func (s *Server) today(me board.Viewer) string {
 	now := s.opts.Now()
 	if me.Zone != nil {
 		now = now.In(me.Zone)
 	}
-	answered, declined := 0, 0
-	rows, _ := s.past.newest(ctx, s.board.Ended(board.Filter{Viewer: me}))
+	answered, declined, since := 0, 0, now
+	rows, _ := s.past.known(s.board.Ended(board.Filter{Viewer: me}))
 	for _, one := range rows {
 		at := one.ended.In(now.Location())
 		if one.by == nil || one.by.Principal != me.By.Principal || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
@@ -69,19 +64,20 @@ func (s *Server) today(ctx context.Context, me board.Viewer) string {
 		}
 		switch one.status {
 		case ask.StatusAnswered:
-			answered++
+			answered, since = answered+1, at // the newest comes first
 		case ask.StatusCancelled:
-			declined++
+			declined, since = declined+1, at
 		default: // nobody decided
 		}
 	}
+	from := viewer(me).When(since, now, card.Clock).Words
 	switch {
 	case answered+declined == 0:
 		return ""
 	case declined == 0:
-		return say(me, "All clear. You have answered %d today.", answered)
+		return say(me, "All clear. You have answered %d since %s.", answered, from)
 	}
-	return say(me, "All clear. You have answered %d today, and declined %d.", answered, declined)
+	return say(me, "All clear. You have answered %d and declined %d since %s.", answered, declined, from)
 }
 
 // done shows what this person has just decided.

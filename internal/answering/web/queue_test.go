@@ -358,7 +358,7 @@ func TestAnEmptyInboxSaysWhatWasDone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if page := serve(t, b).signedIn(t, mei).get("/"); !contains(page.body, "All clear. You have answered 2 today.") {
+	if page := serve(t, b).signedIn(t, mei).get("/"); !contains(page.body, "All clear. You have answered 2 since ") {
 		t.Error(page.body)
 	}
 }
