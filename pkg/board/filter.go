@@ -81,7 +81,7 @@ const leastOfID = 4
 
 // Matches reports whether an ask has all words of a search, ignoring case: in what a list shows of it, which are the
 // heading, the agent, the source and the session; or as its tenant, its id, or the beginning or end of that.
-func (h *Head) Matches(search string) bool {
+func (h Head) Matches(search string) bool {
 	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.Session)
 	id, tenant := strings.ToLower(h.Key.ID), strings.ToLower(h.Key.Tenant)
 	for word := range strings.FieldsSeq(strings.ToLower(search)) {

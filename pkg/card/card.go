@@ -163,12 +163,13 @@ func priority(a *ask.Ask, w *catalogue) Priority {
 	return p
 }
 
-// hurry says how much time an urgent ask has left.
-func (p *Priority) hurry(at time.Time, v Viewer, now time.Time) {
+// until adds how much time an urgent ask has left.
+func (p Priority) until(at time.Time, v Viewer, now time.Time) Priority {
 	if p.Urgent() {
 		left := v.When(at, now, Left)
 		p.Left = &left
 	}
+	return p
 }
 
 func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
@@ -181,7 +182,7 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	}
 	ends := v.When(at, now, Until)
 	c.Ends = &ends
-	c.Priority.hurry(at, v, now)
+	c.Priority = c.Priority.until(at, v, now)
 	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
 		c.AtEnd = c.words.expires
 		return
@@ -257,7 +258,7 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
 		ends := v.When(at, now, Until)
 		row.Ends = &ends
-		row.Priority.hurry(at, v, now)
+		row.Priority = row.Priority.until(at, v, now)
 	}
 	return row
 }

@@ -67,7 +67,7 @@ func (s *Server) today(me board.Viewer) string {
 			answered, since = answered+1, at // the newest comes first
 		case ask.StatusCancelled:
 			declined, since = declined+1, at
-		default: // nobody decided
+		case ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted:
 		}
 	}
 	from := viewer(me).When(since, now, card.Clock).Words

@@ -176,7 +176,7 @@ func (s *Server) open(r *http.Request, me board.Viewer) board.Filter {
 
 // heldBy returns the asks whose answers the page of a request holds.
 func heldBy(r *http.Request) (keys []ask.Key) {
-	for _, text := range strings.Fields(r.Header.Get(heldHeader)) {
+	for text := range strings.FieldsSeq(r.Header.Get(heldHeader)) {
 		if k, ok := parseKey(text); ok && len(keys) < maxHeld {
 			keys = append(keys, k)
 		}
