@@ -93,6 +93,7 @@ func (m *model) release(n int) tea.Cmd {
 		return nil
 	}
 	h := m.unhold(&m.held[at])
+	m.forms[h.key()] = h.form
 	return h.form.send(h.send)
 }
 

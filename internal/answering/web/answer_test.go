@@ -286,3 +286,25 @@ func TestAVoteIsDrawn(t *testing.T) {
 		t.Errorf("taken back: %d: %s", back.status, back.body)
 	}
 }
+
+func TestAHeldAnswerIsCheckedThenSent(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("first", database()), time.Minute)
+	bus.ask(question("second", database()), 0)
+	u := serve(t, bus).signedIn(t, mei)
+	path := "/ask/" + k.String() + "/answer"
+	if res := u.post(path, url.Values{"held": {"check"}}); res.status != http.StatusUnprocessableEntity {
+		t.Errorf("an empty answer: %d", res.status)
+	}
+	res := u.post(path, url.Values{"held": {"check"}, "select:db": {"=pg"}})
+	if !strings.HasSuffix(res.path, "/second") || bus.outcome(k) != nil {
+		t.Errorf("checked: %s, %+v", res.path, bus.outcome(k))
+	}
+	if there := bus.Attending(k); len(there) != 1 || !there[0].Answering {
+		t.Errorf("others are not told that it is being answered: %+v", there)
+	}
+	if res := u.post(path, url.Values{"held": {"send"}, "select:db": {"=pg"}}); res.status != http.StatusOK || !contains(res.body, `class="done"`) || bus.outcome(k) == nil {
+		t.Errorf("sent: %d %s", res.status, res.body)
+	}
+}

@@ -3,6 +3,7 @@
 import { visit } from './app.js';
 import { touched } from './drafts.js';
 import { $, $$, card } from './page.js';
+import * as undo from './undo.js';
 
 // ---- who is there -----------------------------------------------------------
 
@@ -21,7 +22,7 @@ function tell(path, state) {
 function attend() {
   const article = card();
   const here = article?.dataset.state === 'pending' && !document.hidden && Date.now() - active < idle && $('#turn') ? article.dataset.path : '';
-  if (at && at !== here) tell(at, 'gone');
+  if (at && at !== here && !undo.has(at.replace('/ask/', ''))) tell(at, 'gone'); // to others a held ask is being answered
   at = here;
   said = here && touched(article) ? 'answering' : 'looking';
   if (here) tell(here, said);

@@ -99,9 +99,12 @@ export function draw() {
     words.textContent = say('sending …');
     $('a', li).append(words);
   }
-  const one = [...all.values()].at(-1);
+  const [key, one] = [...all].at(-1) ?? [];
   if (!one) { $('#done .held')?.remove(); return; }
+  const state = `${key} ${Boolean(one.sending)} ${Boolean(one.late)}`;
+  if ($('#done .held')?.dataset.state === state) return; // somebody may be about to press its button
   const line = document.createElement('p');
+  line.dataset.state = state;
   line.className = 'done';
   line.classList.add('held');
   const words = document.createElement('span');
@@ -114,10 +117,10 @@ export function draw() {
     button.type = 'button';
     button.className = 'second';
     button.dataset.undoBack = '';
-    const key = document.createElement('kbd');
-    key.textContent = 'z';
-    key.ariaHidden = 'true';
-    button.append(say('Take back|answer'), ' ', key);
+    const cap = document.createElement('kbd');
+    cap.textContent = 'z';
+    cap.ariaHidden = 'true';
+    button.append(say('Take back|answer'), ' ', cap);
     line.append(button);
   }
   $('#done').replaceChildren(line);
@@ -125,6 +128,8 @@ export function draw() {
 
 document.addEventListener('click', ({ target }) => { if (target.closest('[data-undo-back]')) back(); });
 document.addEventListener('askbus:back', flush);
+// A phone may end a page that is out of sight without a word.
+document.addEventListener('visibilitychange', () => { if (document.hidden && matchMedia('(pointer: coarse)').matches) flush(); });
 document.addEventListener('askbus:rows', ({ detail }) => {
   draw();
   for (const key of detail ?? []) send(key); // it has ended: the reply says who was first
