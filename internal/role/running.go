@@ -407,7 +407,7 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		return nil, err
 	}
 	options := web.Options{
-		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.Log,
+		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
 	}
 	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
 	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
