@@ -93,7 +93,7 @@ func ParseRoutes(data []byte, ids IDs) (*Routes, error) {
 		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
 	r := Routes{Member: ids.Member}
-	if err := wire.Strict("routing file", body, &r); err != nil {
+	if err := wire.Strict("routes", body, &r); err != nil {
 		return nil, err //nolint:wrapcheck // it names the file and the field
 	}
 	if faults := r.faults(&ids); len(faults) > 0 {
