@@ -5,9 +5,15 @@
 
 {{/*
 The name of everything. 36 characters: a role's name of up to 20 is added, and a StatefulSet adds a hash of 11 to its
-own in a label of at most 63.
+own in a label of at most 63. It begins with a letter, as Services must.
 */}}
 {{- define "askbus.fullname" -}}
+{{- $name := include "askbus.releasename" . }}
+{{- if regexMatch "^[0-9]" $name }}{{ $name = printf "askbus-%s" $name }}{{ end }}
+{{- $name | trunc 36 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "askbus.releasename" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 36 | trimSuffix "-" }}
 {{- else }}

@@ -42,7 +42,7 @@ func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 	)
 	cells := map[string]string{
 		"GET /v1/asks": sees, "POST /v1/asks": asks, "GET /v1/asks/{session}/{id}": sees, "DELETE /v1/asks/{session}/{id}": asks,
-		"POST /v1/asks/{session}/{id}/answer": answers, "POST /v1/asks/{session}/{id}/decline": answers,
+		"POST /v1/asks/{session}/{id}/answer": answers, "DELETE /v1/asks/{session}/{id}/answer": answers, "POST /v1/asks/{session}/{id}/decline": answers,
 		"GET /v1/history": sees, "GET /v1/events": sees, "POST /v1/events": asks, "POST /v1/permission": asks, "POST /api/interact/ask": asks, "POST /a2a": asks,
 		"GET /ws": sockets, "GET /embed": answers, "POST /v1/credentials": forwards,
 		"GET /embed/{name}": open, "GET /openapi.yaml": open, "GET /asyncapi.yaml": open, "GET /schemas": open, "GET /schemas/{name}": open, "GET /.well-known/agent-card.json": open,

@@ -63,6 +63,7 @@ const (
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
+	LedgerSaved       Action = "ledger.saved"   // in a backup, with every question and answer
 	AuditBegan        Action = "audit.began"
 	AuditRead         Action = "audit.read"
 	AuditLost         Action = "audit.lost"
@@ -74,7 +75,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskVoted, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

@@ -62,10 +62,8 @@ func (b *Broker) setAsker(ctx context.Context, r *request, a *ask.Ask) (changed 
 	}
 	for i, claimed := range a.Asker {
 		if !slices.Contains(own, claimed) {
-			return false, ask.InvalidError("ask", []ask.Fault{{
-				Pointer: fmt.Sprint("/asker/", i),
-				Message: fmt.Sprintf("is %.80q, but this credential was issued to ask for %.80q; leave asker out: the broker sets it", claimed, own[0]),
-			}})
+			wrong := ask.NewFault(fmt.Sprint("/asker/", i), ask.FaultOtherAsker, ask.Clip(claimed, 80), ask.Clip(own[0], 80))
+			return false, ask.InvalidError("ask", []ask.Fault{wrong})
 		}
 	}
 	changed = !slices.Equal(a.Asker, own)

@@ -22,10 +22,11 @@ const Prefix = "ASKBUS"
 
 // Common has the settings of every command.
 type Common struct {
-	Dir    string `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
-	Tenant string `default:"default" desc:"tenant"`
-	Output string `desc:"text or json; default: text on a terminal, else json"`
-	Pprof  bool   `desc:"roles serve pprof on their ops address, on loopback only; profiles contain memory, which every user of this machine can then read"`
+	Dir    string        `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
+	Tenant string        `default:"default" desc:"tenant"`
+	Output string        `desc:"text or json; default: text on a terminal, else json"`
+	Undo   time.Duration `default:"3s" desc:"how long the inbox, on the web and in terminals, holds an answer before it sends it, so that it can be taken back: 0 (not at all) to 10s"`
+	Pprof  bool          `desc:"roles serve pprof on their ops address, on loopback only; profiles contain memory, which every user of this machine can then read"`
 }
 
 // Reach has the settings for a bus of another directory.

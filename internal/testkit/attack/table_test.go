@@ -125,6 +125,10 @@ func publish() []line {
 		each(may, "ansv1."+typ+".~.VERB", "acme.s1.ask.a1", "other.s2.ask.a1", "acme.s1.wait.a1", "acme.s1.alive.b1", "acme.s1.withdraw.a1", "acme.s1.repeat.q1", "acme.s1.delivered.a1")
 		each(nobody, "ansv1."+typ+"."+other+".acme.s1.VERB", "ask.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1")
 	}
+	// An agent whose credential says for whom it asks names its key.
+	add(asking, "ansv1.agent.~.acme.s1.ask.a1")
+	add("agent-tenant", "ansv1.agent.~.acme.s2.ask.a1")
+	add(nobody, "ansv1.agent.~.other.s1.ask.a1", "ansv1.agent."+other+".acme.s1.ask.a1", "ansv1.agent.~.acme.s1.answer.a1", "ansv1.agent.~.acme.s1.get.a1", "ansv1.agent.~.list")
 	// Responders: the type, the key, the tenant and the session are the sender's.
 	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all

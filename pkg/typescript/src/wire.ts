@@ -138,6 +138,8 @@ export interface Option {
   recommended?: boolean
   /** Choosing it ends the whole ask as cancelled. */
   cancels?: boolean
+  /** It destroys something for good: surfaces ask twice before they send it. Its absence promises nothing. */
+  destructive?: boolean
 }
 
 export interface Limits {

@@ -313,5 +313,5 @@ func (b *callbacks) update(ctx context.Context, rec *ask.Record, change func([]w
 			return err
 		}
 	}
-	return ask.Refuse(ask.CodeUnavailable, "too many changes of this task's push notification configurations at once; try again")
+	return ask.Refusal(ask.CodeUnavailable, ask.FaultManyChanges)
 }
