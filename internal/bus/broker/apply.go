@@ -65,6 +65,10 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 				isNew = true
 			}
 		case lifecycle.Rewrite:
+			if b.breakVote(e.Votes) {
+				s.Will.Votes = e.Votes
+				return s, nil
+			}
 			if err = b.led.Rewrite(ctx, s, e.Votes); err == nil {
 				s, err = b.led.Read(ctx, k)
 			}

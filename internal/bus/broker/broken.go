@@ -33,8 +33,18 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 	if b.opts.Sabotage == sabotage.NoExpiry {
 		s.Deadline = a.Deadline.Add(24 * time.Hour)
 	}
+	if b.opts.Sabotage == sabotage.ShortPolicy && a.Approval != nil {
+		p := *a.Approval
+		p.AnyOf = []ask.Alternative{{Need: 1}}
+		a.Approval = &p
+	}
 	s.Ask = &a
 	return s
+}
+
+// breakVote reports that a vote is acknowledged and not stored.
+func (b *Broker) breakVote(votes []ask.Vote) bool {
+	return b.opts.Sabotage == sabotage.VoteUnkept && votes[len(votes)-1].At.UnixMicro()%3 == 0
 }
 
 // breakStatus tells agents that somebody else answered.

@@ -5,6 +5,7 @@ package broker
 import (
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // The functions in this file do nothing. With the build tag sabotage, broken.go
@@ -13,6 +14,8 @@ import (
 type breakage struct{}
 
 func (b *Broker) broken(s lifecycle.State) lifecycle.State { _ = b.opts.breakage; return s }
+
+func (*Broker) breakVote([]ask.Vote) bool { return false }
 
 func (*Broker) breakStatus(*request, *wire.StatusReply) {}
 

@@ -26,9 +26,11 @@ const (
 	NoExpiry     Kind = "no-expiry"     // every ask ends: no timer, no sweep
 	NoNotice     Kind = "no-notice"     // every waiting agent learns it: outcomes are not republished
 	NoWork       Kind = "no-work"       // every surface learns it: posting surfaces get no outcomes
+	VoteUnkept   Kind = "vote-unkept"   // an acknowledged vote is kept: some are acknowledged and not stored
+	ShortPolicy  Kind = "short-policy"  // nothing is decided short of its approval: one vote is enough
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork}
+	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork, VoteUnkept, ShortPolicy}
 }

@@ -26,6 +26,8 @@ const (
 	AgentLearns   Rule = "agent-learns"
 	SurfaceLearns Rule = "surface-learns"
 	GivesUp       Rule = "gives-up"
+	VoteKept      Rule = "vote-kept"
+	PolicyReached Rule = "policy-reached"
 )
 
 // Limits is what the checker must know of a run.
@@ -119,6 +121,7 @@ func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
 	for _, l := range livesOf(events, lim) {
 		c.stored(l)
 		c.answers(l)
+		c.votes(l)
 		c.outsiders(l)
 		c.gaveUp(l)
 		c.lost(l)

@@ -43,6 +43,12 @@ func late(d time.Duration) func(*torture.Event) {
 }
 func outsider(e *torture.Event) { e.Outsider = true }
 
+// voted is an approval by m1, of two that are needed; the persons said this last.
+func voted(one, other string) *torture.Truth {
+	v := &torture.Votes{Need: 2, Deny: 2, Cast: map[string]string{"os:p1": one, "os:p2": other}, Given: map[string][]string{"os:p1": {"v1", "v2", "m1"}, "os:p2": {"v3"}}}
+	return &torture.Truth{Life: "q", Status: ask.StatusAnswered, AnswerID: "m1", Text: "answered [go: yes m1]", At: 3 * sec, Votes: v}
+}
+
 func TestCheckFindsEachBrokenPromise(t *testing.T) {
 	t.Parallel()
 	asked := at(1, torture.OpAsk, torture.OK, nil)
@@ -55,6 +61,14 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
 			at(3, torture.OpWait, torture.OK, yes), at(3, torture.OpAnswer, torture.Lost, yes, mine("m2")),
 		}, nil},
+		{"votes of which all are told", []torture.Event{
+			asked, at(2, torture.OpAnswer, torture.Voted, nil, mine("v1")), at(2, torture.OpUnvote, torture.Voted, nil, mine("v2")), at(3, torture.OpAnswer, torture.OK, voted("yes", "yes"), mine("m1")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
+		}, nil},
+		{"a vote that is lost", []torture.Event{
+			asked, at(2, torture.OpAnswer, torture.Voted, nil, mine("v9")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
+		}, []torture.Rule{torture.VoteKept}},
+		{"one vote where two are needed", []torture.Event{asked, at(3, torture.OpStored, "", voted("yes", "no"), seq(7))}, []torture.Rule{torture.PolicyReached}},
+		{"a vote that was taken back", []torture.Event{asked, at(3, torture.OpStored, "", voted("yes", ""), seq(7))}, []torture.Rule{torture.PolicyReached}},
 		{"an ask that is given up at once", []torture.Event{
 			asked, at(2, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusWithdrawn, Text: "given up", At: 2 * sec, GaveUp: true}, seq(7)),
 		}, []torture.Rule{torture.GivesUp}},

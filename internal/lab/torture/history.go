@@ -20,6 +20,7 @@ const (
 	OpGet       Op = "get"       // an agent reads
 	OpAnswer    Op = "answer"    // a person answers
 	OpDecline   Op = "decline"   // a person declines the whole ask
+	OpUnvote    Op = "unvote"    // a person takes a vote back
 	OpWithdraw  Op = "withdraw"  // the agent withdraws
 	OpAbort     Op = "abort"     // an operator ends it
 	OpShown     Op = "shown"     // a live screen learns of a pending ask
@@ -44,6 +45,7 @@ const (
 	NotFound  Code = "not found" // 404
 	Forbidden Code = "forbidden" // 403: not in the audience
 	Invalid   Code = "invalid"   // 400
+	Voted     Code = "voted"     // it is counted as a vote, and decides nothing yet
 	Full      Code = "full"      // 503: no room for a new ask
 	Unknown   Code = "unknown"   // no reply in time
 	GaveUp    Code = "gave up"   // the caller ended it on purpose
@@ -73,11 +75,53 @@ type Truth struct {
 	Text     string // everything that must be equal for one outcome
 	At       time.Duration
 	GaveUp   bool // withdrawn because no agent waited
+	Votes    *Votes
+}
+
+// Votes are those in the outcome of an ask that several people decide.
+type Votes struct {
+	Need, Deny int                 // how many approve it, and how many deny it
+	Cast       map[string]string   // what each person said last: an option, "declined", or nothing
+	Given      map[string][]string // the answer ids of each person, all of them
+}
+
+// has reports whether an answer was counted as a vote.
+func (v *Votes) has(id string) bool {
+	for _, ids := range v.Given {
+		if slices.Contains(ids, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// votesOf converts the votes of an outcome.
+func votesOf(o *ask.Outcome) *Votes {
+	if o.Ask == nil || o.Ask.Approval == nil {
+		return nil
+	}
+	p := o.Ask.Approval
+	v := &Votes{Need: p.AnyOf[0].Need, Deny: 1, Cast: map[string]string{}, Given: map[string][]string{}}
+	if p.Deny != nil {
+		v.Deny = p.Deny.Need
+	}
+	for i := range o.Votes {
+		one := &o.Votes[i]
+		v.Cast[one.By.Principal] = ""
+		switch {
+		case one.Declined:
+			v.Cast[one.By.Principal] = "declined"
+		case one.Stands():
+			v.Cast[one.By.Principal] = one.Option
+		}
+		v.Given[one.By.Principal] = append(append(v.Given[one.By.Principal], one.Earlier...), one.AnswerID)
+	}
+	return v
 }
 
 // truthOf converts an outcome. start is the start of the run.
 func truthOf(o *ask.Outcome, start time.Time) *Truth {
-	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp()}
+	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp(), Votes: votesOf(o)}
 	if o.Ask != nil {
 		t.Life = o.Ask.Title
 	}
@@ -94,6 +138,9 @@ func truthOf(o *ask.Outcome, start time.Time) *Truth {
 		if v.value != "" {
 			fmt.Fprintf(&b, " %s %s", v.name, v.value)
 		}
+	}
+	for i := range o.Votes {
+		fmt.Fprintf(&b, " (%s %s %s %s)", o.Votes[i].By.Principal, o.Votes[i].Choice, o.Votes[i].Option, o.Votes[i].AnswerID)
 	}
 	t.Text = b.String()
 	return t

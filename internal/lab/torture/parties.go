@@ -104,9 +104,14 @@ func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	began := d.h.now()
 	var o ask.Outcome
 	var err error
-	if a.op == OpDecline {
+	switch a.op { //nolint:exhaustive // the others answer
+	case OpUnvote:
+		if _, err = r.Unvote(ctx, k, mine, a.person()); err == nil {
+			err = ask.ErrVoted // it is counted, as a vote that says nothing
+		}
+	case OpDecline:
 		o, err = r.Cancel(ctx, k, responder.Decline{AnswerID: mine, Reason: "not mine to say", By: a.person()})
-	} else {
+	default:
 		o, err = r.Answer(ctx, k, ask.Reply{AnswerID: mine, By: a.person(), Answers: []ask.Answer{{QuestionID: "go", Selected: []string{a.pick}, Notes: mine}}})
 	}
 	e := Event{Began: began, Who: a.typ, Op: a.op, Key: k, Life: s.life(), Mine: mine, Outsider: a.outsider && len(s.ask.Audience) > 0}

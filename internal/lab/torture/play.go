@@ -88,7 +88,7 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			if !until(ctx, time.Now().Add(300*time.Millisecond)) {
 				return time.Time{}, false
 			}
-		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp: // an id that was reused too early
+		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp, Voted: // an id that was reused too early
 			return time.Time{}, false
 		}
 	}
@@ -98,7 +98,7 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 // act executes one act.
 func (d *driver) act(ctx context.Context, k ask.Key, s *script, a act, deadline time.Time) {
 	switch a.op {
-	case OpAnswer, OpDecline:
+	case OpAnswer, OpDecline, OpUnvote:
 		d.reply(ctx, k, s, a)
 	case OpWithdraw:
 		d.withdraw(ctx, k, s.life())
@@ -142,6 +142,8 @@ func codeOf(err error) (Code, *ask.Outcome) {
 	switch {
 	case err == nil:
 		return OK, nil
+	case errors.Is(err, ask.ErrVoted):
+		return Voted, nil
 	case errors.Is(err, ask.ErrResolved) && e != nil:
 		return Lost, e.Outcome
 	case errors.Is(err, ask.ErrIDReused):

@@ -24,6 +24,7 @@ type Options struct {
 	Open  int // concurrently open asks; default 256
 	Long  int // percentage of asks with a far deadline, if the run is long enough; default 5
 	Burst int // number of asks that share a deadline; default: 1
+	Votes int // percentage of asks that several people decide; default 15
 
 	KillEvery time.Duration // between kills of a victim; default: none
 	StopEvery time.Duration // between stops of a victim; default: none
@@ -45,6 +46,9 @@ func (o *Options) fill() {
 	}
 	if o.Long == 0 {
 		o.Long = 5
+	}
+	if o.Votes == 0 {
+		o.Votes = 15
 	}
 	if o.Burst > 0 {
 		o.Open = max(o.Open, o.Burst)
@@ -101,7 +105,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 		h: h, retention: opts.Retention, margin: opts.Margin, log: opts.Logger, burst: opts.Burst, skew: opts.Skew,
 		end: began.Add(opts.For),
 		shape: shape{
-			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: longShare(opts),
+			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: longShare(opts), votes: opts.Votes,
 		},
 		dial: func(r rights.Role) (*nats.Conn, error) { return dial(bus, r, opts.Logger) },
 	}

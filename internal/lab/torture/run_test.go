@@ -56,6 +56,18 @@ func TestPromisesHoldWhileBrokersAndServerRestart(t *testing.T) {
 	}
 }
 
+func TestVotesHoldWhileBrokersAndServerRestart(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
+			t.Parallel()
+			run(t, embedded(t, torture.EmbeddedOptions{Nodes: nodes}), torture.Options{
+				Asks: 400, For: 20 * time.Second, Seed: 14, Open: 40, Votes: 100, KillEvery: 4 * time.Second,
+			})
+		})
+	}
+}
+
 func TestPromisesHoldOnThreeNodes(t *testing.T) {
 	t.Parallel()
 	f := run(t, embedded(t, torture.EmbeddedOptions{Nodes: 3}), torture.Options{

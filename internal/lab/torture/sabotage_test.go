@@ -25,6 +25,8 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 	burst.Asks, burst.Burst = 600, 600       // a late timer writes after an answer; so many are late on a quiet machine, too
 	long.For, long.Long = 24*time.Second, 70 // a notice is missed only by who would not look again soon
 	posting.Posts = 5 * time.Second
+	voting := small
+	voting.Votes = 100
 	tests := []struct {
 		kind sabotage.Kind
 		opts torture.Options
@@ -39,6 +41,8 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 		{sabotage.NoExpiry, small, torture.Ends},
 		{sabotage.NoNotice, long, torture.AgentLearns},
 		{sabotage.NoWork, posting, torture.SurfaceLearns},
+		{sabotage.VoteUnkept, voting, torture.VoteKept},
+		{sabotage.ShortPolicy, voting, torture.PolicyReached},
 		{sabotage.None, torture.Options{Asks: 60, Open: 30, For: 14 * time.Second, Seed: 21}, ""},
 	}
 	if len(tests) != len(sabotage.Kinds())+1 {

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -33,7 +34,9 @@ func (c *checking) stored(l *life) {
 		}
 	}
 	// A second answer is a second outcome; a late expiry is not an outcome.
-	if len(l.stored) > 1 {
+	// The answer of votes may be stored beside an expiry that the server was storing: its compare-and-set is
+	// of the question, and nobody is told it (ADR 0116).
+	if len(l.stored) > 1 && (l.truth.Votes == nil || l.truth.Status != ask.StatusExpired) {
 		for _, s := range l.stored[1:] {
 			if s.Truth.Status != ask.StatusExpired && s.Truth.Text != l.truth.Text {
 				c.report(OneOutcome, l.name, []*Event{l.stored[0], s}, "the ledger holds a second outcome")
@@ -52,7 +55,7 @@ func (c *checking) answers(l *life) {
 		want := ask.Status("")
 		switch e.Op { //nolint:exhaustive // only these end an ask
 		case OpAnswer, OpDecline:
-			if e.Truth.AnswerID != e.Mine {
+			if e.Truth.AnswerID != e.Mine && (e.Truth.Votes == nil || !e.Truth.Votes.has(e.Mine)) {
 				c.report(AnswerKept, l.name, []*Event{e}, "%s was told that it won, with somebody else's outcome", e.Who)
 				return
 			}
@@ -73,6 +76,39 @@ func (c *checking) answers(l *life) {
 				return
 			}
 		}
+	}
+}
+
+// votes checks that every acknowledged vote is in the outcome, and that votes reached what the ask
+// needs. A vote in the last moments before the deadline may be missing from an expiry: the server
+// may have taken its burst before.
+func (c *checking) votes(l *life) {
+	if l.truth == nil || l.truth.Votes == nil {
+		return
+	}
+	v := l.truth.Votes
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Code != Voted || e.Life != l.name || v.has(e.Mine) || l.truth.Status == ask.StatusExpired && e.Told+earlyBy > l.deadline {
+			continue
+		}
+		c.report(VoteKept, l.name, []*Event{e}, "the vote of %s was counted, and is not in the outcome: %s", e.Who, l.truth.Text)
+		return
+	}
+	yes, against := 0, 0
+	for _, said := range v.Cast {
+		switch said {
+		case "":
+		case "yes":
+			yes++
+		default:
+			against++
+		}
+	}
+	approved := l.truth.Status == ask.StatusAnswered && strings.Contains(l.truth.Text, "[go: yes ")
+	denied := l.truth.Status == ask.StatusAnswered && !approved || l.truth.Status == ask.StatusCancelled
+	if approved && yes < v.Need || denied && against < v.Deny {
+		c.report(PolicyReached, l.name, []*Event{{Told: l.ended, Who: "outcome", Key: c.key, Life: l.name, Truth: l.truth}}, "%d of %d approve it, %d of %d deny it", yes, v.Need, against, v.Deny)
 	}
 }
 

@@ -58,6 +58,7 @@ type shape struct {
 	seed    uint64
 	longest time.Duration // maximum timeout
 	long    int           // percentage of asks with a far deadline
+	votes   int           // percentage of asks that several people decide
 }
 
 // write returns the script of an index.
@@ -129,8 +130,27 @@ func (sh shape) write(index int) script {
 			s.late = append(s.late, a)
 		}
 	}
-	s.ask.WhileWaiting = chance(20) // last, so that older seeds keep their meaning
+	s.ask.WhileWaiting = chance(20) // late, so that older seeds keep their meaning
+	if chance(sh.votes) {
+		s.vote(r, when)
+	}
 	return s
+}
+
+// vote makes the ask one that several people decide, who vote, move and take back.
+func (s *script) vote(r *rand.Rand, when func() (time.Duration, bool)) {
+	s.ask.Approval = &ask.Approval{
+		AnyOf: []ask.Alternative{{Need: 2 + r.IntN(2)}}, Deny: &ask.Denial{Need: 1 + r.IntN(2)}, ApproveOptions: []string{"yes"}, DenyOptions: []string{"no", "stop"},
+	}
+	for range 3 + r.IntN(6) {
+		a := act{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(6), pick: pick(r, []string{"yes", "yes", "yes", "no"})}
+		if r.IntN(100) < 25 {
+			a.op = OpUnvote
+		}
+		a.at, a.aimed = when()
+		s.acts = append(s.acts, a)
+	}
+	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
