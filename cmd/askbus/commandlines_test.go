@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/asking/guard"
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/quota"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/person"
@@ -227,6 +228,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		{"issuers:", exchanges},
 		{"default:\n", policy},
 		{"tenants:", policy},
+		{"policies:\n", func(data []byte) error {
+			_, err := approvals.Parse(data)
+			return err
+		}},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
 			return err
