@@ -112,7 +112,7 @@ func Run(ctx context.Context, server *Server, open Opener, who Caller, opts Opti
 			opts.Logger.WarnContext(ctx, "the server of opencode cannot be reached", slog.Any("error", err))
 		}
 		if backoff.Wait(ctx, opts.Retry, try) != nil {
-			return nil //nolint:nilerr // it was stopped
+			return nil
 		}
 	}
 }
