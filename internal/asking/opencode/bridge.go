@@ -40,6 +40,7 @@ type Options struct {
 	Logger *slog.Logger  // default: discard
 	Retry  time.Duration // the first wait before another attempt to reach the server; default 500 ms, later 16 s
 	Silent time.Duration // after which a connection is dead; default 45 s (the server sends something every 10 s)
+	Most   int           // requests that are asked at a time; others only opencode asks; default 256
 	Gone   time.Duration // after which an unreachable server has left its requests; default 1 min
 	// Waiting is called when a wait for people begins; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
@@ -47,9 +48,8 @@ type Options struct {
 	Following func()
 }
 
-// Bounds of one bridge. What exceeds them only opencode asks.
+// Bounds of one bridge.
 const (
-	maxOpen        = 256 // requests
 	maxDirectories = 64
 	maxLives       = 64 // of one request: how often it is asked because its ask was withdrawn
 )
@@ -93,6 +93,7 @@ func Run(ctx context.Context, server *Server, open Opener, who Caller, opts Opti
 		opts.Following = func() {}
 	}
 	opts.Retry, opts.Silent, opts.Gone = cmp.Or(opts.Retry, 500*time.Millisecond), cmp.Or(opts.Silent, 45*time.Second), cmp.Or(opts.Gone, time.Minute)
+	opts.Most = cmp.Or(opts.Most, 256)
 	who.Tenant, who.Agent.Name = cmp.Or(who.Tenant, ask.DefaultTenant), cmp.Or(who.Agent.Name, "opencode")
 	b := &bridge{server: server, open: open, who: who, opts: opts, bell: make(chan struct{}, 1), requests: map[string]*held{}}
 	defer b.serving.Wait()
@@ -248,7 +249,7 @@ func (b *bridge) sync(ctx, life context.Context) error {
 		if b.requests[key] != nil {
 			continue
 		}
-		if len(b.requests) >= maxOpen {
+		if len(b.requests) >= b.opts.Most {
 			left++
 			continue
 		}
@@ -264,7 +265,7 @@ func (b *bridge) sync(ctx, life context.Context) error {
 		})
 	}
 	if left > 0 {
-		b.opts.Logger.WarnContext(ctx, "too many requests are open; until some end, only opencode asks the others", slog.Int("open", maxOpen), slog.Int("others", left))
+		b.opts.Logger.WarnContext(ctx, "too many requests are open; until some end, only opencode asks the others", slog.Int("open", len(b.requests)), slog.Int("others", left))
 	}
 	return nil
 }
