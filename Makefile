@@ -88,7 +88,7 @@ up: image ## start docker-compose.yml (three servers, two brokers, inbox, gatewa
 
 .PHONY: down
 down: ## stop docker-compose.yml; the volumes stay
-	docker compose --profile slack down
+	docker compose --profile "*" down
 
 .PHONY: image
 image: image-files ## build the container image IMAGE (askbus:dev)

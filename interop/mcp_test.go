@@ -211,3 +211,19 @@ func TestMCPWithoutATokenIsToldWhereToLookForOne(t *testing.T) {
 		t.Errorf("connected: %+v", e)
 	}
 }
+
+// TestAQuestionIsATaskOfTheTasksExtension asks with the official package for MCP's tasks extension: the call returns a task at once,
+// and the client asks for it until somebody has answered.
+func TestAQuestionIsATaskOfTheTasksExtension(t *testing.T) {
+	t.Parallel()
+	b := up(t)
+	s := run(t, "mcp/task.mjs", map[string]any{"url": b.url + "/mcp", "token": b.token("s1")})
+	need(t, string(encode(t, s.result().Result)), `"status":"working"`, `"taskId":"first"`)
+	b.choose(b.next(), "o2")
+	done := s.result()
+	need(t, string(encode(t, done.Result)), `"status":"completed"`, `"seen":["working"`, `"ask_id":"first"`)
+	need(t, done.Text, "SQLite")
+	rec := b.next()
+	need(t, string(encode(t, s.result().Result)), `"status":"cancelled"`)
+	b.withdrawn(rec)
+}

@@ -69,6 +69,29 @@ func TestTheCommandLinesOfThePagesParse(t *testing.T) {
 	}
 }
 
+// A page that writes a key or a credential to a file says before how only its owner can read it.
+func TestKeyFilesOfThePagesAreTheirOwners(t *testing.T) {
+	t.Parallel()
+	writes := regexp.MustCompile(`(?m)^.*(askbus auth (agent|responder|host|gateway|operator|auditor|broker|issuer|maintenance)[^#\n]*|/v1/credentials"?) > .*$`)
+	found := 0
+	for _, page := range everyPage(t, filepath.Join("..", "..")) {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllStringSubmatch(string(raw), -1) {
+			if at := writes.FindStringIndex(m[3]); at != nil {
+				if found++; !strings.Contains(m[3][:at[1]], "umask 077") {
+					t.Errorf("%s: no umask 077 before %s", page, m[3][at[0]:at[1]])
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d such blocks were found", found)
+	}
+}
+
 // everyPage returns the pages that people read: README, docs, and what lies beside chart, examples and
 // contributing.
 func everyPage(t *testing.T, root string) []string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/lab/freeaddr"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // A backup is made while the bus runs, checked, and restored elsewhere with other partitions, where
@@ -99,4 +100,63 @@ func TestABackupOfAClusterIsRestoredIntoADirectory(t *testing.T) {
 	}
 	fresh.up()
 	fresh.must(0, "answer", "open", "--reply", "yes")
+}
+
+// Backups and restores are in the audit: of the directory's own store and of a server elsewhere, with
+// credentials in JSON. A backup goes through a pipe.
+func TestBackupsAndRestoresAreInTheAudit(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(cli.ExitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
+	saved := func(n int) {
+		t.Helper()
+		natstest.Eventually(t, "the audit has the backup", func() bool {
+			got := pl.audited("--action", "ledger.saved")
+			return len(got) == n && got[n-1].Object.Note == "a backup of 1 pending asks and 0 ended ones"
+		})
+	}
+	out, said, code := pl.run("ledger", "backup", "-")
+	if code != 0 || !strings.Contains(said, "1 pending asks, 0 ended ones") {
+		t.Fatalf("to standard output: exit %d, %s", code, said)
+	}
+	saved(1)
+	if got, said, code := pl.runWith(out, "ledger", "restore", "--check", "-", "--output", "text"); code != 0 || !strings.Contains(got, "1 pending asks") {
+		t.Errorf("from standard input: exit %d, %s %s", code, got, said)
+	}
+	if _, _, code := pl.runWith(out[:len(out)/2], "ledger", "restore", "--check", "-"); code == 0 {
+		t.Error("half of a backup was accepted")
+	}
+	dir := t.TempDir()
+	write := func(name string, args ...string) string {
+		t.Helper()
+		text, said, code := pl.run(append(args, "--output", "json")...)
+		name = filepath.Join(dir, name)
+		if code != 0 || os.WriteFile(name, []byte(text), 0o600) != nil {
+			t.Fatalf("%s: exit %d, %s", args, code, said)
+		}
+		return name
+	}
+	admin, operator := write("admin.json", "auth", "maintenance"), write("operator.json", "auth", "operator")
+	elsewhere := place{t, filepath.Join(dir, "elsewhere")} // without the bus's directory
+	file := filepath.Join(dir, "bus.backup")
+	elsewhere.must(0, "ledger", "backup", file, "--admin-url", pl.context().NATSURL, "--admin-creds", admin, "--creds", operator)
+	saved(2)
+	if _, said, code := elsewhere.run("ledger", "backup", file+"2", "--admin-url", pl.context().NATSURL, "--admin-creds", admin); code != 0 || !strings.Contains(said, "the audit has no record of this") {
+		t.Errorf("without an operator's credential: exit %d, %s", code, said)
+	}
+
+	fresh := place{t, filepath.Join(dir, "fresh")}
+	start(t, "", "server", "--dir", fresh.dir, "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")
+	text, said, code := fresh.run("auth", "broker", "--output", "json")
+	broker := filepath.Join(dir, "broker.json")
+	if code != 0 || os.WriteFile(broker, []byte(text), 0o600) != nil {
+		t.Fatalf("auth broker: exit %d, %s", code, said)
+	}
+	if _, said, code := elsewhere.run("ledger", "restore", file, "--nats-url", fresh.context().NATSURL, "--creds", broker); code != 0 || strings.Contains(said, "no record") {
+		t.Fatalf("restore: exit %d, %s", code, said)
+	}
+	start(t, "", "broker", "--dir", fresh.dir).err.wait(t, "broker is ready")
+	if got := fresh.audited("--action", "ledger.changed"); len(got) != 1 || !strings.HasPrefix(got[0].Object.Note, "restored from a backup of 20") || got[0].Actor.Role != "operator" {
+		t.Errorf("the restored audit has %+v", got)
+	}
 }

@@ -64,6 +64,9 @@ func TestAListFitsItsTerminal(t *testing.T) {
 				t.Errorf("width %d: %d cells in %q", width, got, line)
 			}
 		}
+		if q, name := strings.Index(text, "▲ Which"), strings.Index(text, "build-42/deploy"); q > name {
+			t.Errorf("width %d: the name is before its question:\n%s", width, text)
+		}
 		for _, want := range []string{"build-42/deploy", "▲ Which", "用哪个", "answered"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("width %d: no %q in\n%s", width, want, text)
@@ -71,7 +74,7 @@ func TestAListFitsItsTerminal(t *testing.T) {
 		}
 	}
 	long := []ask.Record{{State: ask.StatePending, AskedAt: now, Ask: ask.Ask{Session: strings.Repeat("s", 60), ID: "x", Title: "Deploy?"}}}
-	if text := cli.Table(long, 80, now); !strings.Contains(text, "/x") || !strings.Contains(text, "\n  Deploy?") {
+	if text := cli.Table(long, 80, now); !strings.Contains(text, "Deploy?\n  sss") || !strings.Contains(text, "/x\n") {
 		t.Errorf("a long name:\n%s", text)
 	}
 }

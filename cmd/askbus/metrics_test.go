@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/testkit/natstest"
 )
@@ -46,5 +50,36 @@ func TestMetricsOfARunningBusAreDocumented(t *testing.T) {
 		if !strings.Contains(string(doc), "`"+name[1]+"`") {
 			t.Errorf("%s is not in docs/metrics.md", name[1])
 		}
+	}
+}
+
+// A role with a credential from a file says when that expires, as the file is now.
+func TestARoleSaysWhenItsCredentialExpires(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	file := filepath.Join(t.TempDir(), "gateway.json")
+	issue := func(life string) float64 {
+		t.Helper()
+		out, said, code := pl.run("auth", "gateway", "--expires", life, "--output", "json")
+		if code != 0 || os.WriteFile(file, []byte(out), 0o600) != nil {
+			t.Fatalf("auth gateway: exit %d, %s", code, said)
+		}
+		at, err := time.Parse(time.RFC3339, decode(t, out)["expires"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(at.Unix())
+	}
+	first := issue("48h")
+	elsewhere := place{t, t.TempDir()}
+	start(t, "", "gateway", "--dir", elsewhere.dir, "--creds", file, "--nats-url", pl.context().NATSURL, "--http-addr", "127.0.0.1:0").err.wait(t, "gateway at")
+	said := func(at float64) bool {
+		return strings.Contains(elsewhere.opsPage("gateway", "/metrics"), fmt.Sprintf(`askbus_credential_expires_timestamp_seconds{credential="gateway"} %s`, strconv.FormatFloat(at, 'e', -1, 64)))
+	}
+	if !said(first) {
+		t.Errorf("it does not say %v: %s", first, elsewhere.opsPage("gateway", "/metrics"))
+	}
+	if second := issue("96h"); !said(second) {
+		t.Errorf("the file was replaced, and it does not say %v", second)
 	}
 }

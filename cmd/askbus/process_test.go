@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(Main())
 	}
+	_ = os.Setenv("ASKBUS_UNDO", "0") // answers are sent at once, unless a test is about that
 	os.Exit(browsertest.Main(m))
 }
 

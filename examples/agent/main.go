@@ -1,6 +1,7 @@
 // Command agent is a small Go agent that asks a person and waits for the
 // answer, through restarts of anything.
 //
+//	umask 077 # only you can read it
 //	askbus auth agent --session demo --output json > demo.json
 //	go run ./examples/agent demo.json
 //

@@ -1,6 +1,7 @@
 // Command responder posts asks to a chat and takes clicks from it: a complete
 // posting surface. The chat is any HTTP service that keeps messages.
 //
+//	umask 077 # only you can read it
 //	askbus auth responder --type chat --output json > chat.json
 //	CHAT_SECRET=… go run ./examples/responder chat.json http://chat.example/messages 127.0.0.1:8090
 package main

@@ -47,52 +47,53 @@ func (a *App) TellTable(items []ask.Record) {
 	_, _ = io.WriteString(a.Stdout, Table(items, width, time.Now()))
 }
 
-// tableRow is an ask in a list: its cells and its heading.
-type tableRow struct {
-	cells   [4]string // ask, waiting, state, who asks
-	heading string
-}
+// tableRow is an ask in a list.
+type tableRow struct{ age, state, heading, who, name string }
 
-// Table lists asks in columns that fit a terminal of the given width; 0 is no terminal. It never
-// cuts the ask's name, so that it can be copied: if there is no room for the heading, the heading
-// gets its own line.
+// Table lists asks in columns that fit a terminal of the given width; 0 is no terminal. Questions come before names. It never
+// cuts a name, so that it can be copied: if there is no room for it, it gets its own line.
 func Table(items []ask.Record, width int, now time.Time) string {
-	rows := []tableRow{{[4]string{"ASK", "WAITING", "STATE", "WHO ASKS"}, "QUESTION"}}
+	rows := []tableRow{{"WAITING", "STATE", "QUESTION", "WHO ASKS", "ASK"}}
 	for i := range items {
 		rows = append(rows, newTableRow(&items[i], now))
 	}
-	columns := [4]int{}
-	for _, r := range rows {
-		for i, cell := range r.cells {
-			columns[i] = max(columns[i], displaywidth.String(cell))
-		}
-	}
+	var age, state, who, name int
 	heading := headingWidth
+	for _, r := range rows {
+		age, state = max(age, displaywidth.String(r.age)), max(state, displaywidth.String(r.state))
+		who, name = max(who, displaywidth.String(r.who)), max(name, displaywidth.String(r.name))
+	}
+	below := false // the names have lines of their own
 	if width > 0 {
-		heading = width - Sum(columns[:]) - 4*len(Gap)
-		if heading < LeastHeading { // drop the asker first
-			heading += columns[3] + len(Gap)
-			columns[3] = 0
+		rest := width - age - state - 2*len(Gap)
+		heading = min(headingWidth, rest-who-name-2*len(Gap))
+		if heading < LeastHeading { // leave the asker out first
+			who = 0
+			heading = rest - name - len(Gap)
+		}
+		if below = heading < LeastHeading; below {
+			heading = max(rest, 1)
 		}
 	}
 	var b strings.Builder
 	for i, r := range rows {
-		var line strings.Builder
-		for at, cell := range r.cells {
-			if columns[at] > 0 {
-				line.WriteString(cell + strings.Repeat(" ", columns[at]-displaywidth.String(cell)) + Gap)
-			}
+		line := padded(r.age, age) + Gap + padded(r.state, state) + Gap + padded(Fit(r.heading, heading), heading)
+		if who > 0 {
+			line += Gap + padded(r.who, who)
 		}
-		if heading >= LeastHeading {
-			b.WriteString(strings.TrimRight(line.String()+Fit(r.heading, heading), " ") + "\n")
-			continue
+		if !below {
+			line += Gap + r.name
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		if i > 0 {
-			b.WriteString(Gap + Fit(r.heading, max(width-len(Gap), LeastHeading)) + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if below && i > 0 {
+			b.WriteString(Gap + r.name + "\n")
 		}
 	}
 	return b.String()
+}
+
+func padded(cell string, width int) string {
+	return cell + strings.Repeat(" ", max(0, width-displaywidth.String(cell)))
 }
 
 func newTableRow(rec *ask.Record, now time.Time) tableRow {
@@ -108,7 +109,7 @@ func newTableRow(rec *ask.Record, now time.Time) tableRow {
 	if rec.Outcome == nil && row.Priority.Urgent() {
 		heading = UrgentMark + " " + heading
 	}
-	return tableRow{[4]string{row.Key.Session + "/" + row.Key.ID, age, state, Fit(row.Asker.Agent, whoWidth)}, heading}
+	return tableRow{age, state, heading, Fit(row.Asker.Agent, whoWidth), row.Key.Session + "/" + row.Key.ID}
 }
 
 // Fit truncates s to the given number of cells.

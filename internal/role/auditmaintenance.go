@@ -46,8 +46,11 @@ func (m *maintenanceAudit) look(ctx context.Context) error {
 	}
 	for _, done := range list {
 		action := audit.LedgerChanged
-		if done.Repair {
+		switch {
+		case done.Repair:
 			action = audit.LedgerRepaired
+		case done.Saved:
+			action = audit.LedgerSaved
 		}
 		r := audit.Report{
 			Action: action, ID: fmt.Sprint("m-", done.At.UnixNano()), Time: done.At,

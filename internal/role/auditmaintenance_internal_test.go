@@ -51,10 +51,11 @@ func TestTheAuditIsToldOfMaintenanceOnce(t *testing.T) {
 		}
 	}
 	note(storecheck.Maintenance{Note: "retention 24h0m0s"})
+	note(storecheck.Maintenance{Saved: true, Note: "a backup of 3 asks"})
 	if err := look(); err != nil {
 		t.Error(err)
 	}
-	if want := []string{"ledger.repaired two blocks are lost", "ledger.changed retention 24h0m0s"}; !slices.Equal(told, want) {
+	if want := []string{"ledger.repaired two blocks are lost", "ledger.changed retention 24h0m0s", "ledger.saved a backup of 3 asks"}; !slices.Equal(told, want) {
 		t.Errorf("told %q", told)
 	}
 }

@@ -114,7 +114,7 @@ func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Liste
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return nc, telemetry.HTTP(r.tracing, g.With(more)), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
+	return nc, r.metrics.HTTP("gateway", telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
 }
 
 // base returns the URL at which callers reach a listener.

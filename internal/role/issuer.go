@@ -93,9 +93,14 @@ func (r *Process) issuer(cred client.Credential, keys *rights.Issuer, s config.I
 		return nil, err
 	}
 	tokens := token.NewChecker(nc, r.Log)
+	count, report := r.metrics.Exchanges(), exchangeRefusals(r.reports(nc, "issuer", audit.Issuer()))
 	terminals := auth.NewTerminals(nc, time.Now, r.Log)
 	i := exchange.New(nc, exchange.Options{
-		Source: source, Logger: r.Log, Verifier: keys.Verifier(), Refused: exchangeRefusals(r.reports(nc, "issuer", audit.Issuer())),
+		Source: source, Logger: r.Log, Verifier: keys.Verifier(),
+		Refused: func(what string, p exchange.Proof, e *ask.Error) {
+			count(e.Code)
+			report(what, p, e)
+		},
 		Person: func(ctx context.Context, of, terminal, tenant string) (exchange.Person, error) {
 			p, err := terminals.Person(ctx, of, terminal)
 			if err != nil {

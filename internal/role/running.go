@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -149,6 +150,7 @@ func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 		return nil, err
 	}
 	r.Closes = append(r.Closes, srv.Close)
+	r.metrics.Server(srv.Figures)
 	r.bus = append(r.bus, nats.InProcessServer(srv))
 	if moved {
 		r.a.Moved = append(r.a.Moved, fmt.Sprintf("the previous NATS port is taken; now at %s", srv.Addr()))
@@ -201,6 +203,10 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	if err != nil {
 		return nil, err
 	}
+	approved, err := r.approvals(l.Approvals)
+	if err != nil {
+		return nil, err
+	}
 	svcConn, err := r.connect(creds.Service)
 	if err != nil {
 		return nil, err
@@ -228,7 +234,7 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	}
 	b := broker.New(svcConn, ledger, broker.Options{
 		Logger: r.Log, Version: cli.BuildVersion(), Types: types, Metrics: r.metrics, Tracing: r.tracing, Verifier: verifier,
-		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) },
+		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) }, Approvals: approved,
 	})
 	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
 	return b, nil
@@ -285,6 +291,18 @@ func (r *Process) quotas(path string) (func() *quota.Policy, error) {
 	return f.Content, nil
 }
 
+// approvals returns the content of the approvals file; nil: there is none.
+func (r *Process) approvals(path string) (func() *approvals.File, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // no policies
+	}
+	f, err := file.OpenLive(path, approvals.Parse, r.Log)
+	if err != nil {
+		return nil, cli.Usage("--approvals: %w", err)
+	}
+	return f.Content, nil
+}
+
 // waitSaid is how often a role says again that it waits for its server.
 const waitSaid = 30 * time.Second
 
@@ -320,7 +338,27 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
 	r.Closes = append(r.Closes, nc.Close)
+	if r.a.Creds != "" { // else it is made, or swapped for a token, again and again
+		if who, err := identify(c); err == nil && !who.Expires.IsZero() {
+			r.metrics.Credential(who.Name, func() time.Time {
+				now, _ := identify(c) // a file that cannot be read just now says nothing
+				return now.Expires
+			})
+		}
+	}
 	return nc, nil
+}
+
+// identify reads a given credential, or its file as it is now.
+func identify(c client.Credential) (connection.Identity, error) {
+	if c.Renew == nil {
+		return connection.Identify(c.Creds)
+	}
+	now, err := c.Renew()
+	if err != nil {
+		return connection.Identity{}, err
+	}
+	return connection.Identify(now)
 }
 
 // notYet reports whether a connection failed as it does while its server starts: nothing listens,
@@ -369,7 +407,7 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		return nil, err
 	}
 	options := web.Options{
-		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.Log,
+		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
 	}
 	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
 	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
@@ -386,7 +424,7 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	r.After.HTTPURL, r.pages = base, pages
 	// The inbox stops first: it ends the live streams, which would block the HTTP server's
 	// shutdown.
-	handler := r.mounted(srv.Handler())
+	handler := r.mounted(r.metrics.HTTP("inbox", srv.Handler()))
 	r.parts = append(r.parts, daemon.HTTP("http", ln, handler, limits, 5*time.Second))
 	if r.twin != nil {
 		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits, 5*time.Second))

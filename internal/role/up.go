@@ -91,7 +91,12 @@ func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.AuditFull, "audit-full", s.AuditFull, "what a new audit does when it is full: drop the oldest records, or refuse new ones")
 	cli.Fixed(cmd, "audit-full", "drop\tthe oldest records are dropped", "refuse\tnothing more is recorded")
 	s.policyFlag(cmd)
+	s.approvalsFlag(cmd)
 	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is queued from the start, even while they have no replicas")
+}
+
+func (s *upSettings) approvalsFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.Approvals, "approvals", s.Approvals, "approvals file (YAML): named policies that say whose votes asks need, and which principals are one person; read again when it changes")
 }
 
 func (s *upSettings) policyFlag(cmd *cobra.Command) {

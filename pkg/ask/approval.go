@@ -35,6 +35,35 @@ type Approval struct {
 	// Fresh is how old a vote may be when the ask is decided; 0: any age. In
 	// JSON it is a string in Go syntax, such as "1h".
 	Fresh time.Duration `json:"fresh,omitempty"`
+
+	// Policy names the operator's policy that demands this approval; empty: the
+	// ask itself does. And are the approvals that must be reached as well, by
+	// votes for the same option; one that denies is enough to deny. Only the
+	// broker sets these two.
+	Policy string     `json:"policy,omitempty" wire:"broker"`
+	And    []Approval `json:"and,omitempty" wire:"broker"`
+}
+
+// Policy is a policy of the operator that applied to an ask when it was asked.
+type Policy struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`        // changes with the policy's content
+	Rule    string `json:"rule,omitempty"` // which of its rules held: "rules/0", or "otherwise"
+}
+
+// all returns the approval and those that must be reached as well.
+func (p *Approval) all() []*Approval {
+	all := []*Approval{p}
+	for i := range p.And {
+		all = append(all, &p.And[i])
+	}
+	return all
+}
+
+// Governed reports whether a policy demands the approval, or a part of it. A
+// denial then ends the ask as cancelled, whatever its options are called.
+func (p *Approval) Governed() bool {
+	return slices.ContainsFunc(p.all(), func(one *Approval) bool { return one.Policy != "" })
 }
 
 // After says whose votes are waited for. Empty: nobody's; the first threshold
@@ -111,16 +140,36 @@ func (p *Approval) MayVote(by By) bool {
 }
 
 func (p *Approval) mayApprove(by By) bool {
-	return slices.ContainsFunc(p.AnyOf, func(alt Alternative) bool {
-		return slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, by) })
-	})
+	return slices.ContainsFunc(p.all(), func(one *Approval) bool { return one.approvers(by) })
 }
 
 func (p *Approval) mayDeny(by By) bool {
+	return slices.ContainsFunc(p.all(), func(one *Approval) bool { return one.deniers(by) })
+}
+
+// approvers reports whether a person's vote can count for this approval alone.
+func (p *Approval) approvers(by By) bool {
+	return slices.ContainsFunc(p.AnyOf, func(alt Alternative) bool { return alt.names(by) })
+}
+
+// deniers reports whether a person's vote can count against this approval alone.
+func (p *Approval) deniers(by By) bool {
 	if p.Deny == nil || len(p.Deny.From) == 0 {
-		return p.mayApprove(by)
+		return p.approvers(by)
 	}
 	return lists(p.Deny.From, by)
+}
+
+// names reports whether one of the alternative's factors names a person.
+func (alt *Alternative) names(by By) bool {
+	return slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, by) })
+}
+
+// several reports whether votes of more than one person are needed.
+func (p *Approval) several() bool {
+	return slices.ContainsFunc(p.all(), func(one *Approval) bool {
+		return one.After == AfterAll || one.denials() > 1 || slices.ContainsFunc(one.AnyOf, func(alt Alternative) bool { return alt.need() > 1 })
+	})
 }
 
 // denials returns how many votes deny the ask.
@@ -146,14 +195,18 @@ func (p *Approval) groups(by By) []string {
 
 // names reports whether match is true of one of the lists of people.
 func (p *Approval) names(match func(from []string) bool) bool {
+	return slices.ContainsFunc(p.all(), func(one *Approval) bool { return one.namesHere(match) })
+}
+
+func (p *Approval) namesHere(match func(from []string) bool) bool {
 	return p.Deny != nil && match(p.Deny.From) || slices.ContainsFunc(p.AnyOf, func(alt Alternative) bool {
 		return slices.ContainsFunc(alt.factors(), func(f Factor) bool { return match(f.From) })
 	})
 }
 
-// named returns the principals that the approval names, each once.
+// named returns the principals that this approval alone names, each once.
 func (p *Approval) named() (all []string) {
-	p.names(func(from []string) bool {
+	p.namesHere(func(from []string) bool {
 		for _, entry := range from {
 			if !strings.HasPrefix(entry, "group:") && !slices.Contains(all, entry) {
 				all = append(all, entry)

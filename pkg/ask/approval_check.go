@@ -39,34 +39,57 @@ func (a *Ask) validateApproval(f *faults) {
 		return
 	}
 	a.validateVotable(f)
+	for i, one := range p.all() {
+		at := "/approval"
+		if i > 0 {
+			at += "/and/" + strconv.Itoa(i-1)
+		}
+		before := len(*f)
+		one.validate(f, at)
+		if len(*f) == before {
+			a.validateReach(f, at, one)
+		}
+	}
+}
+
+// validate checks an approval by itself: all but its options, and whether it can
+// be reached.
+func (p *Approval) validate(f *faults, at string) {
 	switch n := len(p.AnyOf); {
 	case n == 0:
-		f.add("/approval/any_of", FaultMissing, "alternatives")
+		f.add(at+"/any_of", FaultMissing, "alternatives")
 	case n > MaxAlternatives:
-		f.add("/approval/any_of", FaultTooMany, n, "entries", MaxAlternatives)
+		f.add(at+"/any_of", FaultTooMany, n, "entries", MaxAlternatives)
 		return
 	}
-	before := len(*f)
 	for i := range p.AnyOf {
-		alt, at := &p.AnyOf[i], "/approval/any_of/"+strconv.Itoa(i)
-		a.validateAlternative(f, at, alt)
+		validateAlternative(f, at+"/any_of/"+strconv.Itoa(i), &p.AnyOf[i])
 	}
 	if p.Deny != nil {
-		validatePeople(f, "/approval/deny", p.Deny.Need, p.Deny.From)
+		validatePeople(f, at+"/deny", p.Deny.Need, p.Deny.From)
 	}
 	switch p.After {
 	case "":
 	case AfterAll:
-		p.validateAfterAll(f)
+		p.validateAfterAll(f, at)
 	default:
-		f.add("/approval/after", FaultNotOneOf, clip(string(p.After)), names(AfterAll))
+		f.add(at+"/after", FaultNotOneOf, clip(string(p.After)), names(AfterAll))
 	}
 	if p.Fresh != 0 && (p.Fresh < time.Second || p.Fresh > MaxTimeout) {
-		f.add("/approval/fresh", FaultOutOfRange, p.Fresh, "1s", "720h")
+		f.add(at+"/fresh", FaultOutOfRange, p.Fresh, "1s", "720h")
 	}
-	if len(*f) == before {
-		a.validateReach(f)
+}
+
+// CheckPolicy fills in the defaults of an approval that a policy demands of any
+// ask, and checks it. The error is an [*Error] whose faults name the fields.
+func (p *Approval) CheckPolicy() error {
+	p.normalize(&Question{})
+	var f faults
+	if len(p.ApproveOptions)+len(p.DenyOptions) > 0 {
+		f.add("/approve_options", FaultForeignOptions, "policy")
 	}
+	p.validate(&f, "")
+	return InvalidError("policy", f)
 }
 
 // validateVotable checks that the ask is one required question that votes can
@@ -142,7 +165,7 @@ func (p *Approval) validateOptions(f *faults, q *Question) {
 	}
 }
 
-func (a *Ask) validateAlternative(f *faults, at string, alt *Alternative) {
+func validateAlternative(f *faults, at string, alt *Alternative) {
 	if len(alt.AllOf) > 0 {
 		if alt.Need != 0 || len(alt.From) > 0 {
 			f.add(at+"/all_of", FaultGivenTogether, "need and from")
@@ -195,39 +218,38 @@ func validatePeople(f *faults, at string, need int, from []string) {
 }
 
 // validateAfterAll checks that the approval names people, not groups.
-func (p *Approval) validateAfterAll(f *faults) {
+func (p *Approval) validateAfterAll(f *faults, at string) {
 	for i := range p.AnyOf {
 		for _, one := range p.AnyOf[i].factors() {
 			if len(one.From) == 0 || slices.ContainsFunc(one.From, func(entry string) bool { return strings.HasPrefix(entry, "group:") }) {
-				f.add("/approval/after", FaultApprovalGroups)
+				f.add(at+"/after", FaultApprovalGroups)
 				return
 			}
 		}
 	}
 	if n := len(p.named()); n > MaxVoters {
-		f.add("/approval/after", FaultTooMany, n, "people", MaxVoters)
+		f.add(at+"/after", FaultTooMany, n, "people", MaxVoters)
 	}
 }
 
 // validateReach refuses an alternative that the people whom it names can never
 // reach.
-func (a *Ask) validateReach(f *faults) {
-	p := a.Approval
+func (a *Ask) validateReach(f *faults, at string, p *Approval) {
 	for i := range p.AnyOf {
 		if need, most, ok := a.reachable(&p.AnyOf[i], nil); !ok {
-			f.add("/approval/any_of/"+strconv.Itoa(i), FaultApprovalUnreachable, need, most)
+			f.add(at+"/any_of/"+strconv.Itoa(i), FaultApprovalUnreachable, need, most)
 		}
 	}
 	if p.Deny != nil && len(p.Deny.From) > 0 {
 		alt := Alternative{Need: p.Deny.Need, From: p.Deny.From}
 		if need, most, ok := a.reachable(&alt, nil); !ok {
-			f.add("/approval/deny", FaultApprovalUnreachable, need, most)
+			f.add(at+"/deny", FaultApprovalUnreachable, need, most)
 		}
 	}
 }
 
-// blocked reports whether no alternative can be reached by the people who have
-// not denied.
+// blocked reports whether an approval has no alternative that the people who have
+// not denied can reach.
 func (a *Ask) blocked(denials []Vote) bool {
 	if len(denials) == 0 {
 		return false
@@ -236,9 +258,11 @@ func (a *Ask) blocked(denials []Vote) bool {
 	for i := range denials {
 		against[a.Voter(denials[i].By.Principal)] = true
 	}
-	return !slices.ContainsFunc(a.Approval.AnyOf, func(alt Alternative) bool {
-		_, _, ok := a.reachable(&alt, against)
-		return ok
+	return slices.ContainsFunc(a.Approval.all(), func(p *Approval) bool {
+		return !slices.ContainsFunc(p.AnyOf, func(alt Alternative) bool {
+			_, _, ok := a.reachable(&alt, against)
+			return ok
+		})
 	})
 }
 

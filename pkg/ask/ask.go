@@ -53,8 +53,9 @@ type Ask struct {
 	// [MinProofs]. Empty demands only what the audience demands.
 	MinProof string `json:"min_proof,omitempty"`
 	// ExcludeAsker forbids the asker to decide: see [Ask.Excludes]. It needs
-	// Asker, which the broker cannot find out: one principal for each way in
-	// which that person answers, such as "os:mei" and "oidc:mei@example.com".
+	// Asker: one principal for each way in which that person answers, such as
+	// "os:mei" and "oidc:mei@example.com". The broker sets Asker if the
+	// credential that asks says for whom; otherwise these are the ask's own words.
 	ExcludeAsker bool     `json:"exclude_asker,omitempty"`
 	Asker        []string `json:"asker,omitempty"`
 	// Only limits who may decide: empty, or [OnlyAsker], which needs Asker.
@@ -63,6 +64,9 @@ type Ask struct {
 	Exclude []string `json:"exclude,omitempty"`
 	// Approval, if set, makes each answer a vote: see [Approval].
 	Approval *Approval `json:"approval,omitempty"`
+	// Policies are the operator's policies that apply to the ask, as they were
+	// when it was asked. Only the broker sets them.
+	Policies []Policy `json:"policies,omitempty" wire:"broker"`
 	// RequireResponder refuses the ask when no person is present at any
 	// surface.
 	RequireResponder bool `json:"require_responder,omitempty"`
@@ -137,8 +141,8 @@ func (a *Ask) Question(id string) *Question {
 
 // Excludes reports whether by may not decide because the ask excludes its
 // asker or others: by is one of them, or cannot be tied to one person, as whom
-// the asker could answer too. The asking side sets this rule for itself; it does
-// not bind an agent that lies about its asker, and a tenant's policy cannot demand it.
+// the asker could answer too. It does not bind an agent that lies about its asker,
+// unless its credential says for whom it asks.
 func (a *Ask) Excludes(by By) bool {
 	if !a.ExcludeAsker && len(a.Exclude) == 0 {
 		return false

@@ -73,6 +73,23 @@ func (a *Ask) cancelledBy(answers []Answer) *CancelledBy {
 	return nil
 }
 
+// Destructive returns the chosen options that are marked destructive, which a surface sends only after a second, different
+// key or click.
+func (a *Ask) Destructive(answers []Answer) (chosen []*Option) {
+	for i := range answers {
+		q := a.Question(answers[i].QuestionID)
+		if q == nil {
+			continue
+		}
+		for _, id := range answers[i].Selected {
+			if o := q.Option(id); o != nil && o.Destructive {
+				chosen = append(chosen, o)
+			}
+		}
+	}
+	return chosen
+}
+
 func (a *Ask) questionIDs() string {
 	ids := make([]string, len(a.Questions))
 	for i := range a.Questions {

@@ -44,6 +44,15 @@ const MetadataCall = "tool_call"
 // sets it, and an agent cannot take it away; its value is that entrance's own.
 const MetadataPermission = "askbus_permission"
 
+// Entries of [Ask.Metadata] with which an entrance tells policies what a
+// permission is for: the name of the tool, the whole command if it runs one, and
+// the ids of the options that refuse.
+const (
+	MetadataTool    = "askbus_tool"
+	MetadataCommand = "askbus_command"
+	MetadataDenies  = "askbus_denies"
+)
+
 // Permits reports whether the ask is a permission: its outcome is for one call
 // only, and only a person gives it, on purpose.
 func (a *Ask) Permits() bool { return a.Metadata[MetadataPermission] != nil }

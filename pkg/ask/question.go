@@ -43,6 +43,7 @@ type Option struct {
 	Preview     *Preview `json:"preview,omitempty"`     // single choice only
 	Recommended bool     `json:"recommended,omitempty"` // the agent's suggestion; shown as a small mark
 	Cancels     bool     `json:"cancels,omitempty"`     // choosing it ends the whole ask as cancelled
+	Destructive bool     `json:"destructive,omitempty"` // it destroys something for good: surfaces ask twice. Its absence promises nothing
 }
 
 // Preview is shown next to an option for visual comparison.

@@ -48,6 +48,9 @@ func (o *Option) plain(b *strings.Builder, number int, said *plainText) {
 	if o.Cancels {
 		b.WriteString(said.ends)
 	}
+	if o.Destructive {
+		b.WriteString(said.destroys)
+	}
 	b.WriteByte('\n')
 	if o.Preview == nil {
 		return

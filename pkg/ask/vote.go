@@ -45,6 +45,9 @@ type Vote struct {
 	Token string `json:"token,omitempty"`
 	// Earlier are the answer ids of this person's earlier votes, oldest first.
 	Earlier []string `json:"earlier,omitempty"`
+	// Person is who voted, if the operator's list of people has the principal:
+	// all principals of one person are one voter.
+	Person string `json:"person,omitempty"`
 }
 
 // VoteOf returns the vote that a reply is, without its time. The error is that
@@ -119,28 +122,46 @@ func (a *Ask) CheckVote(v *Vote) error {
 	if v.Choice == ChoiceDeny {
 		return nil
 	}
-	var proof, reason *Alternative
+	counts, weak := false, ""
+	for _, one := range p.all() {
+		ok, proof, reason := one.weigh(v)
+		switch {
+		case ok:
+			counts = true
+		case reason != nil: // also if it counts for another approval: with a reason it counts for both
+			f := NewFault("", FaultNoReason, reason.ReasonPrompt)
+			if v.Reason != "" {
+				f = NewFault("", FaultReasonMismatch, clip(v.Reason), reason.ReasonPattern)
+			}
+			return InvalidError("answer", []Fault{a.reasonFault(f)})
+		case proof != nil:
+			weak = cmp.Or(weak, proof.MinProof)
+		}
+	}
+	if !counts {
+		return refuseVote(NewFault("/by/proof", FaultProofTooWeak, weak),
+			"%.80q proves too little of who votes: this approval %s", v.By.Proof, Needs("en", weak))
+	}
+	return nil
+}
+
+// weigh reports whether a vote to approve counts for this approval alone. If not,
+// it returns an alternative that names the person and needs a stronger proof, or
+// a reason; both are nil if none names the person.
+func (p *Approval) weigh(v *Vote) (ok bool, proof, reason *Alternative) {
 	for i := range p.AnyOf {
 		alt := &p.AnyOf[i]
 		switch {
-		case !slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, v.By) }):
+		case !alt.names(v.By):
 		case !v.By.Proves(alt.MinProof):
 			proof = cmp.Or(proof, alt)
 		case !alt.reasoned(v.Reason):
 			reason = cmp.Or(reason, alt)
 		default:
-			return nil
+			return true, nil, nil
 		}
 	}
-	if reason == nil {
-		return refuseVote(NewFault("/by/proof", FaultProofTooWeak, proof.MinProof),
-			"%.80q proves too little of who votes: this approval %s", v.By.Proof, Needs("en", proof.MinProof))
-	}
-	f := NewFault("", FaultNoReason, reason.ReasonPrompt)
-	if v.Reason != "" {
-		f = NewFault("", FaultReasonMismatch, clip(v.Reason), reason.ReasonPattern)
-	}
-	return InvalidError("answer", []Fault{a.reasonFault(f)})
+	return false, proof, reason
 }
 
 func (a *Ask) reasonFault(f Fault) Fault {
@@ -170,10 +191,19 @@ func (alt *Alternative) reasoned(reason string) bool {
 // what is asked for, which may be empty. It is about the vote of one person, or
 // with nil of somebody.
 func (p *Approval) NeedsReason(by *By) (prompt string, needed bool) {
+	for _, one := range p.all() {
+		if said, here := one.needsReason(by); here {
+			prompt, needed = cmp.Or(prompt, said), true
+		}
+	}
+	return prompt, needed
+}
+
+func (p *Approval) needsReason(by *By) (prompt string, needed bool) {
 	for i := range p.AnyOf {
 		alt := &p.AnyOf[i]
 		switch {
-		case by != nil && (!by.Proves(alt.MinProof) || !slices.ContainsFunc(alt.factors(), func(f Factor) bool { return lists(f.From, *by) })):
+		case by != nil && (!by.Proves(alt.MinProof) || !alt.names(*by)):
 		case alt.Reason == "":
 			return "", false
 		case !needed:
@@ -181,6 +211,15 @@ func (p *Approval) NeedsReason(by *By) (prompt string, needed bool) {
 		}
 	}
 	return prompt, needed
+}
+
+// VoterOf returns the one person who gave a vote, as far as the ask and the vote
+// say. See [Ask.Voter].
+func (a *Ask) VoterOf(v *Vote) string {
+	if v.Person != "" {
+		return "person:" + v.Person
+	}
+	return a.Voter(v.By.Principal)
 }
 
 // Voter returns the one person that a principal is, as far as the ask knows:
@@ -213,46 +252,48 @@ type Tally struct {
 // have an approval.
 func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
 	p := a.Approval
-	t := Tally{DenyNeed: p.denials()}
-	voted := make(map[string]bool, len(votes))
-	byOption := map[string][]Vote{}
+	all := p.all()
 	options := []string{""}
 	if len(p.ApproveOptions) > 0 {
 		options = p.ApproveOptions
 	}
-	for _, v := range votes {
-		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !v.Stands() {
-			continue
-		}
-		voted[a.Voter(v.By.Principal)] = true
-		switch {
-		case v.Choice == ChoiceApprove:
-			byOption[v.Option] = append(byOption[v.Option], v)
-		case p.mayDeny(v.By):
-			t.Denials = append(t.Denials, v)
-		}
+	counts := make([]count, len(all))
+	t := Tally{DenyNeed: p.denials()}
+	denied := false
+	for i, one := range all {
+		c := a.count(one, votes, now)
+		counts[i] = c
+		t.Awaited = append(t.Awaited, c.awaited...)
+		t.Denials = union(votes, t.Denials, c.denials)
+		t.DenyNeed = min(t.DenyNeed, one.denials())
+		denied = denied || len(c.denials) >= one.denials()
 	}
 	least := -1
 	for _, option := range options {
-		for i := range p.AnyOf {
-			alt := &p.AnyOf[i]
-			have, missing, counted := alt.lacks(byOption[option])
-			if lack := alt.need() - have; least < 0 || lack < least {
-				least = lack
-				t.Option, t.Have, t.Need, t.Missing, t.Approvals = option, have, alt.need(), missing, counted
-			}
+		lack := 0
+		best := make([]reached, len(all))
+		for i, one := range all {
+			best[i] = one.best(counts[i].byOption[option])
+			lack += best[i].need - best[i].have
 		}
-	}
-	if p.After == AfterAll {
-		for _, principal := range p.named() {
-			if !voted[a.Voter(principal)] {
-				t.Awaited = append(t.Awaited, principal)
-			}
+		if least >= 0 && lack >= least {
+			continue
 		}
+		least = lack
+		t.Option, t.Missing, t.Approvals = option, nil, nil
+		far := best[0] // the one that lacks most is told in numbers
+		for _, r := range best {
+			if r.need-r.have > far.need-far.have {
+				far = r
+			}
+			t.Missing = append(t.Missing, r.missing...)
+			t.Approvals = union(votes, t.Approvals, r.counted)
+		}
+		t.Have, t.Need = far.have, far.need
 	}
 	switch {
 	case len(t.Awaited) > 0:
-	case len(t.Denials) >= t.DenyNeed:
+	case denied:
 		t.Decision = ChoiceDeny
 	case least == 0:
 		t.Decision = ChoiceApprove
@@ -261,6 +302,81 @@ func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
 		t.Blocked = a.blocked(t.Denials)
 	}
 	return t
+}
+
+// union returns the votes that are in one of two lists, in the order of all.
+func union(all, one, other []Vote) (both []Vote) {
+	if len(one) == 0 {
+		return other
+	}
+	in := func(list []Vote, v Vote) bool {
+		return slices.ContainsFunc(list, func(o Vote) bool { return o.AnswerID == v.AnswerID && o.By.Principal == v.By.Principal })
+	}
+	for _, v := range all {
+		if in(one, v) || in(other, v) {
+			both = append(both, v)
+		}
+	}
+	return both
+}
+
+// count is what votes say about one approval.
+type count struct {
+	byOption map[string][]Vote // that approve
+	denials  []Vote
+	awaited  []string
+}
+
+// count reads the votes for one approval: those that stand and are fresh, and of
+// each person the last.
+func (a *Ask) count(p *Approval, votes []Vote, now time.Time) count {
+	c := count{byOption: map[string][]Vote{}}
+	last := make(map[string]int, len(votes))
+	for i := range votes {
+		if votes[i].Stands() {
+			last[a.VoterOf(&votes[i])] = i
+		}
+	}
+	voted := make(map[string]bool, len(votes))
+	for i, v := range votes {
+		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !v.Stands() || last[a.VoterOf(&v)] != i {
+			continue
+		}
+		voted[a.VoterOf(&v)], voted[a.Voter(v.By.Principal)] = true, true
+		switch {
+		case v.Choice == ChoiceApprove:
+			c.byOption[v.Option] = append(c.byOption[v.Option], v)
+		case p.deniers(v.By):
+			c.denials = append(c.denials, v)
+		}
+	}
+	if p.After == AfterAll {
+		for _, principal := range p.named() {
+			if !voted[a.Voter(principal)] {
+				c.awaited = append(c.awaited, principal)
+			}
+		}
+	}
+	return c
+}
+
+// reached is how far votes for one option have come for one approval.
+type reached struct {
+	have, need int
+	missing    []Factor
+	counted    []Vote
+}
+
+// best returns how far the votes have come for the alternative that lacks least.
+func (p *Approval) best(votes []Vote) (best reached) {
+	for i := range p.AnyOf {
+		alt := &p.AnyOf[i]
+		have, missing, counted := alt.lacks(votes)
+		if need := alt.need(); i == 0 || need-have < best.need-best.have {
+			best = reached{have, need, missing, counted}
+		}
+	}
+	return best
 }
 
 // lacks returns how many votes the alternative has, what it lacks, and the votes
@@ -390,12 +506,17 @@ func (t *Tally) Lacks(lang string) []string {
 func (p *Approval) Who(lang string) string {
 	w := voteWords(lang)
 	var all []string
-	for i := range p.AnyOf {
-		for _, f := range p.AnyOf[i].factors() {
-			if len(f.From) == 0 {
-				return ""
+	for _, one := range p.all() {
+		var here []string
+		everybody := false
+		for i := range one.AnyOf {
+			for _, f := range one.AnyOf[i].factors() {
+				everybody = everybody || len(f.From) == 0
+				here = append(here, f.From...)
 			}
-			all = append(all, f.From...)
+		}
+		if !everybody { // others of the approvals name the people who are needed
+			all = append(all, here...)
 		}
 	}
 	slices.Sort(all)

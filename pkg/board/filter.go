@@ -20,8 +20,7 @@ type Filter struct {
 	Source  string // the repository that the agent works on
 	// Priority selects one priority.
 	Priority ask.Priority
-	// Search selects asks that contain all of these words in their heading,
-	// agent, source, session or id, ignoring case.
+	// Search selects asks that have all of these words: see [Head.Matches].
 	Search  string
 	Without map[ask.Key]time.Time // asks to leave out, from [Board.Snoozed]
 	Only    map[ask.Key]time.Time // nil: all; else only these
@@ -74,12 +73,20 @@ func (f *Filter) Takes(h Head) bool {
 		f.Agent != "" && f.Agent != h.Agent && f.Agent != h.AgentID, f.Source != "" && f.Source != h.Source, f.Priority != "" && f.Priority != h.Priority:
 		return false
 	}
-	if f.Search == "" {
-		return true
-	}
-	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.String())
-	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
-		if !strings.Contains(text, word) {
+	return h.Matches(f.Search)
+}
+
+// leastOfID is how much of an id a search must have: a short word is in many random ids, and nobody sees why.
+const leastOfID = 4
+
+// Matches reports whether an ask has all words of a search, ignoring case: in what a list shows of it, which are the
+// heading, the agent, the source and the session; or as its tenant, its id, or the beginning or end of that.
+func (h Head) Matches(search string) bool {
+	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.Session)
+	id, tenant := strings.ToLower(h.Key.ID), strings.ToLower(h.Key.Tenant)
+	for word := range strings.FieldsSeq(strings.ToLower(search)) {
+		ofID := word == id || len(word) >= leastOfID && (strings.HasPrefix(id, word) || strings.HasSuffix(id, word))
+		if !strings.Contains(text, word) && !ofID && word != tenant && word != strings.ToLower(h.Key.String()) {
 			return false
 		}
 	}

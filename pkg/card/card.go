@@ -71,7 +71,8 @@ func (a *Asker) Work(lang string) string {
 // Priority is an ask's priority.
 type Priority struct {
 	Level ask.Priority
-	Words string // empty: normal
+	Words string  // empty: normal
+	Left  *Moment // of an urgent ask with a deadline
 }
 
 // Urgent reports whether the priority is urgent.
@@ -162,6 +163,15 @@ func priority(a *ask.Ask, w *catalogue) Priority {
 	return p
 }
 
+// until adds how much time an urgent ask has left.
+func (p Priority) until(at time.Time, v Viewer, now time.Time) Priority {
+	if p.Urgent() {
+		left := v.When(at, now, Left)
+		p.Left = &left
+	}
+	return p
+}
+
 func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	if r.Ask.WhileWaiting {
 		c.Held = c.words.agentWaits
@@ -172,6 +182,7 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	}
 	ends := v.When(at, now, Until)
 	c.Ends = &ends
+	c.Priority = c.Priority.until(at, v, now)
 	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
 		c.AtEnd = c.words.expires
 		return
@@ -247,6 +258,7 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
 		ends := v.When(at, now, Until)
 		row.Ends = &ends
+		row.Priority = row.Priority.until(at, v, now)
 	}
 	return row
 }

@@ -48,13 +48,13 @@ type catalogue struct {
 	place                      func(responder string) string
 
 	// Questions and options.
-	recommended, cancels, endsAsk, optional, required string
-	other, noAnswer, yes, no, unknown                 string
-	howTo                                             func(*ask.Question) string
-	severalHow                                        string
-	limits                                            func(*ask.Question) string
-	needsAnswer, which                                string
-	again                                             func(questions int) string
+	recommended, destructive, cancels, endsAsk, optional, required string
+	other, noAnswer, yes, no, unknown                              string
+	howTo                                                          func(*ask.Question) string
+	severalHow                                                     string
+	limits                                                         func(*ask.Question) string
+	needsAnswer, which                                             string
+	again                                                          func(questions int) string
 
 	// Ends.
 	ending                                               func(o *ask.Outcome, principal, clock string) string

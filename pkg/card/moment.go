@@ -17,6 +17,7 @@ const (
 	Since Style = "since" // "5 min"
 	Ago   Style = "ago"   // "5 min ago", "just now"
 	Until Style = "until" // "in 40 min", "now"
+	Left  Style = "left"  // "4:32", "2 h": until an urgent ask ends
 	Clock Style = "clock" // "10:02", "3 Nov 10:02" on another day
 )
 
@@ -33,6 +34,8 @@ func (v Viewer) When(at, now time.Time, style Style) Moment {
 		m.Words = w.ago(now.Sub(at))
 	case Until:
 		m.Words = w.until(at.Sub(now))
+	case Left:
+		m.Words = w.left(at.Sub(now))
 	case Clock:
 		m.Words = w.clock(v.zoned(at, now), v.zoned(now, now))
 	}

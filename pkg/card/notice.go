@@ -77,7 +77,7 @@ func (c *Card) heading() string {
 }
 
 // simple returns the options that can be chosen with one touch: a few of the only question, none of
-// which ends the ask without an answer.
+// which ends the ask without an answer or is destructive.
 func (c *Card) simple() []Choice {
 	if !c.May.Answer || len(c.Questions) != 1 {
 		return nil
@@ -89,7 +89,7 @@ func (c *Card) simple() []Choice {
 	var choices []Choice
 	for i := range q.Options {
 		o := &q.Options[i]
-		if o.Cancels || len(o.ID) > 128 {
+		if o.Cancels || o.Destructive || len(o.ID) > 128 {
 			return nil
 		}
 		choices = append(choices, Choice{o.ID, ask.Clip(InlinePlain(o.Label), noticeChoice)})

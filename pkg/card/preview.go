@@ -19,6 +19,25 @@ func (p *Preview) Short() bool {
 	return len(p.Body) <= 400 && strings.Count(strings.TrimSpace(p.Body), "\n") < 5
 }
 
+// Diff reports whether a body is a diff, whose lines need the full width.
+func (p *Preview) Diff() bool {
+	return strings.HasPrefix(p.Body, "@@ ") || strings.Contains(p.Body, "\n@@ ") || strings.HasPrefix(p.Body, "+++ ") || strings.Contains(p.Body, "\n+++ ") ||
+		strings.HasPrefix(p.Body, "```diff") || strings.Contains(p.Body, "\n```diff")
+}
+
+// Middle shortens text such as a command to at most so many characters by leaving out its middle: what it does can be at
+// its end.
+func Middle(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	const gap = "\n…\n"
+	rest := max(0, most-len([]rune(gap)))
+	end := rest / 3
+	return string(runes[:rest-end]) + gap + string(runes[len(runes)-end:])
+}
+
 // A question longer than briefFrom starts with about briefTo characters; the rest unfolds.
 const (
 	briefFrom  = 420

@@ -49,6 +49,7 @@ type Option struct {
 	Note        string   // other effects of choosing it
 	Recommended bool
 	Cancels     bool
+	Destructive bool // it is sent only after a second, different key or click
 	Preview     *Preview
 	Shown       bool // its preview is shown while nothing is chosen
 }
@@ -106,10 +107,13 @@ func (v *Question) choice(q *ask.Question, w *catalogue) {
 		label, recommended := o.Caption()
 		made := Option{
 			ID: o.ID, Key: digit(i), Label: line(label), Description: text(strings.TrimSpace(o.Description)),
-			Recommended: recommended, Cancels: o.Cancels, Preview: preview(o.Preview),
+			Recommended: recommended, Cancels: o.Cancels, Destructive: o.Destructive, Preview: preview(o.Preview),
 		}
 		if recommended {
 			made.Marks = append(made.Marks, w.recommended)
+		}
+		if o.Destructive {
+			made.Marks = append(made.Marks, w.destructive)
 		}
 		if o.Cancels {
 			made.Note = w.cancels

@@ -14,6 +14,7 @@ import (
 type Steps struct {
 	Answers []ask.Answer `json:"answers,omitempty"` // to the first questions of the ask, in their order
 	Chosen  []string     `json:"chosen,omitempty"`  // options of the next question so far, if it takes several
+	Held    *ask.Answer  `json:"held,omitempty"`    // a destructive answer to the next question, until [DoConfirm]
 }
 
 // Next returns the question to answer next, or nil if the reply is complete: every question has an answer, or
@@ -39,6 +40,7 @@ const (
 	DoType               // asks for words, for [Steps.Type]
 	DoDecline            // declines the whole ask
 	DoTakeBack           // takes the person's vote back
+	DoConfirm            // gives the destructive answer that is held, or drops it
 )
 
 // Button is a button of a question.
@@ -60,6 +62,11 @@ func (s Steps) Buttons(c *Card) (all []Button) {
 	}
 	add := func(do Do, option int, label string, recommended bool) {
 		all = append(all, Button{do, label, fmt.Sprintf("%d:%d:%d", do, q.Number-1, option), recommended})
+	}
+	if s.Held != nil {
+		add(DoConfirm, 0, c.Say("Yes: %s", c.Destructive([]ask.Answer{*s.Held})), false)
+		add(DoConfirm, 1, c.Say("Back"), false)
+		return all
 	}
 	options := q.Options
 	if len(options) > maxButtons || q.Unknown {
@@ -121,7 +128,12 @@ func (s Steps) Press(c *Card, data string) (Steps, Do) {
 		if option > 0 {
 			s.Chosen = nil
 		}
-		return s.Answer(ask.Answer{QuestionID: q.ID, Selected: s.Chosen, Skipped: len(s.Chosen) == 0 && q.Optional}), do
+		return s.give(q, ask.Answer{QuestionID: q.ID, Selected: s.Chosen, Skipped: len(s.Chosen) == 0 && q.Optional}), do
+	case DoConfirm:
+		if s.Held == nil || option > 0 {
+			return Steps{Answers: s.Answers}, do
+		}
+		return s.Answer(*s.Held), do
 	case DoType, DoDecline, DoTakeBack:
 		return s, do
 	case DoNothing:
@@ -134,13 +146,21 @@ func (s Steps) choose(q *Question, id string) Steps {
 	case q.Kind == ask.KindBoolean:
 		return s.Answer(ask.Answer{QuestionID: q.ID, Boolean: new(id == Yes)})
 	case !q.Multiple:
-		return s.Answer(ask.Answer{QuestionID: q.ID, Selected: []string{id}})
+		return s.give(q, ask.Answer{QuestionID: q.ID, Selected: []string{id}})
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Chosen), func(one string) bool { return one == id })
 	if len(chosen) == len(s.Chosen) {
 		chosen = append(chosen, id)
 	}
-	return Steps{s.Answers, chosen}
+	return Steps{Answers: s.Answers, Chosen: chosen}
+}
+
+// give answers the next question, or holds an answer with a destructive option until it is confirmed.
+func (s Steps) give(q *Question, ans ask.Answer) Steps {
+	if slices.ContainsFunc(q.Options, func(o Option) bool { return o.Destructive && slices.Contains(ans.Selected, o.ID) }) {
+		return Steps{Answers: s.Answers, Chosen: s.Chosen, Held: &ans}
+	}
+	return s.Answer(ans)
 }
 
 // Answer answers the next question.
@@ -163,7 +183,7 @@ func (s Steps) Type(c *Card, words string) (Steps, error) {
 		return s, err
 	}
 	ans.QuestionID = q.ID
-	return s.Answer(ans), nil
+	return s.give(q, ans), nil
 }
 
 // Lacks returns what a complete reply lacks, such as the reason of a vote, which [Steps.Note] then adds; "" if nothing.

@@ -143,3 +143,36 @@ func TestSharedCard(t *testing.T) {
 		t.Errorf("%v %s", c.May, text)
 	}
 }
+
+func TestADestructiveStepIsConfirmed(t *testing.T) {
+	t.Parallel()
+	options := []ask.Option{{ID: "keep", Label: "Keep it"}, {ID: "drop", Label: "Drop it", Destructive: true}}
+	for _, several := range []bool{false, true} {
+		c := card.New(record(ask.Ask{Questions: []ask.Question{{ID: "t", Text: "The old table?", Multiple: several, Options: options}}}), mei, now)
+		var s card.Steps
+		choose := func() {
+			if label := "Drop it"; several {
+				s, _ = press(t, c, s, "☐ "+label)
+				s, _ = press(t, c, s, "Send")
+			} else {
+				s, _ = press(t, c, s, label)
+			}
+		}
+		choose()
+		if s.Next(c) == nil || len(s.Buttons(c)) != 2 {
+			t.Fatalf("it is sent without the second button: %+v", s)
+		}
+		s, _ = press(t, c, s, "Back")
+		if len(s.Answers) != 0 || len(s.Buttons(c)) < 3 {
+			t.Fatalf("it does not go back: %+v", s)
+		}
+		choose()
+		if s, _ = press(t, c, s, "Yes: Drop it"); s.Next(c) != nil || s.Answers[0].Selected[0] != "drop" {
+			t.Errorf("it is not confirmed: %+v", s)
+		}
+	}
+	c := card.New(record(ask.Ask{Questions: []ask.Question{{ID: "t", Text: "The old table?", Options: options}}}), mei, now)
+	if s, err := (card.Steps{}).Type(c, "2"); err != nil || s.Held == nil || s.Next(c) == nil {
+		t.Errorf("typed words confirm it: %+v %v", s, err)
+	}
+}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -61,7 +62,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		defaults: say("If nobody answers by then, these defaults hold, marked as nobody’s answer:"),
 		place:    func(responder string) string { return ask.SurfaceWordsIn(l.Tag, responder) },
 
-		recommended: say("recommended"), cancels: say("Ends the whole ask without an answer."), endsAsk: say("ends the whole ask"), asideMark: say(" (%s)"), colon: say(": "),
+		recommended: say("recommended"), destructive: say("destructive"), cancels: say("Ends the whole ask without an answer."), endsAsk: say("ends the whole ask"), asideMark: say(" (%s)"), colon: say(": "),
 		optional: say("optional"), required: say("required"),
 		other: say("Other"), noAnswer: say("No answer"), yes: say("Yes"), no: say("No"),
 		unknown:     say("This question is of the kind “%s”, which this version does not know yet. Reply to the whole ask in your own words, or answer it where a newer askbus runs."),
@@ -72,7 +73,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		again: func(n int) string { return l.Say("Not sent yet: %d questions need another look.", n) },
 
 		ending:   func(o *ask.Outcome, principal, clock string) string { return ending(l, o, principal, clock) },
-		answered: say("Already answered"), declined: say("Declined"), withdrawn: say("Taken back by the agent"), expired: say("Expired"), aborted: say("Ended by an operator"),
+		answered: say("Already answered"), declined: say("Declined"), withdrawn: say("Withdrawn by the agent"), expired: say("Expired"), aborted: say("Ended by an operator"),
 		gistDeclined: say("Declined"), gistWithdrawn: say("Withdrawn by the agent"), gistAborted: say("Ended by an operator"), gistNobody: say("Nobody answered in time"),
 		gistAnswered: say("Answered"), gistDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
 		first: say("%[1]s is first: %[2]s, %[3]s, %[4]s"),
@@ -81,6 +82,14 @@ func newCatalogue(l *lang.Language) *catalogue {
 		keyReply: say("reply in your own words"), keyDecline: say("decline, with a reason"), keyContext: say("what the agent is doing"),
 		keyPreview: say("read the preview in full"), keyFind: say("find an option in a long list"), keyMove: say("next and previous ask"),
 	}
+}
+
+// left is the time that is left, with seconds in the last hour.
+func (w *catalogue) left(d time.Duration) string {
+	if d = max(0, d).Truncate(time.Second); d < time.Hour {
+		return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return w.span(nearest(d))
 }
 
 // nearest rounds the time that is left to the unit in which [span] shows it: of 1 h 59 min are left 2 h,

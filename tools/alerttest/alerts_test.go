@@ -67,7 +67,7 @@ func live(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(askbus_(?:slack_[a-z_]+|audit_log_[a-z_]+|redeliveries_total|first_presentation_seconds))` \\| (\\w+)").FindAllStringSubmatch(string(doc), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(askbus_(?:slack_[a-z_]+|audit_log_[a-z_]+|surface_[a-z_]+|credential_[a-z_]+|redeliveries_total|first_presentation_seconds))` \\| (\\w+)").FindAllStringSubmatch(string(doc), -1) {
 		series(names, m[1], m[2])
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"io/fs"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +16,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"os"
+	"path/filepath"
+	"regexp"
 )
 
 const everything = `
@@ -161,6 +165,9 @@ responders: [{ name: "null", type: "1e3", tenant: "0x1", command: [x], image: { 
 	"with an issuer on another NATS":   {"x", external + "issuer: {enabled: true, replicas: 1}"},
 	"embedded, with TLS":               {"askbus", "tls: {http: {existingSecret: x}}\nresponders: [{name: slack, command: [slack], replicas: 1}]"},
 	"with TLS on another NATS":         {"askbus", external + "tls: {nats: {existingSecret: ca-of-nats, clientSecret: c}}"},
+	"with a name like a number":        {"123", ""},
+	"as a cluster, like a number":      {"1e3", `{shape: cluster, responders: [{name: "123", command: [x], tenant: "0123", type: "1e3", port: 80, path: /a, scaling: {min: 1, max: 2}}, {name: "1e3", command: [slack], tenant: "true"}, {name: "null", command: [slack], tenant: "null"}], podLabels: {a: "1"}}`},
+	"with a name like a boolean":       {"true", `{responders: [{name: "on", command: [slack], tenant: "yes"}]}`},
 	"as a cluster with another cookie": {"askbus", "{shape: cluster, web: {cookieKey: {existingSecret: c, key: k}}}"},
 }
 
@@ -553,6 +560,16 @@ nodeSelector: { disk: ssd }
 tolerations: [{ key: k, operator: Exists }]
 affinity: { nodeAffinity: {} }
 priorityClassName: high
+runtimeClassName: gvisor
+dnsConfig: { options: [{ name: ndots, value: "1" }] }
+hostAliases: [{ ip: 10.0.0.1, hostnames: [idp.example.com] }]
+extraObjects:
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: mine }, data: { a: b } }
+  - |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: {{ include "askbus.fullname" . }}-mine
 responders: [{ name: slack, command: [slack], replicas: 1 }]
 `)
 		if err != nil {
@@ -565,12 +582,24 @@ responders: [{ name: slack, command: [slack], replicas: 1 }]
 			if len(s.ImagePullSecrets) != 1 || s.NodeSelector["disk"] != "ssd" || len(s.Tolerations) != 1 || s.Affinity == nil || s.PriorityClassName != "high" {
 				t.Errorf("%s %s: image pull secrets %v, node selector %v, tolerations %v, affinity %v, priority %q", w.what, w.name, s.ImagePullSecrets, s.NodeSelector, s.Tolerations, s.Affinity, s.PriorityClassName)
 			}
+			if s.RuntimeClassName == nil || *s.RuntimeClassName != "gvisor" || s.DNSConfig == nil || len(s.DNSConfig.Options) != 1 || len(s.HostAliases) != 1 {
+				t.Errorf("%s %s: runtime class %v, DNS %v, hosts %v", w.what, w.name, s.RuntimeClassName, s.DNSConfig, s.HostAliases)
+			}
 			// Selectors need the chart's own labels.
 			if w.labels["app.kubernetes.io/name"] != "askbus" || w.labels["app.kubernetes.io/component"] == "mine" {
 				t.Errorf("%s %s: labels %v", w.what, w.name, w.labels)
 			}
 			if w.labels["team"] != "platform" || w.annotations["sidecar.istio.io/inject"] != "false" {
 				t.Errorf("%s %s: labels %v, annotations %v", w.what, w.name, w.labels, w.annotations)
+			}
+		}
+		var extra []string
+		for _, o := range all[*corev1.ConfigMap](&m) {
+			extra = append(extra, o.GetName())
+		}
+		for _, name := range []string{"mine", "bus-askbus-mine"} {
+			if !slices.Contains(extra, name) {
+				t.Errorf("no object %s in %q", name, extra)
 			}
 		}
 		if !kinds["StatefulSet"] || !kinds["Deployment"] || !kinds["Job"] || !kinds["CronJob"] || !kinds["Pod"] {
@@ -614,6 +643,11 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"service: {nats: {loadBalancerClass: x}}":                                                      "service.nats: loadBalancerClass and loadBalancerSourceRanges are of the type LoadBalancer",
 		"service: {nats: {externalTrafficPolicy: Local}}":                                              "service.nats: externalTrafficPolicy is of the types NodePort and LoadBalancer",
 		"service: {nats: {loadBalancerSourceRanges: [10.0.0.1]}}":                                      "'10.0.0.1' does not match pattern",
+		"responders: [{name: a, command: [webhook]}]":                                                  "responder a: set webhooks.existingSecret to a Secret with webhooks.yaml",
+		"responders: [{name: a, command: [slack], webhooks: {existingSecret: x}}]":                     "responder a: webhooks is for the command [webhook]",
+		"responders: [{name: a, command: [x]}, {name: a, command: [x]}]":                               "responders: two have the same name",
+		"{shape: embedded, responders: [{name: push, command: [push], hears: nothing}]}":               "responders: in the shape embedded askbus up sends push notifications itself; leave push out",
+		"issuer: {enabled: true, rules: {issuers: [{name: k, token_review: true}]}}":                   "an issuer of issuer.rules has token_review: set issuer.tokenReview, which lets the pods ask the API server",
 		"tls: {nats: {clientSecret: c}}":                                                               "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":                  "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {
@@ -626,6 +660,44 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 				t.Errorf("%s: %v\nwant %s", given, err, want)
 			}
 		}
+	}
+}
+
+// Every refusal of the templates is tried by a test here, by its words.
+func TestEveryRefusalIsTried(t *testing.T) {
+	t.Parallel()
+	var tests strings.Builder
+	for _, name := range []string{"chart_test.go", "ledgerleft_test.go"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(data)
+	}
+	found := 0
+	err := fs.WalkDir(os.DirFS(chartDir), "templates", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".tpl") {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(chartDir, path))
+		if err != nil {
+			return err
+		}
+		for _, m := range regexp.MustCompile(`fail (?:\(printf )?"([^"]+)"`).FindAllStringSubmatch(string(data), -1) {
+			found++
+			tried := false
+			for _, words := range regexp.MustCompile(`%[sd]|[:;,.]`).Split(m[1], -1) { // a part that a test can quote
+				words = strings.TrimSpace(words)
+				tried = tried || len(words) > 6 && strings.Contains(tests.String(), words)
+			}
+			if !tried {
+				t.Errorf("%s: no test has the refusal %q", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 20 {
+		t.Errorf("%d refusals, %v", found, err)
 	}
 }
 

@@ -153,3 +153,27 @@ func TestPushHasTheKeyOfTheCookies(t *testing.T) {
 		}
 	}
 }
+
+// TestTheApprovalsFileIsTheBrokers checks that the brokers, and only they, get the
+// policies of approvals, in both shapes.
+func TestTheApprovalsFileIsTheBrokers(t *testing.T) {
+	t.Parallel()
+	const file = "approvals: { policies: [{ name: two, otherwise: { approval: { any_of: [{ need: 2 }] } } }] }\n"
+	for shape, pod := range map[string]string{"embedded": "askbus", "cluster": "askbus-broker"} {
+		m, err := render(t.Context(), "askbus", "shape: "+shape+"\n"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data := named[*corev1.ConfigMap](&m, "askbus-approvals").Data["approvals.yaml"]; !strings.Contains(data, "name: two") {
+			t.Errorf("%s: %q", shape, data)
+		}
+		for _, w := range m.workloads() {
+			name, c := w.name, w.spec.Containers[0]
+			has := slices.Contains(c.Args, "--approvals=/approvals/approvals.yaml")
+			mounted := slices.ContainsFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.MountPath == "/approvals" && v.ReadOnly })
+			if want := name == pod; has != want || mounted != want {
+				t.Errorf("%s: %s is started with the file: %v, and has it: %v", shape, name, has, mounted)
+			}
+		}
+	}
+}

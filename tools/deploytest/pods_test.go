@@ -223,3 +223,30 @@ func TestEveryServiceAccountHasTheAnnotations(t *testing.T) {
 		}
 	}
 }
+
+// On OpenShift each namespace has users of its own, and a pod that names one is refused.
+func TestPodsNameNoUserWhereTheValuesSayNone(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"", "shape: cluster\n"} {
+		m, err := render(t.Context(), "bus", shape+`
+podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null, supplementalGroups: [7] }
+securityContext: { runAsUser: null, privileged: false }
+responders: [{ name: slack, command: [slack], replicas: 1 }]
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range m.workloads() {
+			p := w.spec.SecurityContext
+			if p.RunAsUser != nil || p.RunAsGroup != nil || p.FSGroup != nil || !slices.Equal(p.SupplementalGroups, []int64{7}) || p.RunAsNonRoot == nil || p.SeccompProfile == nil {
+				t.Errorf("%s %s: %+v", w.what, w.name, p)
+			}
+			for i := range w.spec.Containers {
+				c := w.spec.Containers[i].SecurityContext
+				if c.RunAsUser != nil || c.Privileged == nil || c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
+					t.Errorf("%s %s: %+v", w.what, w.name, c)
+				}
+			}
+		}
+	}
+}

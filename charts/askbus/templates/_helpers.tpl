@@ -5,9 +5,15 @@
 
 {{/*
 The name of everything. 36 characters: a role's name of up to 20 is added, and a StatefulSet adds a hash of 11 to its
-own in a label of at most 63.
+own in a label of at most 63. It begins with a letter, as Services must.
 */}}
 {{- define "askbus.fullname" -}}
+{{- $name := include "askbus.releasename" . }}
+{{- if regexMatch "^[0-9]" $name }}{{ $name = printf "askbus-%s" $name }}{{ end }}
+{{- $name | trunc 36 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "askbus.releasename" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 36 | trimSuffix "-" }}
 {{- else }}
@@ -247,6 +253,16 @@ app.kubernetes.io/component: {{ .component }}
 {{- if .Values.httpRoute.enabled }}{{ $hosts = concat $hosts .Values.httpRoute.hostnames }}{{ end }}
 {{- if not (include "askbus.cluster" .) }}{{ $hosts = concat $hosts (splitList "," (include "askbus.serviceNames" (dict "root" . "name" (include "askbus.fullname" .)))) }}{{ end }}
 {{- uniq $hosts | join "," }}
+{{- end }}
+
+{{/* A role's values with the approvals file mounted: dict "root" and "role". */}}
+{{- define "askbus.withApprovals" -}}
+{{- $role := deepCopy .role }}
+{{- if .root.Values.approvals }}
+{{- $_ := set $role "extraVolumes" (append (default list $role.extraVolumes) (dict "name" "approvals" "configMap" (dict "name" (printf "%s-approvals" (include "askbus.fullname" .root))))) }}
+{{- $_ := set $role "extraVolumeMounts" (append (default list $role.extraVolumeMounts) (dict "name" "approvals" "mountPath" "/approvals" "readOnly" true)) }}
+{{- end }}
+{{- toYaml $role }}
 {{- end }}
 
 {{/* A role's values with the issuer's rules mounted: dict "root" and "role". */}}

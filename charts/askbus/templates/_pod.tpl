@@ -38,7 +38,7 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   securityContext:
-    {{- include "askbus.podSecurity" . | nindent 4 }}
+    {{- toYaml $root.Values.podSecurityContext | nindent 4 }}
   containers:
     - name: {{ if $own }}askbus{{ else }}responder{{ end }}
       image: {{ include "askbus.image" (dict "root" $root "image" (default $root.Values.image .image)) }}
@@ -108,7 +108,7 @@ spec:
             seconds: 5
       {{- end }}
       securityContext:
-        {{- include "askbus.containerSecurity" . | nindent 8 }}
+        {{- toYaml $root.Values.securityContext | nindent 8 }}
       {{- with $c.resources }}
       resources:
         {{- toYaml . | nindent 8 }}
@@ -199,6 +199,9 @@ spec:
   {{- with $c.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
+  {{- with include "askbus.network" $root | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with $c.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
@@ -213,21 +216,20 @@ spec:
   {{- end }}
 {{- end }}
 
-{{- define "askbus.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
-{{- end }}
 
-{{- define "askbus.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{/* In which runtime every pod runs, and how it finds names. */}}
+{{- define "askbus.network" -}}
+{{- with .Values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* The claim of a server's volume. */}}
@@ -325,7 +327,7 @@ template:
       {{- toYaml . | nindent 6 }}
     {{- end }}
     securityContext:
-      {{- include "askbus.podSecurity" . | nindent 6 }}
+      {{- toYaml .root.Values.podSecurityContext | nindent 6 }}
     containers:
       - name: askbus
         image: {{ include "askbus.image" (dict "root" .root "image" .root.Values.image) }}
@@ -333,7 +335,7 @@ template:
         args:
           {{- toYaml .args | nindent 10 }}
         securityContext:
-          {{- include "askbus.containerSecurity" . | nindent 10 }}
+          {{- toYaml .root.Values.securityContext | nindent 10 }}
         {{- with .root.Values.resources }}
         resources:
           {{- toYaml . | nindent 10 }}
@@ -349,6 +351,9 @@ template:
     {{- with .root.Values.affinity }}
     affinity:
       {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with include "askbus.network" .root | trim }}
+    {{- . | nindent 4 }}
     {{- end }}
     {{- with .root.Values.nodeSelector }}
     nodeSelector:

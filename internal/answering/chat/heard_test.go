@@ -60,6 +60,8 @@ func TestWhatIsAnAnswer(t *testing.T) {
 	voted.Approval = &ask.Approval{}
 	marked.Metadata = map[string]any{ask.MetadataPermission: "a call"}
 	only.Only = "asker"
+	destroys := choice("Keep it", "Drop it")
+	destroys.Questions[0].Options[1].Destructive = true
 	for _, c := range []struct {
 		name   string
 		h      chat.Heard
@@ -87,6 +89,7 @@ func TestWhatIsAnAnswer(t *testing.T) {
 		{"a vote in words that are addressed", chat.Heard{Words: "1", Addressed: true}, []*ask.Ask{voted}, false, true},
 		{"a tool call's permission", chat.Heard{Words: "1"}, []*ask.Ask{marked}, false, false},
 		{"one for the asker alone", chat.Heard{Words: "1"}, []*ask.Ask{only}, false, false},
+		{"one with a destructive option", chat.Heard{Words: "1"}, []*ask.Ask{destroys}, false, false},
 		{"an addressed approval", chat.Heard{Words: "approve", Addressed: true}, []*ask.Ask{choice("Approve", "Later")}, false, true},
 		{"nothing", chat.Heard{Addressed: true}, []*ask.Ask{database}, false, false},
 		{"no ask", chat.Heard{Words: "1", Addressed: true}, nil, false, false},

@@ -76,7 +76,7 @@ func (s *Stepwise) Press(ctx context.Context, t *Turn, data string) (told string
 		return s.prompt(ctx, t, rec, steps)
 	case card.DoNothing:
 		return s.restart(ctx, t, rec, t.At, steps)
-	case card.DoChoose, card.DoContinue:
+	case card.DoChoose, card.DoContinue, card.DoConfirm:
 	}
 	return s.advance(ctx, t, rec, t.At, steps)
 }

@@ -104,6 +104,7 @@ type Said struct {
 	Reply  string `json:"r"`           // id of the message that they are in
 	Thread string `json:"h"`
 	Words  string `json:"w"`
+	Sure   bool   `json:"y,omitempty"` // the words choose a destructive option, and the button says so
 }
 
 // ParseSaid parses what [Offer.Value] returned.
@@ -186,6 +187,12 @@ func (s *Surface) Take(l *lang.Language, by Said, o *Open) Taken {
 		return Taken{Why: again[0].Why, Offers: offerQuestions(by, o, Meant(&o.Rec.Ask, d, by.Words))}
 	}
 	reply := d.Reply()
+	if chosen := view.Destructive(reply.Answers); len(again) == 0 && chosen != "" && !by.Sure {
+		if by.Sure = true; by.Target == "" {
+			by.Target, by.Whole, by.Card = Ref{Key: o.Rec.Ask.Key(), Life: o.Rec.Life}.Question(), true, o.Card.ID
+		}
+		return Taken{Why: l.Say("“%s” is destructive. Press the button if you mean it.", chosen), Offers: []Offer{{0, l.Say("Yes: %s", chosen), by}}}
+	}
 	if len(again) == 0 {
 		reply.AnswerID = id
 		return Taken{Reply: &reply}

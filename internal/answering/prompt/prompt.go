@@ -50,6 +50,11 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 		if err != nil {
 			return ask.Outcome{}, err
 		}
+		if sure, err := d.sure(ctx, decision); err != nil {
+			return ask.Outcome{}, err
+		} else if !sure {
+			continue
+		}
 		o, err := send(ctx, decision)
 		refused, ok := errors.AsType[*ask.Error](err)
 		if !ok || refused.Code != ask.CodeInvalid {
@@ -59,6 +64,17 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 		d.print(view.NotSent(again))
 		open = d.wrong(again)
 	}
+}
+
+// sure asks again for a decision with destructive options.
+func (d *dialog) sure(ctx context.Context, one Decision) (bool, error) {
+	chosen := d.card.Destructive(one.Reply.Answers)
+	if chosen == "" {
+		return true, nil
+	}
+	d.tell("“%s” is destructive. Type confirm to choose it; anything else goes back.", chosen)
+	typed, err := d.read(ctx)
+	return strings.EqualFold(strings.TrimSpace(typed), "confirm"), err
 }
 
 // dialog is the state of one Answer.

@@ -288,3 +288,12 @@ func TestAVoteIsCastWithItsReason(t *testing.T) {
 		t.Errorf("%v: %+v\n%s", err, sent, said)
 	}
 }
+
+func TestADestructiveOptionIsConfirmed(t *testing.T) {
+	t.Parallel()
+	rec := record(ask.Question{ID: "t", Text: "The old table?", Options: []ask.Option{{ID: "keep", Label: "Keep it"}, {ID: "drop", Label: "Drop it", Destructive: true}}})
+	sent, said, err := answer(t, rec, "2\nyes\n2\nconfirm\n")
+	if err != nil || len(sent) != 1 || sent[0].Reply.Answers[0].Selected[0] != "drop" || strings.Count(said, "“Drop it” is destructive.") != 2 {
+		t.Errorf("%v %+v\n%s", err, sent, said)
+	}
+}

@@ -19,6 +19,12 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	for _, l := range wrapBehind("", "", together(view.Head()), s.width) {
 		s.put(hit{}, st.dim.Render(strings.ReplaceAll(l, noBreak, " ")))
 	}
+	if left := view.Priority.Left; left != nil && f.end == nil {
+		s.put(hit{}, st.urgent.Render("▲ "+view.Priority.Words+" "+left.Words))
+	}
+	if words := m.handedWords(f.rec.Ask.Key()); words != "" && f.end == nil {
+		s.add(hit{}, st.accent.Render, "", "", words)
+	}
 	for _, line := range view.Attention {
 		s.add(hit{}, st.accent.Render, "", "", line)
 	}
@@ -226,7 +232,7 @@ func (m *model) drawQuestion(s *sheet, f *form, view *card.Card) {
 	from := len(s.lines)
 	width := s.width
 	shown := m.shownPreview(f, q)
-	beside := shown != nil && width >= besideFrom
+	beside := shown != nil && width >= besideFrom && !shown.Preview.Diff()
 	if beside {
 		s.width = width*9/20 - 3
 	}
@@ -261,20 +267,23 @@ func (m *model) drawQuestion(s *sheet, f *form, view *card.Card) {
 }
 
 // previewMost is how many lines of a preview a card shows; the reader shows all.
-const previewMost = 24
+const (
+	previewMost = 24
+	previewEnd  = 6 // of them at its end
+)
 
 func (m *model) previewLines(o *card.Option, width int) []string {
 	lines := m.preview(o.Preview, width, o.Preview.Kind == card.Prose)
-	if len(lines) > previewMost {
-		lines = append(lines[:previewMost:previewMost], m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview))))
+	if len(lines) > previewMost { // a command shows its start and its end
+		more := m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview)))
+		lines = slices.Concat(lines[:previewMost-previewEnd], []string{more}, lines[len(lines)-previewEnd:])
 	}
 	return lines
 }
 
 // colored highlights the lines of a diff.
 func (m *model) colored(lines []string) []string {
-	diff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "+++ ") })
-	if !diff {
+	if p := (card.Preview{Body: strings.Join(lines, "\n")}); !p.Diff() {
 		return lines
 	}
 	out := make([]string, len(lines))
@@ -405,9 +414,9 @@ func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
 		s.blank()
 		s.put(hit{}, st.dim.Render(m.say("sending …")))
 	}
-	if m.held != nil && m.held.key == f.rec.Ask.Key() {
+	if h := m.heldFor(f.rec.Ask.Key()); h != nil {
 		s.blank()
-		s.add(hit{}, st.accent.Render, "", "", m.held.words(m.opts.Viewer, m.opts.Now())+" · "+m.say("%s takes it back", m.keys.key(actTakeBack)))
+		s.add(hit{}, st.accent.Render, "", "", m.heldWords(h))
 	}
 }
 

@@ -67,3 +67,6 @@ func Sending(m tea.Model, k ask.Key) bool {
 	f := m.(*model).forms[k]
 	return f != nil && f.sending
 }
+
+// Flush sends what a model holds, as when its screen closes.
+func Flush(m tea.Model) error { return m.(*model).flush() }

@@ -171,7 +171,7 @@ func mei() ask.By { return ask.By{Principal: "os:mei", Name: "Mei", Proof: "loca
 func options(b *bus) tui.Options {
 	return tui.Options{
 		Source: b, Decider: b, By: mei(), Viewer: card.Viewer{Surface: "cli", Zone: time.UTC, Inbox: "http://127.0.0.1:8420"},
-		Now: func() time.Time { return began.Add(5 * time.Minute) }, Hold: time.Hour,
+		Now: func() time.Time { return began.Add(5 * time.Minute) },
 	}
 }
 

@@ -128,6 +128,7 @@ func TestARefusalMarksOnlyTheInvalidQuestion(t *testing.T) {
 	s.has("3 of 4", "! Your answer is 3; give at most 2.", "Not sent yet: one question needs another look.", "✓ ✓ ! ")
 	s.keys("backspace 2 enter enter")
 	s.has("This is what will be sent")
+	s.hasNot("another look")
 	s.keys("1").has("1 of 4", "Which language?")
 	s.keys("2 tab tab tab enter enter")
 	got := b.replies()
@@ -161,16 +162,15 @@ func TestNotesRepliesAndDeclining(t *testing.T) {
 	s.has("0 waiting")
 }
 
-func TestOneKeySendsAfterADelayAndCanBeCancelled(t *testing.T) {
+func TestOneKeySendsThroughTheHold(t *testing.T) {
 	t.Parallel()
-	one := func(o *tui.Options) { o.OneKey, o.Hold = true, 10*time.Millisecond }
-	s, b := start(t, 80, 24, func(o *tui.Options) { one(o); o.Hold = time.Hour }, database())
-	s.keys("enter 2").has("sending SQLite in 3600 s · z takes it back")
-	s.keys("z").hasNot("sending SQLite", "(•)")
-	if s.keys("down"); len(b.replies()) != 0 {
+	s, b := start(t, 80, 24, func(o *tui.Options) { o.OneKey, o.Undo = true, tui.MaxUndo }, database())
+	s.keys("enter 2").has("sending SQLite in 10 s · z takes it back")
+	s.keys("z").hasNot("sending SQLite")
+	if s.has("taken back: nothing was sent", "(•) SQLite"); len(b.replies()) != 0 {
 		t.Errorf("sent %+v", b.replies())
 	}
-	s, b = start(t, 80, 24, one, database())
+	s, b = start(t, 80, 24, func(o *tui.Options) { o.OneKey, o.Undo = true, 10*time.Millisecond }, database())
 	s.keys("enter 2")
 	if got := b.replies(); len(got) != 1 || got[0].Answers[0].Selected[0] != "lite" {
 		t.Errorf("sent %+v", got)
@@ -392,6 +392,25 @@ func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
 	s.hasNot("Your reply to the whole ask")
 	b.refuse = []error{&ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}
 	if s.keys("2 enter"); len(b.replies()) != 3 {
+		t.Errorf("sent %+v", b.replies())
+	}
+}
+
+func TestFourQuestionsTakeSixKeys(t *testing.T) {
+	t.Parallel()
+	var four ask.Ask
+	for i := range 4 {
+		four.Questions = append(four.Questions, ask.Question{ID: fmt.Sprint("q", i), Text: fmt.Sprint("Question ", i, "?"), Options: []ask.Option{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}})
+	}
+	s, b := start(t, 120, 40, nil, four)
+	s.keys("1 2 1 2 enter")
+	s.has("This is what will be sent")
+	if s.keys("enter"); len(b.replies()) != 1 || b.replies()[0].Answers[3].Selected[0] != "b" {
+		t.Errorf("sent %+v", b.replies())
+	}
+	s, b = start(t, 120, 40, nil, four) // who presses Enter after each finds no fault in a question that was not seen
+	s.keys("1 enter 2 enter 1 enter").hasNot("!", "needs an answer")
+	if s.keys("2 enter enter"); len(b.replies()) != 1 {
 		t.Errorf("sent %+v", b.replies())
 	}
 }

@@ -51,6 +51,8 @@ type form struct {
 	sentHere bool // this form's answer ended the ask
 	message  string
 	scroll   int
+	fresh    bool   // a digit has just brought up this question
+	destroys string // the destructive options that Enter found; the confirm key sends them
 }
 
 func newForm(rec ask.Record, context bool) *form {
@@ -111,6 +113,17 @@ func (f *form) enter(step int) {
 	f.grab()
 }
 
+// advance moves to the next question without an answer, if there is one after this one.
+func (f *form) advance(lang string) {
+	for i := f.step + 1; i < len(f.fields) && !f.cancels(); i++ {
+		if ans, _ := f.answer(i, lang); ans.Empty() {
+			f.enter(i)
+			f.fresh = true
+			return
+		}
+	}
+}
+
 // fits reports whether the filter shows the i-th row.
 func (fl *field) fits(v *card.Question, i int) bool {
 	if fl.find.empty() {
@@ -122,7 +135,7 @@ func (fl *field) fits(v *card.Question, i int) bool {
 // choose chooses the i-th option, or toggles it if several are allowed.
 func (f *form) choose(v *card.Question, i int) {
 	fl := f.field()
-	fl.cursor, fl.fault, f.touched = i, "", true
+	fl.cursor, fl.fault, f.touched, f.destroys = i, "", true, ""
 	if i >= len(v.Options) {
 		if v.Multiple && fl.other {
 			fl.other = false

@@ -12,9 +12,14 @@ import (
 // key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name, text := msg.String(), msg.Text
-	m.message = ""
+	moving := m.moving
+	m.message, m.moving = "", nil
 	if name == "ctrl+c" {
 		return tea.Quit
+	}
+	m.typed = m.opts.Now()
+	if m.typed.Before(m.quiet) {
+		return nil
 	}
 	switch m.overlay.kind {
 	case overlaySnooze:
@@ -28,6 +33,9 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if m.finding {
 		return m.findKey(name, text)
+	}
+	if moving != nil && m.editor() == nil && m.keys.byKey[name] == actTakeBack && len(m.held) == 0 {
+		return m.change(moving.key, m.say("taken back"), moving.back, nil)
 	}
 	f := m.form()
 	if m.inCard && f != nil {
@@ -94,7 +102,7 @@ func (m *model) listKey(name string) tea.Cmd {
 // ofCard reports whether an action applies to the focused ask.
 func ofCard(act action) bool {
 	switch act {
-	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actToggle:
+	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actToggle, actConfirm:
 		return true
 	default:
 		return false
@@ -148,7 +156,11 @@ func (m *model) anywhere(act action) tea.Cmd {
 // cardKey handles a key press on a card.
 func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	act := m.keys.byKey[name]
-	if e := f.editor(); e != nil && f.end == nil && !f.sending {
+	fresh := f.fresh
+	if f.fresh = false; fresh && act == actSend {
+		return nil // it was meant for the question before
+	}
+	if e := f.editor(); e != nil && f.end == nil && !m.busy(f) {
 		return m.typeKey(f, e, name, text)
 	}
 	if act == actLeave {
@@ -158,7 +170,10 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 		m.inCard = false
 		return nil
 	}
-	if f.end != nil || f.sending {
+	if h := m.heldFor(f.rec.Ask.Key()); h != nil && act == actSend {
+		return m.release(h.n)
+	}
+	if f.end != nil || m.busy(f) {
 		if f.end != nil && act == actSend {
 			if m.once() {
 				return tea.Quit
@@ -179,6 +194,8 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 		if !f.review && view.May.Answer && f.field().cursor < optionCount(q) {
 			f.choose(q, f.field().cursor)
 		}
+	case actConfirm:
+		return m.confirm(f)
 	case actDown:
 		m.cursor(f, q, 1)
 	case actUp:
@@ -252,8 +269,12 @@ func (m *model) digit(f *form, q *card.Question, n int) tea.Cmd {
 		return nil
 	}
 	f.choose(q, at)
-	if m.opts.OneKey && len(f.fields) == 1 && !q.Multiple {
-		return m.hold(f, q.Options[at].Label)
+	switch {
+	case q.Multiple:
+	case len(f.fields) > 1:
+		f.advance(m.opts.Viewer.Lang)
+	case m.opts.OneKey:
+		return m.commit(f)
 	}
 	return nil
 }
@@ -370,7 +391,7 @@ func (m *model) click(x, y int) tea.Cmd {
 		return m.moveTo(h.n)
 	case hitOption:
 		f := m.form()
-		if f == nil || f.end != nil || f.sending || !m.card(f).May.Answer {
+		if f == nil || f.end != nil || m.busy(f) || !m.card(f).May.Answer {
 			return nil
 		}
 		m.inCard = true

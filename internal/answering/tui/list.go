@@ -22,13 +22,13 @@ func (m *model) group() {
 	of := func(h *board.Head) part { return part{h.Priority == ask.PriorityUrgent, h.Key.Session} }
 	rank := map[part]int{}
 	m.rows = m.rows[:0]
-	find := strings.ToLower(strings.TrimSpace(m.filter.String()))
+	find := m.filter.String()
 	for i := range m.heads {
 		h := &m.heads[i]
 		if _, ok := rank[of(h)]; !ok {
 			rank[of(h)] = i // the queue has urgent asks first
 		}
-		if find == "" || strings.Contains(strings.ToLower(h.Heading+" "+h.Agent+" "+h.Key.Session+" "+h.Key.ID), find) {
+		if h.Matches(find) {
 			m.rows = append(m.rows, i)
 		}
 	}
@@ -109,6 +109,9 @@ func (m *model) listRow(row, width int) string {
 	age := m.opts.Viewer.When(h.AskedAt, now, card.Since).Words
 	if left := h.Deadline.Sub(now); !h.Deadline.IsZero() && left < 24*time.Hour {
 		age = m.opts.Viewer.When(h.Deadline, now, card.Until).Words
+		if h.Priority == ask.PriorityUrgent {
+			age = m.opts.Viewer.When(h.Deadline, now, card.Left).Words
+		}
 	}
 	if until, is := m.off[h.Key]; is {
 		age = m.say("back %s", m.opts.Viewer.When(until, now, card.Until).Words)
@@ -124,6 +127,9 @@ func (m *model) listRow(row, width int) string {
 			does = m.say("%s answers", name)
 		}
 		age = does + " · " + age
+	}
+	if f := m.forms[h.Key]; f != nil && m.busy(f) {
+		age = m.say("sending …")
 	}
 	room := max(4, width-4-ansi.StringWidth(age))
 	heading := ansi.Truncate(card.InlinePlain(h.Heading), room, "…")

@@ -24,7 +24,7 @@ func (m *model) prose(text string, width int) []string {
 	var out, code []string
 	fence := ""
 	hang := 0 // indent of the current list item
-	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+	for l := range strings.SplitSeq(strings.TrimRight(card.Tables(text), "\n"), "\n") {
 		l = strings.ReplaceAll(l, "\t", "    ")
 		mark := mdFence.FindStringSubmatch(l)
 		switch {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -47,16 +48,19 @@ type Options struct {
 	Session string              // only this session; default: all
 	Keys    map[string][]string // keys of actions; default: those of the help
 	Theme   Theme               // default: ThemeAuto
-	OneKey  bool                // a digit sends, after [Options.Hold]
+	OneKey  bool                // a digit sends a single choice
 	Once    ask.Key             // show only this ask, then quit
 	First   bool                // show only the most urgent ask, then quit
 
 	Now    func() time.Time                 // default: time.Now
-	Hold   time.Duration                    // how long [Options.OneKey] waits; default 3 s
+	Undo   time.Duration                    // how long an answer is held before it is sent, at most [MaxUndo]; 0: not at all
 	Open   func(url string)                 // opens a browser; default: none
 	Notify func(n int) string               // terminal output for new asks while unfocused; default: a bell
 	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
 }
+
+// settle is for how long an ask that comes while somebody types takes no keys.
+const settle = 300 * time.Millisecond
 
 // maxRows bounds the list; more are counted.
 const maxRows = 2000
@@ -87,9 +91,13 @@ type model struct {
 
 	forms   map[ask.Key]*form
 	overlay overlay
-	held    *held
+	held    []held // in the order in which they were given
+	holds   int
+	moving  *movedMsg // the last snooze or hand-over, while z takes it back
 	blurred bool
 	active  time.Time // of the last key, click, text or focus
+	typed   time.Time // of the last key
+	quiet   time.Time // until then keys are for what was shown before
 	waiting int       // last number reported to the terminal
 	said    string
 	message string
@@ -128,8 +136,8 @@ func newModel(opts Options) (*model, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Hold <= 0 {
-		opts.Hold = 3 * time.Second
+	if opts.Undo < 0 || opts.Undo > MaxUndo {
+		return nil, fmt.Errorf("undo %s: use 0 to %s", opts.Undo, MaxUndo)
 	}
 	if opts.Theme == "" {
 		opts.Theme = ThemeAuto
@@ -179,7 +187,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case movedMsg:
 		return m, m.moved(msg)
 	case changedMsg:
-		return m, m.refresh()
+		before := m.focus
+		cmd := m.refresh()
+		if now := m.opts.Now(); before == (ask.Key{}) && m.focus != before && now.Sub(m.typed) < 2*settle {
+			m.quiet = now.Add(settle)
+		}
+		return m, cmd
 	case recordMsg:
 		return m, m.loaded(msg)
 	case sentMsg:
@@ -230,6 +243,10 @@ func (m *model) refresh() tea.Cmd {
 		if f := m.forms[rec.Ask.Key()]; f != nil && f.end == nil && (rec.Life == "" || rec.Life == f.rec.Life) && !f.sending {
 			f.end, f.typing = rec.Outcome, typingNothing
 			f.rec.Outcome, f.rec.State = rec.Outcome, ask.StateResolved
+			if h := m.heldFor(rec.Ask.Key()); h != nil { // somebody else was first
+				m.unhold(h)
+				m.message = m.say("not sent: %s", m.card(f).End.First)
+			}
 			if m.opts.Once == rec.Ask.Key() || m.opts.First && m.focus == rec.Ask.Key() {
 				m.outcome = rec.Outcome
 			}
@@ -318,7 +335,7 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 			}
 		}
 	}
-	f := newForm(msg.rec, (&card.Preview{Body: msg.rec.Ask.Context}).Short())
+	f := newForm(msg.rec, msg.rec.Ask.Priority == ask.PriorityUrgent || (&card.Preview{Body: msg.rec.Ask.Context}).Short())
 	if m.once() || m.opening && msg.key == m.focus {
 		f.grab()
 		m.opening = false

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,50 +15,10 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// held is an answer that is about to be sent.
-type held struct {
-	key   ask.Key
-	label string
-	at    time.Time
-	n     int
-}
-
-func (h *held) words(v card.Viewer, now time.Time) string {
-	left := max(0, h.at.Sub(now))
-	return v.Say("sending %s in %d s", card.InlinePlain(h.label), int((left+time.Second-1)/time.Second))
-}
-
-// hold sends the form after a delay, unless it is cancelled.
-func (m *model) hold(f *form, label string) tea.Cmd {
-	n := 1
-	if m.held != nil {
-		n = m.held.n + 1
-	}
-	m.held = &held{f.rec.Ask.Key(), label, m.opts.Now().Add(m.opts.Hold), n}
-	return tea.Tick(m.opts.Hold, func(time.Time) tea.Msg { return heldMsg(n) })
-}
-
-// release sends the held answer, unless it was cancelled.
-func (m *model) release(n int) tea.Cmd {
-	if m.held == nil || m.held.n != n {
-		return nil
-	}
-	f := m.forms[m.held.key]
-	m.held = nil
-	if f == nil || f.end != nil {
-		return nil
-	}
-	return m.send(f)
-}
-
 // takeBack takes back what is about to be sent, else the person's vote on the ask that is shown.
 func (m *model) takeBack() tea.Cmd {
-	if m.held != nil {
-		if f := m.forms[m.held.key]; f != nil {
-			f.field().chosen = nil
-		}
-		m.held = nil
-		return nil
+	if len(m.held) > 0 {
+		return m.undo()
 	}
 	f := m.form()
 	if f == nil || f.end != nil || f.sending || !m.inCard && !m.wide() {
@@ -94,7 +55,7 @@ func (m *model) tookBack(msg takenBackMsg) {
 // commit handles the enter key: go to the next question or the review, or send.
 func (m *model) commit(f *form) tea.Cmd {
 	view := m.card(f)
-	if f.end != nil || f.sending || !view.May.Answer {
+	if f.end != nil || m.busy(f) || !view.May.Answer {
 		return nil
 	}
 	f.message = ""
@@ -104,7 +65,7 @@ func (m *model) commit(f *form) tea.Cmd {
 			f.message = m.say("Type your reply first.")
 			return nil
 		}
-		return m.answer(f, ask.Reply{Response: trimmed(&f.reply)})
+		return m.answer(f, ask.Reply{Response: trimmed(&f.reply)}, trimmed(&f.reply))
 	case typingReason:
 		return m.decline(f)
 	case typingNote:
@@ -147,26 +108,50 @@ func (m *model) commit(f *form) tea.Cmd {
 }
 
 // send sends the answers if they are complete.
-func (m *model) send(f *form) tea.Cmd {
-	reply, ok := f.check(m.card(f))
+func (m *model) send(f *form) tea.Cmd { return m.sendIf(f, false) }
+
+// confirm sends the destructive options that Enter found.
+func (m *model) confirm(f *form) tea.Cmd {
+	if f.destroys == "" || !m.card(f).May.Answer {
+		return nil
+	}
+	f.message = ""
+	return m.sendIf(f, true)
+}
+
+func (m *model) sendIf(f *form, sure bool) tea.Cmd {
+	view := m.card(f)
+	reply, ok := f.check(view)
 	if !ok {
 		return nil
 	}
-	return m.answer(f, reply)
+	chosen := view.Destructive(reply.Answers)
+	if sure = sure && chosen == f.destroys; chosen != "" && !sure {
+		f.destroys, f.message = chosen, m.say("“%s” is destructive: %s confirms it", chosen, m.keys.key(actConfirm))
+		return nil
+	}
+	f.destroys = ""
+	label := f.rec.Ask.Heading()
+	if lines := f.draft(view).Review(); len(lines) == 1 {
+		label = lines[0].Answer
+	}
+	return m.answer(f, reply, label)
 }
 
-func (m *model) answer(f *form, reply ask.Reply) tea.Cmd {
+func (m *model) answer(f *form, reply ask.Reply, label string) tea.Cmd {
 	reply.AnswerID, reply.By = f.id(), m.opts.By
-	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Answer(ctx, k, reply) })
+	return m.decide(f, ask.Clip(ask.CleanLine(label), 40), func(ctx context.Context, k ask.Key) (ask.Outcome, error) {
+		return m.opts.Decider.Answer(ctx, k, reply)
+	})
 }
 
 func (m *model) decline(f *form) tea.Cmd {
 	d := responder.Decline{AnswerID: f.id(), Reason: trimmed(&f.reason), By: m.opts.By}
-	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Cancel(ctx, k, d) })
+	return m.decide(f, m.say("decline|key"), func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Cancel(ctx, k, d) })
 }
 
-// decide sends a decision in the background.
-func (f *form) decide(send func(ctx context.Context, k ask.Key) (ask.Outcome, error)) tea.Cmd {
+// send sends a decision in the background.
+func (f *form) send(send decision) tea.Cmd {
 	k := f.rec.Ask.Key()
 	f.sending = true
 	return func() tea.Msg {
@@ -212,14 +197,14 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			if slices.ContainsFunc(refused.Faults, func(f ask.Fault) bool { return strings.HasSuffix(f.Pointer, "/notes") }) {
 				f.typing = typingNote // a vote's reason
 			}
-			return nil
+			return m.toldOf(f)
 		default:
 			f.message = ask.CleanLine(refused.Detail)
-			return nil
+			return m.toldOf(f)
 		}
 	} else if msg.err != nil {
 		f.message = m.say("not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
-		return nil
+		return m.toldOf(f)
 	}
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
 	f.rec.Outcome, f.rec.State = o, ask.StateResolved
@@ -237,5 +222,26 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		m.message = said
 		return tea.Batch(refreshed, next)
 	}
-	return m.refresh()
+	return tea.Batch(m.refresh(), m.toldOf(f))
+}
+
+// toldOf says how a held answer ended while another ask is shown. Words that were not sent are shown with their ask,
+// unless somebody types.
+func (m *model) toldOf(f *form) tea.Cmd {
+	k := f.rec.Ask.Key()
+	if m.focus == k || m.once() {
+		return nil
+	}
+	if m.forms[k] = f; !f.sentHere && len(f.begun()) > 0 && m.editor() == nil {
+		return m.focusOn(k)
+	}
+	switch {
+	case f.sentHere:
+		m.message = "✓ " + card.InlinePlain(m.card(f).End.Fold())
+	case f.end != nil:
+		m.message = m.say("not sent: %s", m.card(f).End.First)
+	default:
+		m.message = m.say("not sent: %s", cmp.Or(f.message, m.say("look at it again")))
+	}
+	return nil
 }

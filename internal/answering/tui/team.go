@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,31 @@ const awake = time.Minute
 type movedMsg struct {
 	key  ask.Key
 	said string
+	back move // takes it back; nil: nothing does
 	err  error
+}
+
+// move changes whose list an ask is on.
+type move func(ctx context.Context, v board.Viewer, k ask.Key) error
+
+// handedWords says to whom an ask was handed, by whom, and why.
+func (m *model) handedWords(k ask.Key) string {
+	at := slices.IndexFunc(m.heads, func(h board.Head) bool { return h.Key == k })
+	if at < 0 || m.heads[at].Handed == nil {
+		return ""
+	}
+	h := m.heads[at].Handed
+	to, by := m.say("you"), m.say("you")
+	if h.To != m.opts.By.Principal {
+		to = h.Whom()
+	}
+	if h.By.Principal != m.opts.By.Principal {
+		by = card.Name(h.By)
+	}
+	if h.Word != "" {
+		return ask.CleanLine(m.say("Handed to %[1]s by %[2]s: “%[3]s”", to, by, h.Word))
+	}
+	return ask.CleanLine(m.say("Handed to %[1]s by %[2]s", to, by))
 }
 
 func (m *model) viewer() board.Viewer { return board.Viewer{By: m.opts.By} }
@@ -113,9 +138,7 @@ func (m *model) beginSnooze() tea.Cmd {
 		return nil
 	}
 	if _, is := m.off[m.focus]; is {
-		return m.change(m.say("back in the list"), func(ctx context.Context, v board.Viewer, k ask.Key) error {
-			return m.opts.Team.Snooze(ctx, v, k, time.Time{})
-		})
+		return m.change(m.focus, m.say("back in the list"), m.unsnooze, nil)
 	}
 	m.overlay = overlay{kind: overlaySnooze}
 	return nil
@@ -139,9 +162,13 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(m.say("snoozed: %s", choice.words), func(ctx context.Context, v board.Viewer, k ask.Key) error {
+	return m.change(m.focus, m.say("snoozed: %s", choice.words), func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
-	})
+	}, m.unsnooze)
+}
+
+func (m *model) unsnooze(ctx context.Context, v board.Viewer, k ask.Key) error {
+	return m.opts.Team.Snooze(ctx, v, k, time.Time{})
 }
 
 // handKey handles a key press while the recipient and the message are typed.
@@ -166,22 +193,25 @@ func (m *model) handKey(name, text string) tea.Cmd {
 		}
 		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
 		m.overlay = overlay{}
-		return m.change(m.say("handed to %s", to), func(ctx context.Context, v board.Viewer, k ask.Key) error {
-			return m.opts.Team.HandOver(ctx, v, k, to, word)
-		})
+		give := func(to, word string) move {
+			return func(ctx context.Context, v board.Viewer, k ask.Key) error {
+				return m.opts.Team.HandOver(ctx, v, k, to, word)
+			}
+		}
+		return m.change(m.focus, m.say("handed to %s", to), give(to, word), give("", ""))
 	default:
 		at.key(name, text)
 	}
 	return nil
 }
 
-// change applies a change to the focused ask that moves it between lists.
-func (m *model) change(said string, do func(ctx context.Context, v board.Viewer, k ask.Key) error) tea.Cmd {
-	k, v := m.focus, m.viewer()
+// change applies a change to an ask that moves it between lists; back takes it back.
+func (m *model) change(k ask.Key, said string, do, back move) tea.Cmd {
+	v := m.viewer()
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
 		defer cancel()
-		return movedMsg{k, said, do(ctx, v, k)}
+		return movedMsg{k, said, back, do(ctx, v, k)}
 	}
 }
 
@@ -207,6 +237,10 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 		}
 	}
 	m.message = msg.said
+	if msg.back != nil {
+		m.moving = &msg
+		m.message += " · " + m.say("%s takes it back", m.keys.key(actTakeBack))
+	}
 	return tea.Batch(refreshed, next)
 }
 

@@ -17,6 +17,7 @@ type team struct {
 	off    map[ask.Key]time.Time
 	handed []string
 	told   chan string
+	given  *board.Handover // of every ask
 	there  map[ask.Key][]board.Attention
 }
 
@@ -24,6 +25,7 @@ func (c *team) Pending(f board.Filter, offset, limit int) ([]board.Head, int) {
 	all, _ := c.bus.Pending(f, 0, 1000)
 	var heads []board.Head
 	for _, h := range all {
+		h.Handed = c.given
 		if f.Takes(h) {
 			heads = append(heads, h)
 		}
@@ -82,7 +84,7 @@ func TestSnoozing(t *testing.T) {
 	s.keys("h")
 	s.has("Snooze", "2  1 hour", "Monday, 9:00")
 	s.keys("2")
-	s.has("1 waiting", "Next?", "snoozed: 1 hour")
+	s.has("1 waiting", "Next?", "snoozed: 1 hour · z takes it back")
 	if got := c.off[keyOf("a1")]; !got.Equal(began.Add(65 * time.Minute)) {
 		t.Errorf("until %s", got)
 	}
@@ -95,6 +97,9 @@ func TestSnoozing(t *testing.T) {
 	}
 	s.keys("H")
 	s.has("2 waiting")
+	s.keys("h 1").has("1 waiting")
+	s.keys("z").has("2 waiting", "taken back")
+	s.keys("h 1 j z").has("1 waiting") // z takes back only what is said
 }
 
 func TestHandingOver(t *testing.T) {
@@ -105,11 +110,23 @@ func TestHandingOver(t *testing.T) {
 	s.keys("a").typed("os:tom").keys("enter").typed("yours")
 	s.has("To    os:tom", "Word  yours")
 	s.keys("enter")
-	if s.has("handed to os:tom"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
+	if s.has("handed to os:tom · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
+		t.Errorf("%q", c.handed)
+	}
+	if s.keys("z").has("taken back"); len(c.handed) != 2 || c.handed[1] != ": " {
 		t.Errorf("%q", c.handed)
 	}
 	s.keys("a esc")
 	s.hasNot("Hand over")
+}
+
+func TestTheNoteOfAHandOverReachesTheOpenCard(t *testing.T) {
+	t.Parallel()
+	s, c := withTeam(t, database())
+	s.keys("enter")
+	c.given = &board.Handover{To: "os:mei", Word: "you know the ledger", By: ask.By{Principal: "os:tom", Name: "Tom"}}
+	s.send(tui.Changed())
+	s.has("Handed to you by Tom: “you know the ledger”")
 }
 
 func TestPresenceIsShownAndReported(t *testing.T) {

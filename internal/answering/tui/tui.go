@@ -57,6 +57,7 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 		pass(within, p, changed, t.Resized)
 	}()
 	_, err = p.Run()
+	unsent := m.flush() //nolint:contextcheck // the person has decided: a closed terminal does not take it back
 	cancel()
 	<-told
 	<-passed
@@ -64,9 +65,9 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 	case m.failed != nil:
 		return nil, m.failed
 	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil, errors.Is(err, tea.ErrInterrupted):
-		return nil, nil //nolint:nilerr,nilnil // stopped without a decision
+		return m.outcome, unsent // stopped
 	}
-	return m.outcome, err
+	return m.outcome, errors.Join(err, unsent)
 }
 
 // pass forwards external changes to the program and merges frequent ones.

@@ -101,8 +101,12 @@ func (m *model) head() string {
 		parts = append(parts, m.styles.dim.Render(m.say("reading …")))
 	}
 	line := " " + strings.Join(parts, " · ")
-	if m.message != "" {
-		line += m.styles.accent.Render("   " + m.message)
+	message := m.message
+	if n := len(m.held); message == "" && n > 0 && m.held[n-1].key() != m.focus {
+		message = m.heldWords(&m.held[n-1])
+	}
+	if message != "" {
+		line += m.styles.accent.Render("   " + message)
 	}
 	return ansi.Truncate(line, m.width, "…")
 }

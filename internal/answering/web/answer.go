@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -18,25 +19,44 @@ import (
 // answer stores a person's answer. When it fails, the page that is returned
 // keeps everything the person typed.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, me board.Viewer) {
-	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
+	s.submit(w, r, me, func(record *ask.Record, form typed) (send, error) {
 		reply, faults := form.reply(&record.Ask, me.By)
 		if _, _, err := record.Ask.Check(reply); err != nil {
 			faults = merge(faults, faultsOf(err))
 		}
 		if len(faults) > 0 {
-			return ask.Outcome{}, ask.InvalidError("answer", faults)
+			return nil, ask.InvalidError("answer", faults)
 		}
-		return s.asks.Answer(ctx, record.Ask.Key(), reply)
+		if e := unconfirmed(record, me, reply); e != nil && form.get(fieldConfirm) != e.options {
+			return nil, e
+		}
+		return func(ctx context.Context) (ask.Outcome, error) { return s.asks.Answer(ctx, record.Ask.Key(), reply) }, nil
 	})
 }
 
 // decline declines the whole ask.
 func (s *Server) decline(w http.ResponseWriter, r *http.Request, me board.Viewer) {
-	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
-		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
-			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me.By,
-		})
+	s.submit(w, r, me, func(record *ask.Record, form typed) (send, error) {
+		d := responder.Decline{AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me.By}
+		return func(ctx context.Context) (ask.Outcome, error) { return s.asks.Cancel(ctx, record.Ask.Key(), d) }, nil
 	})
+}
+
+// unconfirmedError reports that destructive options were chosen without the second click.
+type unconfirmedError struct{ labels, options string }
+
+func (e *unconfirmedError) Error() string { return e.labels }
+
+// unconfirmed returns what a reply must confirm, or nil.
+func unconfirmed(record *ask.Record, me board.Viewer, reply ask.Reply) *unconfirmedError {
+	var ids []string
+	for _, o := range record.Ask.Destructive(reply.Answers) {
+		ids = append(ids, o.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return &unconfirmedError{card.New(record, viewer(me), time.Now()).Destructive(reply.Answers), digest(ids...)}
 }
 
 // merge adds the faults of questions that have none yet. A question whose
@@ -57,7 +77,8 @@ func faultsOf(err error) []ask.Fault {
 	return nil
 }
 
-type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
+// send sends a checked decision.
+type send func(ctx context.Context) (ask.Outcome, error)
 
 // submitted returns the ask of a form and what was typed, unless the ask has ended or was asked
 // again: then it has written the response.
@@ -104,7 +125,8 @@ func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, me board.Viewe
 	}
 }
 
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer, send send) {
+// submit checks a decision and sends it. A page that holds answers checks first, and sends later.
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer, check func(*ask.Record, typed) (send, error)) {
 	record, form, ok := s.submitted(w, r, me)
 	if !ok {
 		return
@@ -115,11 +137,27 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 		s.redrawForm(w, r, me, &record, form, http.StatusForbidden, "", nil)
 		return
 	}
+	send, err := check(&record, form)
+	if err != nil {
+		s.refused(w, r, me, &record, form, err)
+		return
+	}
+	held := form.get(fieldHeld)
+	to, undo := "", func() {}
+	if held != heldSend {
+		to, undo = s.onward(r, me, k)
+	}
+	if held == heldCheck {
+		_ = s.board.Look(me, k, true) // nobody else is to read it in vain
+		r = r.Clone(r.Context())
+		r.Header.Set(heldHeader, r.Header.Get(heldHeader)+" "+k.String())
+		s.goOn(w, r, me, withoutDone(to))
+		return
+	}
 	// The person has decided: closing the page must not cancel the write.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
-	to, undo := s.onward(r, me, k)
-	outcome, err := send(ctx, &record, form)
+	outcome, err := send(ctx)
 	if err != nil {
 		undo()
 		if errors.Is(err, ask.ErrVoted) {
@@ -135,7 +173,24 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 	}
 	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
+	if held == heldSend {
+		record.State, record.Outcome = ask.StateResolved, &outcome
+		s.render(w, http.StatusOK, "done", card.NewEnd(&record, viewer(me), s.opts.Now()))
+		return
+	}
 	s.goOn(w, r, me, to)
+}
+
+// withoutDone returns a path without what was just decided.
+func withoutDone(to string) string {
+	u, err := url.Parse(to)
+	if err != nil {
+		return "/"
+	}
+	q := u.Query()
+	q.Del(fieldDone)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // goOn sends the browser to the page that follows a form, a path of this inbox.
@@ -164,6 +219,14 @@ func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me board.Viewer, t
 
 // refused explains why a reply was rejected.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed, err error) {
+	if e, ok := errors.AsType[*unconfirmedError](err); ok {
+		k := record.Ask.Key()
+		p := s.newPage(r.Context(), me, &k, listingOf(r))
+		p.focus(s, s.newAsk(r.Context(), record, me, form, nil), record, me)
+		p.Ask.Destroys, p.Ask.Confirm = e.labels, e.options
+		s.write(w, http.StatusUnprocessableEntity, p)
+		return
+	}
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case errors.Is(err, ask.ErrInvalid) && e != nil:

@@ -114,7 +114,7 @@ func TestTooLate(t *testing.T) {
 			[]string{"Already answered", "Ana", "on Slack", "SQLite"},
 		},
 		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", "Nobody answered in time"}},
-		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Taken back", "found it myself"}},
+		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Withdrawn by the agent", "found it myself"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -284,5 +284,27 @@ func TestAVoteIsDrawn(t *testing.T) {
 	back := u.post("/ask/default/s1/a/take-back", form)
 	if back.status != http.StatusOK || !contains(back.body, "took the vote back") || !contains(back.body, "0 of 2 approvals") || contains(back.body, "data-take-back") {
 		t.Errorf("taken back: %d: %s", back.status, back.body)
+	}
+}
+
+func TestAHeldAnswerIsCheckedThenSent(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("first", database()), time.Minute)
+	bus.ask(question("second", database()), 0)
+	u := serve(t, bus).signedIn(t, mei)
+	path := "/ask/" + k.String() + "/answer"
+	if res := u.post(path, url.Values{"held": {"check"}}); res.status != http.StatusUnprocessableEntity {
+		t.Errorf("an empty answer: %d", res.status)
+	}
+	res := u.post(path, url.Values{"held": {"check"}, "select:db": {"=pg"}})
+	if !strings.HasSuffix(res.path, "/second") || bus.outcome(k) != nil {
+		t.Errorf("checked: %s, %+v", res.path, bus.outcome(k))
+	}
+	if there := bus.Attending(k); len(there) != 1 || !there[0].Answering {
+		t.Errorf("others are not told that it is being answered: %+v", there)
+	}
+	if res := u.post(path, url.Values{"held": {"send"}, "select:db": {"=pg"}}); res.status != http.StatusOK || !contains(res.body, `class="done"`) || bus.outcome(k) == nil {
+		t.Errorf("sent: %d %s", res.status, res.body)
 	}
 }

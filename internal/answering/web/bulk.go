@@ -23,6 +23,8 @@ type bulkPage struct {
 	List   []entry
 	More   int // asks that do not fit on this page
 	Result []string
+	Now    string
+	Undo   int64 // how long declines are held, in ms
 }
 
 // bulk shows the asks of a listing that the person can decline together.
@@ -35,7 +37,7 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me board.Viewe
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
 	f.Team, f.Pressing = !f.Mine, time.Time{} // leave out asks that only others may decide, and urgent asks outside the filter
 	heads, total := s.board.Pending(f, 0, maxListed)
-	p := bulkPage{Title: say(me, "Decline several"), Me: card.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result}
+	p := bulkPage{Title: say(me, "Decline several"), Me: card.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result, Now: card.Moment{At: now}.Stamp(), Undo: s.opts.Undo.Milliseconds()}
 	for i := range heads {
 		rec := heads[i].Record()
 		p.List = append(p.List, entry{Row: card.NewRow(&rec, viewer(me), now)})

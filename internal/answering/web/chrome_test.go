@@ -63,6 +63,7 @@ func (b tab) click(selector string) {
 
 func (b tab) keys(keys string) {
 	b.t.Helper()
+	b.wait(`!('quiet' in document.documentElement.dataset)`) // a card that has just come takes no keys
 	b.do(chromedp.KeyEvent(keys))
 }
 

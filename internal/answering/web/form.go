@@ -25,7 +25,12 @@ const (
 	fieldReason   = "reason"
 	fieldAnswerID = "answer_id"
 	fieldLife     = "life"
-	fieldDone     = "done" // in a URL: what this person has just decided
+	fieldDone     = "done"    // in a URL: what this person has just decided
+	fieldConfirm  = "confirm" // the destructive options that are chosen
+	fieldHeld     = "held"    // the page holds this answer: heldCheck, then heldSend
+
+	heldCheck = "check" // check it and go on; it is sent later
+	heldSend  = "send"  // send it; the page has gone on
 
 	chosenOther = "other"
 	optionMark  = "="

@@ -51,7 +51,7 @@ func statusWords(me board.Viewer, s ask.Status) string {
 	case ask.StatusCancelled:
 		return say(me, "Declined")
 	case ask.StatusWithdrawn:
-		return say(me, "Taken back by the agent")
+		return say(me, "Withdrawn by the agent")
 	case ask.StatusExpired:
 		return say(me, "Expired")
 	case ask.StatusAborted:

@@ -78,6 +78,34 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	}
 }
 
+// Six keys for four questions; who presses Enter after each choice finds no fault, and neither does who sends too early.
+func TestBrowserFourChoicesTakeSixKeys(t *testing.T) {
+	t.Parallel()
+	a := question("four")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		a.Questions = append(a.Questions, ask.Question{ID: id, Text: "Question " + id + "?", Options: []ask.Option{{ID: "x", Label: "X"}, {ID: "y", Label: "Y"}}})
+	}
+	for keys, want := range map[string]string{"1212\r\r": "y", "1\r2\r1\r2\r\r": "y"} {
+		bus := newBus()
+		k := bus.ask(a, 0)
+		b := serve(t, bus).open(t, mei).live()
+		b.keys(keys)
+		b.wait(`!!document.querySelector('.done')`)
+		if o := bus.outcome(k); o == nil || o.Answers[3].Selected[0] != want {
+			t.Errorf("%q: %+v", keys, o)
+		}
+	}
+	bus := newBus()
+	bus.ask(a, 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1\r")
+	b.click(".send")
+	b.wait(`!!document.activeElement.closest('#q3') && !document.querySelector('.fault, .problem')`)
+	b.click(`#q3 input[value="=x"]`)
+	b.keys("\r") // on a ticked box
+	b.wait(`!!document.activeElement.closest('#q4') && !document.querySelector('.fault, .problem')`)
+}
+
 func TestBrowserShowsWhoAnsweredFirst(t *testing.T) {
 	t.Parallel()
 	bus := newBus()

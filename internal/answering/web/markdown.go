@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -118,6 +119,24 @@ func (m *markdown) html(ctx context.Context, text string) template.HTML {
 		return asItIs(text) + cut
 	}
 	return page + cut
+}
+
+// diff renders a diff with colours, once for all viewers. One that is too large for them has none.
+func (m *markdown) diff(ctx context.Context, text string) template.HTML {
+	page, err := m.kept.get(ctx, "diff\x00"+text, func(context.Context) (template.HTML, error) {
+		if len(text) > maxCode {
+			return asItIs(text), nil
+		}
+		html := colour("diff", text, time.Now().Add(maxHighlight))
+		if html == nil {
+			return asItIs(text), nil
+		}
+		return template.HTML(m.policy.Sanitize(string(html))), nil //nolint:gosec // sanitised
+	})
+	if err != nil {
+		return asItIs(text)
+	}
+	return page
 }
 
 // asItIs returns text as a plain block.

@@ -73,6 +73,10 @@ func (s *Server) pick(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 		}
 		reply.Answers = []ask.Answer{a}
 	}
+	if len(record.Ask.Destructive(reply.Answers)) > 0 {
+		s.say(w, r, ask.Refuse(ask.CodeConflict, "this option is destructive; choose it in the inbox"))
+		return
+	}
 	outcome, err := s.asks.Answer(ctx, record.Ask.Key(), reply)
 	if errors.Is(err, ask.ErrVoted) {
 		w.WriteHeader(http.StatusNoContent)

@@ -24,7 +24,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldSince), 10, 64); err == nil && ms > 0 {
 		t.Since = time.UnixMilli(ms)
 	}
-	focus, ok := s.board.Take(ctx, me, at.filter(me, s.snoozed(ctx, me), s.opts.Now()), t)
+	focus, ok := s.board.Take(ctx, me, s.open(r, me), t)
 	var record ask.Record
 	var err error
 	if ok {
@@ -37,7 +37,10 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		s.recall(p.Ask, &record, me) //nolint:contextcheck // pages share the read
 	} else {
 		p = s.newPage(ctx, me, nil, at)
-		p.explainEmpty(s, me, ok, t.Since)
+		p.explainEmpty(s, me, ok, t.Since, len(heldBy(r)))
+		if p.NoFocus == nil && !ok {
+			p.Today = s.today(me)
+		}
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
 			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")
 		}
@@ -46,13 +49,73 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 	s.write(w, http.StatusOK, p)
 }
 
+// today says what a person has decided today, as far as this inbox knows without reading the history: since when it says.
+func (s *Server) today(me board.Viewer) string {
+	now := s.opts.Now()
+	if me.Zone != nil {
+		now = now.In(me.Zone)
+	}
+	answered, declined, since := 0, 0, now
+	rows, _ := s.past.known(s.board.Ended(board.Filter{Viewer: me}))
+	for _, one := range rows {
+		at := one.ended.In(now.Location())
+		if one.by == nil || one.by.Principal != me.By.Principal || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+			continue
+		}
+		switch one.status {
+		case ask.StatusAnswered:
+			answered, since = answered+1, at // the newest comes first
+		case ask.StatusCancelled:
+			declined, since = declined+1, at
+		case ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted:
+		}
+	}
+	from := viewer(me).When(since, now, card.Clock).Words
+	switch {
+	case answered+declined == 0:
+		return ""
+	case declined == 0:
+		return say(me, "All clear. You have answered %d since %s.", answered, from)
+	}
+	return say(me, "All clear. You have answered %d and declined %d since %s.", answered, declined, from)
+}
+
 // done shows what this person has just decided.
 func (s *Server) done(r *http.Request, p *page, me board.Viewer) {
 	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
-		if record, err := s.record(r.Context(), me, k); err == nil && record.Outcome != nil {
+		record, err := s.record(r.Context(), me, k)
+		switch {
+		case err != nil:
+		case record.Outcome != nil:
 			p.Done = card.NewEnd(&record, viewer(me), s.opts.Now())
+		default:
+			p.Moved = s.newMoved(me, &record, p)
 		}
 	}
+}
+
+// moved says to which list this person has just moved an ask, with a button that takes it back.
+type moved struct {
+	Heading, Path string
+	Words         string
+	Action        string // of the form
+	Name, Value   string // its field
+}
+
+// newMoved returns nil if the ask is on no other list.
+func (s *Server) newMoved(me board.Viewer, record *ask.Record, p *page) *moved {
+	k := record.Ask.Key()
+	m := &moved{Heading: card.Heading(&record.Ask), Path: askPath(k) + p.Query}
+	if until, is := p.off[k]; is {
+		m.Words, m.Name, m.Value = say(me, "Snoozed, back %s", viewer(me).When(until, s.opts.Now(), card.Until).Words), fieldFor, snoozeBack
+		m.Action = askPath(k) + "/snooze" + p.Query
+		return m
+	}
+	if h := s.head(k); h != nil && h.Handed != nil {
+		m.Words, m.Name, m.Action = handedWords(h.Handed, me), fieldTo, askPath(k)+"/handover"+p.Query
+		return m
+	}
+	return nil
 }
 
 // show puts one ask in focus, whether it is pending or not.

@@ -95,6 +95,11 @@ func (a *archive) newest(ctx context.Context, recent []ask.Record) (rows []*past
 	case <-late.C:
 	case <-ctx.Done():
 	}
+	return a.known(recent)
+}
+
+// known is newest without a read.
+func (a *archive) known(recent []ask.Record) (rows []*past, whole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range recent {

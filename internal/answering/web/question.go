@@ -19,6 +19,7 @@ type questionView struct {
 	Other   *optionView
 	None    *optionView
 	Earlier []card.Earlier
+	Wide    bool // its previews need the full width
 
 	// Field names and their submitted values.
 	Field, Value    string
@@ -81,6 +82,7 @@ func (s *Server) choice(ctx context.Context, me board.Viewer, v *questionView, f
 		o := &q.Options[i]
 		ov := optionView{Option: o, Value: optionMark + o.ID, HTML: s.html(ctx, me, o.Preview)}
 		ov.Chosen = form.has(v.Field, ov.Value)
+		v.Wide = v.Wide || o.Preview != nil && o.Preview.Diff()
 		v.Options = append(v.Options, ov)
 	}
 	if q.Other != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -51,13 +53,16 @@ func snoozesFor(me board.Viewer, now time.Time, left time.Duration) []pick {
 	return fit
 }
 
-// snoozeUntil returns the end of a snooze. "back" is the zero time.
+// snoozeBack ends a snooze.
+const snoozeBack = "back"
+
+// snoozeUntil returns the end of a snooze. [snoozeBack] is the zero time.
 func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
 	morning := func(days int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, 9, 0, 0, 0, now.Location())
 	}
 	switch choice {
-	case "back":
+	case snoozeBack:
 		return time.Time{}, true
 	case "15m", "1h", "4h":
 		d, err := time.ParseDuration(choice)
@@ -144,11 +149,46 @@ func (s *Server) snoozed(ctx context.Context, me board.Viewer) map[ask.Key]time.
 	return off
 }
 
+// heldHeader is the request header with the keys of the asks whose answers the page holds, separated by spaces.
+const heldHeader = "Askbus-Held"
+
+// maxHeld bounds the keys that are read from it.
+const maxHeld = 100
+
+// open returns the filter of the asks that a page brings up for a person: those of its list, except those whose answers
+// it holds.
+func (s *Server) open(r *http.Request, me board.Viewer) board.Filter {
+	f := listingOf(r).filter(me, s.snoozed(r.Context(), me), s.opts.Now())
+	off, only := maps.Clone(f.Without), maps.Clone(f.Only)
+	for _, k := range heldBy(r) {
+		if only != nil {
+			delete(only, k)
+			continue
+		}
+		if off == nil {
+			off = map[ask.Key]time.Time{}
+		}
+		off[k] = time.Time{}
+	}
+	f.Without, f.Only = off, only
+	return f
+}
+
+// heldBy returns the asks whose answers the page of a request holds.
+func heldBy(r *http.Request) (keys []ask.Key) {
+	for text := range strings.FieldsSeq(r.Header.Get(heldHeader)) {
+		if k, ok := parseKey(text); ok && len(keys) < maxHeld {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // onward chooses the page after an ask that leaves this person's list. Undo
 // releases the next ask to the others.
 func (s *Server) onward(r *http.Request, me board.Viewer, k ask.Key) (to string, undo func()) {
 	at, now := listingOf(r), s.opts.Now()
-	f := at.filter(me, s.snoozed(r.Context(), me), now)
+	f := s.open(r, me)
 	t := board.Turn{After: k}
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldDrawn), 10, 64); err == nil {
 		t.Since = time.UnixMilli(ms)
@@ -221,6 +261,11 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 			s.opts.Logger.WarnContext(r.Context(), "cannot snooze or hand over an ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 		s.again(r.Context(), w, r, me, &record, status, problem)
+		return
+	}
+	if back := r.PostForm.Get(fieldFor) == snoozeBack || r.PostForm.Has(fieldTo) && r.PostForm.Get(fieldTo) == ""; back {
+		undo() // it stays in focus
+		s.goOn(w, r, me, askPath(k)+listingOf(r).query())
 		return
 	}
 	_ = s.board.Leave(me, k) // otherwise it expires by itself

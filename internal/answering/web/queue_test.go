@@ -212,6 +212,13 @@ func TestBrowserPutsOffAndHandsOverWithKeys(t *testing.T) {
 		if off, err := b.Snoozed(t.Context(), board.Viewer{By: mei}); err != nil || time.Until(off[at("a0")]) < 59*time.Minute {
 			t.Errorf("%v %v", off, err)
 		}
+		tab.sees("Snoozed, back in 1 h")
+		tab.keys("z") // it says what it did, and that is taken back
+		tab.wait(`document.querySelector('article').dataset.key.endsWith('/a0')`)
+		tab.keys("h")
+		tab.wait(`document.activeElement.value === '15m'`)
+		tab.keys("2")
+		tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1')`)
 		tab.keys("a")
 		tab.wait(`document.activeElement.name === 'to'`)
 		tab.keys("Nobody\r")
@@ -220,6 +227,11 @@ func TestBrowserPutsOffAndHandsOverWithKeys(t *testing.T) {
 		tab.wait(`document.activeElement.name === 'to'`)
 		tab.keys("os:tom\r")
 		tab.wait(`document.querySelector('article').dataset.key.endsWith('/a2')`)
+		tab.sees("Handed to os:tom by you")
+		if err := b.HandOver(t.Context(), board.Viewer{By: tom}, at("a2"), mei.Principal, "you know the ledger"); err != nil {
+			t.Fatal(err)
+		}
+		tab.sees("you know the ledger") // the note reaches the open card
 		tab.keys("h\x1b")
 		tab.wait(`!document.querySelector('.menu[open]')`)
 	}
@@ -247,8 +259,8 @@ func TestBrowserFindsAndFilters(t *testing.T) {
 	}
 }
 
-// TestBrowserADeadlineStaysTogether checks that "ends" and "in 5 min" are on
-// one line of a row.
+// TestBrowserADeadlineStaysTogether checks that "urgent" and the time that is
+// left are on one line, as are "waiting" and its time.
 func TestBrowserADeadlineStaysTogether(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
@@ -256,7 +268,7 @@ func TestBrowserADeadlineStaysTogether(t *testing.T) {
 	b := serve(t, bus).open(t, mei).live()
 	for _, width := range []int64{320, 390, 1280} {
 		screen(width, 844, "light")(b)
-		b.wait(`[...document.querySelectorAll('#list .bit, .asker .bit')].length === 4 && [...document.querySelectorAll('#list .bit, .asker .bit')].every((e) => e.getBoundingClientRect().height < 2 * parseFloat(getComputedStyle(e).fontSize))`)
+		b.wait(`[...document.querySelectorAll('.asker .bit, .urgent')].length === 4 && [...document.querySelectorAll('.asker .bit, .urgent')].every((e) => e.getBoundingClientRect().height < 2 * parseFloat(getComputedStyle(e).fontSize))`)
 	}
 }
 
@@ -292,4 +304,61 @@ func TestBrowserShowsOtherViewers(t *testing.T) {
 	first.wait(`document.querySelector('#others').innerText === 'Tom is looking at this' && document.querySelector('.other input[type=text]').value === 'Duck'`)
 	first.keys("\r")
 	second.sees("Already answered by Mei")
+}
+
+func TestBrowserFindsEverythingWithOneKey(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	tab := serve(t, b).open(t, mei).live()
+	tab.at("a0")
+	open := func(words string) {
+		tab.js(`document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true })); 'ok'`)
+		tab.wait(`document.querySelector('#palette').open && document.activeElement.closest('#palette') !== null`)
+		tab.keys(words)
+	}
+	open("b3")
+	tab.keys("\r")
+	tab.at("b3")
+	open("hand over")
+	tab.keys("\r")
+	tab.wait(`document.activeElement.name === 'to'`)
+	tab.keys("\x1b")
+	open("nothing like this")
+	tab.wait(`document.querySelectorAll('#palette li').length === 0`)
+	tab.keys("\x1b")
+	tab.wait(`!document.querySelector('#palette').open`)
+}
+
+func TestBrowserTwentyRowsFitALaptop(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	for i := range 30 {
+		a := question(fmt.Sprint("q", i), database())
+		a.Title, a.Agent.Name = strings.Repeat("A long question that does not fit its row ", 3), fmt.Sprint("agent-", i%4)
+		if i%3 == 0 {
+			a.Deadline = time.Now().Add(time.Hour)
+		}
+		b.ask(a, time.Duration(i)*time.Minute)
+	}
+	tab := serve(t, b).open(t, mei, screen(1440, 1000, "light")).live()
+	tab.wait(`[...document.querySelectorAll('#list > li')].every((li) => li.offsetHeight === 36)`)
+	tab.wait(`[...document.querySelectorAll('#list > li')].filter((li) => li.getBoundingClientRect().bottom < innerHeight).length >= 20`)
+	tab.wait(`document.querySelectorAll('#list .ends').length === 10 && new Set([...document.querySelectorAll('#list .hue')].map((el) => getComputedStyle(el).backgroundColor)).size > 1`)
+	tab.js(`document.querySelector('#waiting').scrollTop = 1e6; 'ok'`)
+	tab.wait(`document.querySelector('[data-search]').getBoundingClientRect().top > 0`) // the search stays in sight
+}
+
+func TestAnEmptyInboxSaysWhatWasDone(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	for _, by := range []ask.By{mei, mei, tom} {
+		k := b.ask(question("done-"+fmt.Sprint(len(b.held)), database()), 0)
+		if _, err := b.end(k, ask.Outcome{Status: ask.StatusAnswered, By: &by, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page := serve(t, b).signedIn(t, mei).get("/"); !contains(page.body, "All clear. You have answered 2 since ") {
+		t.Error(page.body)
+	}
 }

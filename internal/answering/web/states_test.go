@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -111,6 +112,33 @@ func states() []state {
 			one(question("previews", previews()))(b)
 			b.click(".compare summary")
 		}},
+		{"diff", func(b tab) {
+			one(question("diff", diffs()))(b)
+			b.keys("1")
+		}},
+		{"evidence", one(evidence())},
+		{"destructive", func(b tab) {
+			one(question("drop", drop()))(b)
+			b.keys("2\r")
+			b.wait(`!!document.querySelector('.confirm')`)
+		}},
+		{"sending", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.wait(`!!document.querySelector('article')`)
+			b.js(`document.documentElement.dataset.undo = '600000'`)
+			b.keys("1\r")
+			b.wait(`!!document.querySelector('.sending')`)
+		}},
+		{"moved", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.wait(`!!document.querySelector('article')`)
+			b.keys("h")
+			b.wait(`document.activeElement.value === '15m'`)
+			b.keys("2")
+			b.wait(`!!document.querySelector('.moved')`)
+		}},
 		{"four", one(four())},
 		{"thirty", one(question("thirty", thirty()))},
 		{"multiple", one(question("multi", several()))},
@@ -143,7 +171,7 @@ func states() []state {
 		{"refused", func(b tab) {
 			one(four())(b)
 			b.keys("1")
-			b.js(`document.querySelector('input[name="number:n"]').value = '12'; 'ok'`)
+			b.js(`document.querySelector('input[name="number:n"]').value = '12'; document.querySelector('#q4').focus(); 'ok'`)
 			b.click(".send")
 			b.wait(`!!document.querySelector('.fault-words')`)
 		}},
@@ -241,6 +269,19 @@ func urgentAsk() ask.Ask {
 	a.Priority, a.Agent.Name, a.Session = ask.PriorityUrgent, "release-bot", "nightly"
 	a.Deadline = time.Now().Add(5 * time.Minute)
 	return a
+}
+
+// evidence is an urgent ask with a diff in its context.
+func evidence() ask.Ask {
+	a := urgentAsk()
+	a.Context = "The migration is ready; this is what it changes:\n\n```diff\n--- a/ledger.sql\n+++ b/ledger.sql\n@@ -1,3 +1,3 @@\n CREATE TABLE entry (\n-  amount int,\n+  amount numeric(20, 4) NOT NULL CHECK (amount <> 0) -- " + strings.Repeat("a long line that scrolls ", 6) + "\n );\n```\n\n| table | rows |\n|---|--:|\n| entry | 1200000 |\n"
+	return a
+}
+
+// diffs is a question whose options are diffs.
+func diffs() ask.Question {
+	body := "--- a/retry.go\n+++ b/retry.go\n@@ -10,4 +10,4 @@ func retry() {\n \tfor range 3 {\n-\t\ttime.Sleep(time.Second)\n+\t\ttime.Sleep(backoff(attempt, jitter)) // " + strings.Repeat("with a long reason ", 8) + "\n \t}\n"
+	return ask.Question{ID: "fix", Text: "Which fix?", Options: []ask.Option{{ID: "a", Label: "Back off", Preview: &ask.Preview{Format: ask.PreviewText, Body: body}}, {ID: "b", Label: "Leave it"}}}
 }
 
 func previews() ask.Question {

@@ -27,9 +27,12 @@ type page struct {
 	Turn    *turn       // above the ask in focus, while it is pending
 	NoFocus *emptyFocus // why nothing is in focus
 	Done    *card.End   // what this person has just done
+	Moved   *moved      // what this person has just snoozed or handed over
 	Ask     *askView    // nil: nothing is in focus
+	Today   string      // with nothing at all waiting: what this person has done today
 	Now     string
 	Beat    int64  // interval of the stream's heartbeats, in ms
+	Undo    int64  // how long answers are held, in ms
 	Login   string // the command that signs in
 	Ways    bool   // /login has other sign-in methods
 	First   string // the command that asks
@@ -55,7 +58,7 @@ type askView struct {
 	Onward      string // URL query of its forms: where to continue
 	Context     template.HTML
 	ContextText string
-	ContextOpen bool // open because it is short
+	ContextOpen bool // open because it is short or urgent
 	Questions   []questionView
 	ReadOnly    string // why this person cannot answer
 
@@ -64,6 +67,8 @@ type askView struct {
 	OpenResponse bool
 	Reason       string
 	Problem      string // why the form was returned
+	Destroys     string // the destructive options that were chosen and need a second click
+	Confirm      string // names them in the form
 	Kept         bool   // the form has submitted values, which a draft must not replace
 	Closed       bool   // the form is still shown, but the ask has ended
 }
@@ -84,7 +89,7 @@ func say(me board.Viewer, text string, args ...any) string {
 func (s *Server) newPage(ctx context.Context, me board.Viewer, focus *ask.Key, at listing) page {
 	p := page{
 		frame: s.newFrame(ctx, me, at, !at.part),
-		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), PushKey: s.pushKey(),
+		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), Undo: s.opts.Undo.Milliseconds(), PushKey: s.pushKey(),
 		Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"),
 	}
 	p.Here = p.Query
@@ -107,7 +112,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	if view.Context != nil {
 		v.ContextText = view.Context.Body
 	}
-	v.ContextOpen = view.Context != nil && view.Context.Short() && view.End == nil
+	v.ContextOpen = view.Context != nil && view.End == nil && (view.Context.Short() || view.Priority.Urgent())
 	if view.End == nil {
 		v.ReadOnly = view.May.Why
 	}
@@ -132,6 +137,8 @@ func (s *Server) html(ctx context.Context, me board.Viewer, p *card.Preview) tem
 	switch {
 	case p == nil:
 		return ""
+	case p.Kind == card.Layout && p.Diff():
+		return s.md.diff(ctx, p.Body)
 	case p.Kind == card.Layout:
 		return asItIs(p.Body)
 	}
@@ -172,13 +179,15 @@ type emptyFocus struct {
 }
 
 // explainEmpty says why nothing is in focus. It is nil if nothing at all is pending, or
-// if the chosen ask cannot be read.
-func (p *page) explainEmpty(s *Server, me board.Viewer, chosen bool, since time.Time) {
+// if the chosen ask cannot be read. The page holds so many answers.
+func (p *page) explainEmpty(s *Server, me board.Viewer, chosen bool, since time.Time, held int) {
 	top := "/" + p.at.query()
 	_, others := s.board.Pending(board.Filter{Viewer: me}, 0, 0)
 	all := listing{show: showAll}
 	switch {
 	case chosen:
+	case held > 0 && p.Total <= held:
+		p.NoFocus = &emptyFocus{say(me, "Nothing else waits for you"), []string{say(me, "What you answered is sent in a few seconds. New asks appear here by themselves.")}, "", ""}
 	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
 		p.NoFocus = &emptyFocus{say(me, "That was the last one"), []string{say(me, "The asks that you skipped are still in the list. New asks appear here by themselves.")}, top, say(me, "From the top")}

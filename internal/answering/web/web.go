@@ -109,9 +109,15 @@ type Options struct {
 	// Heartbeat is the interval of heartbeats on a stream; default 8 s. A page that
 	// hears nothing for two of them opens another stream.
 	Heartbeat time.Duration
-	Now       func() time.Time // default: time.Now
-	Logger    *slog.Logger     // default: discard
+	// Undo is how long a page holds an answer before it sends it, so that it can
+	// be taken back; at most [MaxUndo], 0: not at all.
+	Undo   time.Duration
+	Now    func() time.Time // default: time.Now
+	Logger *slog.Logger     // default: discard
 }
+
+// MaxUndo is the longest that an answer is held before it is sent.
+const MaxUndo = 10 * time.Second
 
 // Bounds of the server.
 const (
@@ -164,6 +170,9 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	base, err := url.Parse(strings.TrimRight(opts.BaseURL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("web: base URL %q is not like http://host:port", opts.BaseURL)
+	}
+	if opts.Undo < 0 || opts.Undo > MaxUndo {
+		return nil, fmt.Errorf("web: undo %s: use 0 to %s", opts.Undo, MaxUndo)
 	}
 	if opts.MaxStreams == 0 {
 		opts.MaxStreams = 2000

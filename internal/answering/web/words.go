@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"html/template"
 	"regexp"
 	"strings"
@@ -19,9 +20,19 @@ type localized struct{ *lang.Language }
 func (v localized) functions(scripts []string) template.FuncMap {
 	table := v.table(scripts)
 	return template.FuncMap{
-		"say": v.Say, "tell": v.tell, "language": func() string { return v.Tag }, "lang": v.lang, "table": func() template.JS { return table },
+		"say": v.Say, "tell": v.tell, "hue": hue, "language": func() string { return v.Tag }, "lang": v.lang, "table": func() template.JS { return table },
 		"verdict": v.verdict, "told": v.told, "places": v.places, "languages": lang.All,
 	}
+}
+
+// hues is the number of colours that tell agents apart in a list.
+const hues = 8
+
+// hue returns the colour of an agent's name: always the same.
+func hue(name string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return int(h.Sum32() % hues)
 }
 
 // slots stands for values in a message until it is escaped.

@@ -104,6 +104,9 @@ func (g *guard) permit(ctx context.Context, c *call, arguments json.RawMessage, 
 	a := &prompt.Ask
 	g.mu.Lock()
 	a.ID, a.Tenant, a.Session, a.Agent = c.ID, g.who.Tenant, g.who.Session, g.who.Agent
+	if g.destructive[c.Tool] {
+		prompt.MarkDestructive()
+	}
 	g.mu.Unlock()
 	a.Audience, a.MinProof, a.Timeout, a.WhileWaiting = rule.Audience, rule.MinProof, rule.timeout, !c.Stays
 	limited, cancel := context.WithTimeout(ctx, storeLimit)

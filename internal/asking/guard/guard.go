@@ -63,15 +63,16 @@ type guard struct {
 	server  sink
 	journal journal
 
-	mu      sync.Mutex
-	name    string                          // of the server, as it says itself
-	asked   map[string]string               // the client's requests of interest: id to method
-	waiting map[string]*call                // by the client's request id
-	known   map[string]*call                // by the id of the ask
-	results map[string]chan json.RawMessage // of our own requests to the server
-	ready   chan struct{}                   // closed when the client has initialized the server
-	ending  bool                            // no call begins
-	serving sync.WaitGroup
+	mu          sync.Mutex
+	name        string                          // of the server, as it says itself
+	asked       map[string]string               // the client's requests of interest: id to method
+	destructive map[string]bool                 // tools that the server calls so
+	waiting     map[string]*call                // by the client's request id
+	known       map[string]*call                // by the id of the ask
+	results     map[string]chan json.RawMessage // of our own requests to the server
+	ready       chan struct{}                   // closed when the client has initialized the server
+	ending      bool                            // no call begins
+	serving     sync.WaitGroup
 }
 
 // Errors that end calls.
@@ -94,7 +95,7 @@ func Run(ctx context.Context, open Opener, who Caller, from, to Side, opts Optio
 	}
 	g := &guard{
 		open: open, who: who, opts: opts, client: sink{w: from.Out}, server: sink{w: to.Out}, journal: journal{opts.Dir},
-		asked: map[string]string{}, waiting: map[string]*call{}, known: map[string]*call{}, results: map[string]chan json.RawMessage{}, ready: make(chan struct{}),
+		asked: map[string]string{}, destructive: map[string]bool{}, waiting: map[string]*call{}, known: map[string]*call{}, results: map[string]chan json.RawMessage{}, ready: make(chan struct{}),
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(errServerGone)
@@ -202,6 +203,7 @@ func (g *guard) fromServer(line []byte) error {
 			g.name = m.object("result").object("serverInfo").text("name")
 			g.mu.Unlock()
 		case method == methodList:
+			g.learn(m)
 			line = withResultTool(m, line)
 		}
 	}
@@ -227,6 +229,29 @@ func (g *guard) ours(m message) bool {
 	}
 	to <- result // it has room for one
 	return true
+}
+
+// maxTools bounds the tools that are remembered as destructive.
+const maxTools = 4096
+
+// learn remembers which tools the server calls destructive. What it does not call so may be, too.
+func (g *guard) learn(m message) {
+	var tools []struct {
+		Name        string `json:"name"`
+		Annotations struct {
+			Destructive bool `json:"destructiveHint"`
+		} `json:"annotations"`
+	}
+	if json.Unmarshal(m.object("result")["tools"], &tools) != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range tools {
+		if t.Annotations.Destructive && len(g.destructive) < maxTools {
+			g.destructive[t.Name] = true
+		}
+	}
 }
 
 // withResultTool adds our tool to the last page of the server's tools.

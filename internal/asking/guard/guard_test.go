@@ -372,3 +372,24 @@ func TestWithoutABusNothingThatNeedsAPersonRuns(t *testing.T) {
 		t.Errorf("the server gets %s", got)
 	}
 }
+
+func TestACallOfADestructiveToolIsMarked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	e := f.run(readsPass, time.Minute)
+	e.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n")
+	e.next(e.readsAtServer)
+	e.reply(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"drop_table","annotations":{"destructiveHint":true}},{"name":"add_row","annotations":{"destructiveHint":false}},{"name":"other"}]}}` + "\n")
+	e.next(e.readsAtClient)
+	for i, tool := range []string{"drop_table", "add_row", "other"} {
+		e.say(call(2+i, tool, "{}"))
+		rec := f.screen.Next(board.Pending)
+		for _, o := range rec.Ask.Questions[0].Options {
+			if want := tool == "drop_table" && o.ID != "refuse"; o.Destructive != want {
+				t.Errorf("%s, %s: destructive %v", tool, o.ID, o.Destructive)
+			}
+		}
+		f.decide(rec, "refuse", "")
+		e.next(e.readsAtClient)
+	}
+}

@@ -23,7 +23,8 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	if in.Wait < 0 {
+	patient := in.Wait < 0 // the agent says nothing of how long it waits
+	if patient {
 		in.Wait = c.s.opts.Wait
 	}
 	c.introduce(&in.Ask)
@@ -42,7 +43,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if answered {
 		in.Ask.ID = form.askID(&in.Ask, from)
 	}
-	from.Waits = in.Wait > 0 && !c.rounds()
+	from.Waits = in.Wait > 0 && !c.rounds() && (!c.tasks() || !patient)
 	in.Ask.WhileWaiting = c.offers(&in.Ask) && !c.who.Outlive
 	st, err := c.attach(ctx, session, &in.Ask, from)
 	if err != nil {
@@ -61,6 +62,9 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 		return ended(&in.Ask, st.Outcome, n), nil
 	case c.rounds() && in.Wait > 0:
 		return c.formRound(&in.Ask, ""), nil
+	case c.tasks() && patient:
+		in.Ask.Deadline = st.Deadline
+		return c.hand(ctx, &in.Ask, n), nil
 	}
 	c.offer(&in.Ask) //nolint:contextcheck // the form outlives the call
 	return c.wait(ctx, session, &in.Ask, st, in.Wait, n)

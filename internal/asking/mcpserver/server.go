@@ -122,9 +122,10 @@ type called struct {
 func (s *Server) server(permissions bool, by func(context.Context) (called, bool)) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Logger:       slog.New(slog.DiscardHandler), // it logs a normal stop as an error
-		Capabilities: &mcp.ServerCapabilities{},     // no logging
+		Logger:       slog.New(slog.DiscardHandler),                                                   // it logs a normal stop as an error
+		Capabilities: &mcp.ServerCapabilities{Extensions: map[string]any{tasksExtension: struct{}{}}}, // no logging
 	})
+	s.serveTasks(m, by)
 	for _, t := range tools(permissions) {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			who, ok := by(ctx)

@@ -130,6 +130,7 @@ func question(s *lifecycle.State) *Question {
 	q := &Question{
 		Title: s.Ask.Title, Deadline: s.Deadline.UTC(), Audience: s.Ask.Audience, MinProof: s.Ask.MinProof, Priority: string(s.Ask.Priority),
 		AskedAt: s.AskedAt.UTC(), Digest: s.Digest(), Life: s.Life, AgentID: s.Ask.Agent.ID, AgentName: s.Ask.Agent.Name,
+		Asker: s.Ask.Asker, Policies: s.Ask.Policies,
 	}
 	for i := range s.Ask.Questions {
 		q.Texts = append(q.Texts, s.Ask.Questions[i].Text)
@@ -178,7 +179,7 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 func vote(a *ask.Ask, v *ask.Vote) Vote {
 	out := Vote{
 		Choice: string(v.Choice), Principal: short(v.By.Principal), Name: short(v.By.Name), Groups: v.By.Groups, Proof: v.By.Proof,
-		Reason: short(v.Reason), At: v.At.UTC(), Surface: v.By.Responder, Credential: v.Credential, Token: v.Token,
+		Reason: short(v.Reason), At: v.At.UTC(), Surface: v.By.Responder, Credential: v.Credential, Token: v.Token, Person: v.Person,
 	}
 	if v.Option != "" && len(a.Questions) == 1 {
 		out.Option = &Choice{short(v.Option), short(label(a, a.Questions[0].ID, v.Option))}

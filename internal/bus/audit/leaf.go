@@ -64,7 +64,7 @@ func (m *Raw) Size() int {
 }
 
 // LeafVersion is the first line of a leaf.
-const LeafVersion = "askbus audit leaf v1"
+const LeafVersion = "askbus.audit.leaf.v1"
 
 // Field is one value of a record, with what is needed to check it against its line in the leaf.
 type Field struct {

@@ -63,6 +63,7 @@ const (
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
+	LedgerSaved       Action = "ledger.saved"   // in a backup, with every question and answer
 	AuditBegan        Action = "audit.began"
 	AuditRead         Action = "audit.read"
 	AuditLost         Action = "audit.lost"
@@ -74,7 +75,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskVoted, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 
@@ -150,6 +151,9 @@ type Question struct {
 	Life      string    `json:"life,omitempty"`   // an id that is asked again begins another life
 	AgentID   string    `json:"agent_id,omitempty"`
 	AgentName string    `json:"agent_name,omitempty"`
+
+	Asker    []string     `json:"asker,omitempty"`    // the principals for whom it was asked, where they count
+	Policies []ask.Policy `json:"policies,omitempty"` // the operator's policies that applied
 }
 
 // Decision is how an ask ended.
@@ -175,7 +179,8 @@ type Vote struct {
 	At         time.Time `json:"at"`
 	Surface    string    `json:"surface,omitempty"`
 	Credential string    `json:"credential,omitempty"`
-	Token      string    `json:"token,omitempty"` // the id of the API token
+	Token      string    `json:"token,omitempty"`  // the id of the API token
+	Person     string    `json:"person,omitempty"` // from the operator's list of people
 }
 
 // Answer is the decision on one question. It omits typed text, which may be a secret.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -125,7 +126,7 @@ func (l *Log) Append(records []audit.Raw, now time.Time) error {
 	next, runs := l.Next, l.Runs
 	begin := func(why string, seq uint64) {
 		r := Run{First: l.Size + int64(len(leaves)), Seq: seq, Why: why, At: now.UTC().Truncate(time.Second)}
-		runs, leaves = append(runs[:len(runs):len(runs)], r), append(leaves, r.leaf())
+		runs, leaves = append(slices.Clip(runs), r), append(leaves, r.leaf())
 	}
 	for i := range records {
 		m := &records[i]
@@ -147,7 +148,7 @@ func (l *Log) Append(records []audit.Raw, now time.Time) error {
 // holds another.
 func (l *Log) Rejoin(seq uint64, now time.Time) error {
 	r := Run{First: l.Size, Seq: seq, Why: Rejoined, At: now.UTC().Truncate(time.Second)}
-	return l.add([][]byte{r.leaf()}, saved{Next: seq, Runs: append(l.Runs[:len(l.Runs):len(l.Runs)], r)})
+	return l.add([][]byte{r.leaf()}, saved{Next: seq, Runs: append(slices.Clip(l.Runs), r)})
 }
 
 // add appends leaves and writes the tiles that they change, then the state.
@@ -273,7 +274,7 @@ func lock(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, ErrOpen

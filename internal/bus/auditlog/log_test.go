@@ -42,7 +42,7 @@ func (s *stream) store(n int) {
 
 // read implements [auditlog.Reader].
 func (s *stream) read(_ context.Context, from uint64, most int) ([]audit.Raw, error) {
-	at, _ := slices.BinarySearchFunc(s.kept, from, func(m audit.Raw, seq uint64) int { return int(int64(m.Seq) - int64(seq)) }) //nolint:gosec // small
+	at, _ := slices.BinarySearchFunc(s.kept, from, func(m audit.Raw, seq uint64) int { return int(int64(m.Seq) - int64(seq)) })
 	return slices.Clone(s.kept[at:min(at+most, len(s.kept))]), nil
 }
 
@@ -120,7 +120,7 @@ func foreign(t *testing.T, dir string, by note.Verifier, s *stream) {
 	hashes := tlog.TileHashReader(tlog.Tree{N: size, Hash: root}, files(dir))
 	for i := range s.kept {
 		m := &s.kept[i]
-		at := int64(m.Seq) //nolint:gosec // small; the leaf before the first record begins the log
+		at := int64(m.Seq) // the leaf before the first record begins the log
 		if at >= size {
 			t.Fatalf("record %d is not in a log of %d leaves", m.Seq, size)
 		}
@@ -130,7 +130,7 @@ func foreign(t *testing.T, dir string, by note.Verifier, s *stream) {
 			return base64.StdEncoding.EncodeToString(sum[:]) + "\n"
 		}
 		id := strconv.FormatUint(m.Seq, 10)
-		leaf := "askbus audit leaf v1\nrecord " + id + "\nstored " + m.At.UTC().Format(time.RFC3339Nano) + "\nsubject " + m.Subject + "\n" +
+		leaf := "askbus.audit.leaf.v1\nrecord " + id + "\nstored " + m.At.UTC().Format(time.RFC3339Nano) + "\nsubject " + m.Subject + "\n" +
 			salted("/actor/name", `"Mei"`) + salted("/ask", `"a`+id+`"`) + salted("/groups/0", `"x"`) + salted("/groups/1", `"<y>"`) + salted("/id", `"r`+id+`"`) + salted("/none", "{}") +
 			salted("/tenant", `"acme"`) + salted("/v", "1") + salted("/waited_ms", "1.50")
 		proof, err := tlog.ProveRecord(size, at, hashes)
@@ -283,14 +283,17 @@ func TestWhatWasChangedIsFound(t *testing.T) {
 		"the beginning is gone":    {audit: func(s *stream) { s.kept = s.kept[3:] }, kept: 24 * time.Hour, want: "3 records are gone"},
 		"everything is gone":       {audit: func(s *stream) { s.kept = nil }, kept: time.Minute, want: "10 records are gone"},
 		"a tile": {files: func(t *testing.T, dir string) {
+			t.Helper()
 			edit(t, filepath.Join(dir, "tile", "0", "000.p", "11"), func(data []byte) []byte { data[40]++; return data })
 		}, want: "the log itself was changed"},
 		"a gap is invented": {files: func(t *testing.T, dir string) {
+			t.Helper()
 			edit(t, filepath.Join(dir, "state.json"), func(data []byte) []byte {
 				return []byte(strings.Replace(string(data), `"runs":[`, `"runs":[{"first":0,"seq":1,"why":"began"},{"first":4,"seq":6,"why":"gap"},`, 1))
 			})
 		}, want: "state.json was changed"},
 		"its first run is forgotten": {files: func(t *testing.T, dir string) {
+			t.Helper()
 			edit(t, filepath.Join(dir, "state.json"), func([]byte) []byte { return []byte(`{"size":11,"next":11,"runs":[]}`) })
 		}, want: "the log itself was changed"},
 	} {
@@ -441,7 +444,7 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 	dir, s := t.TempDir(), &stream{}
 	s.store(400)
 	extend(t, open(t, dir, true), s, signer)
-	make := func(hide ...string) auditlog.Evidence {
+	prove := func(hide ...string) auditlog.Evidence {
 		e, err := auditlog.Prove(dir, verifier, []audit.Raw{s.kept[7], s.kept[390]}, func(path string) bool { return slices.Contains(hide, path) })
 		if err != nil {
 			t.Fatal(err)
@@ -455,11 +458,11 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 		}
 		return e
 	}
-	e := make()
+	e := prove()
 	if err := e.Check(verifier); err != nil {
 		t.Error(err)
 	}
-	hidden := make("/actor/name")
+	hidden := prove("/actor/name")
 	if err := hidden.Check(verifier); err != nil {
 		t.Errorf("without the name: %v", err)
 	}
@@ -481,7 +484,7 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 		"its format":   func(e *auditlog.Evidence) { e.Format = "" },
 		"a marker":     func(e *auditlog.Evidence) { e.Records[0].Leaf = audit.LeafVersion + "\nbegan\nnext 1\n" },
 	} {
-		e := make()
+		e := prove()
 		if change(&e); e.Check(verifier) == nil {
 			t.Errorf("%s was changed, and nothing says so", name)
 		}

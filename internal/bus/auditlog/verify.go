@@ -64,6 +64,9 @@ type log struct {
 	signed []byte
 	runs   []Run
 	hashes tlog.HashReader
+
+	near []tlog.Hash // leaves that were read last, from at on
+	at   int64
 }
 
 func read(dir string, by note.Verifier) (l log, err error) {
@@ -89,13 +92,22 @@ func read(dir string, by note.Verifier) (l log, err error) {
 	return l, nil
 }
 
-// leaf returns the hash of a leaf, which is proven to be in the tree.
+// leaf returns the hash of a leaf, which is proven to be in the tree. It reads those of a whole tile.
 func (l *log) leaf(index int64) (tlog.Hash, error) {
-	h, err := l.hashes.ReadHashes([]int64{tlog.StoredHashIndex(0, index)})
-	if err != nil {
-		return tlog.Hash{}, fmt.Errorf("leaf %d: %w", index, err)
+	const width = 1 << height
+	if index < l.at || index >= l.at+int64(len(l.near)) {
+		l.at, l.near = index/width*width, nil
+		indexes := make([]int64, min(width, l.tree.N-l.at))
+		for i := range indexes {
+			indexes[i] = tlog.StoredHashIndex(0, l.at+int64(i))
+		}
+		read, err := l.hashes.ReadHashes(indexes)
+		if err != nil {
+			return tlog.Hash{}, fmt.Errorf("leaves from %d on: %w", l.at, err)
+		}
+		l.near = read
 	}
-	return h[0], nil
+	return l.near[index-l.at], nil
 }
 
 // Verify checks the log of a directory, and every record that the audit holds against it. Older are
@@ -147,14 +159,9 @@ func (l *log) whole(ctx context.Context) error {
 	if (l.tree.N > 0) != (len(l.runs) > 0 && l.runs[0].First == 0) {
 		return fmt.Errorf("%s does not say where it begins", stateFile)
 	}
-	const width = 1 << height
-	for at := int64(0); at < l.tree.N && ctx.Err() == nil; at += width {
-		indexes := make([]int64, min(width, l.tree.N-at))
-		for i := range indexes {
-			indexes[i] = tlog.StoredHashIndex(0, at+int64(i))
-		}
-		if _, err := l.hashes.ReadHashes(indexes); err != nil {
-			return fmt.Errorf("leaves from %d on: %w", at, err)
+	for at := int64(0); at < l.tree.N && ctx.Err() == nil; at += 1 << height {
+		if _, err := l.leaf(at); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()
@@ -243,7 +250,7 @@ type Evidence struct {
 }
 
 // EvidenceFormat is the format of [Evidence].
-const EvidenceFormat = "askbus audit evidence v1"
+const EvidenceFormat = "askbus.audit.evidence.v1"
 
 // Proven is a record with its place in the log.
 type Proven struct {

@@ -35,8 +35,8 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		s.Left = left
-		if s.Will.Votes, err = b.standing(ctx, k.Tenant, s.Votes()); err != nil && !looks {
+		s.Left, s.People = left, b.people()
+		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err
 		}
 		effect, err := lifecycle.Decide(b.broken(s), c, now)

@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
-	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -72,24 +69,4 @@ func (b *Broker) setAsker(ctx context.Context, r *request, a *ask.Ask) (changed 
 	changed = !slices.Equal(a.Asker, own)
 	a.Asker = slices.Clone(own)
 	return changed, nil
-}
-
-// govern returns the state of a new ask, in which the bus has set what an agent
-// may not say itself. The digest stays that of what the agent sent, so that it
-// can ask the same again.
-func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
-	a, digest := sent, ""
-	changed, err := b.setAsker(ctx, r, &a)
-	if err != nil {
-		return lifecycle.State{}, err
-	}
-	if err := a.Validate(now); err != nil {
-		return lifecycle.State{}, err
-	}
-	if changed {
-		if digest, err = wire.Digest(&sent); err != nil {
-			return lifecycle.State{}, err
-		}
-	}
-	return begin(a, digest, r, now)
 }

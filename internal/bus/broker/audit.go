@@ -160,9 +160,9 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 		}
 		return own
 	case subject.StateIssuer:
-		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged)
+		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved)
 	case subject.StateOperator:
-		return []audit.Action{audit.InvitationMade, audit.LedgerRepaired, audit.LedgerChanged}
+		return []audit.Action{audit.InvitationMade, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved}
 	case subject.StateAgent:
 	}
 	return nil

@@ -4,13 +4,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/nats-io/nats.go"
 )
+
+// figures are those of a backlog without times.
+func figures(b broker.Backlog) broker.Backlog {
+	b.Oldest = time.Time{}
+	return b
+}
 
 // backlog waits until a type has these figures.
 func backlog(t *testing.T, w *ledger.Work, typ string, want broker.Backlog) {
@@ -20,7 +29,7 @@ func backlog(t *testing.T, w *ledger.Work, typ string, want broker.Backlog) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return all[typ] == want
+		return figures(all[typ]) == want
 	})
 }
 
@@ -73,7 +82,7 @@ func TestTheBacklogOfATypeIsThatOfAllItsTenants(t *testing.T) {
 	b.Broker(broker.Options{Types: []string{"slack", "mail"}})
 	natstest.Eventually(t, "the consumers of mail", func() bool {
 		all, err := w.Backlog(t.Context())
-		return err == nil && all["mail"] == broker.Backlog{Questions: 1}
+		return err == nil && figures(all["mail"]) == broker.Backlog{Questions: 1}
 	})
 	backlog(t, w, "slack", broker.Backlog{Questions: 1})
 }
@@ -122,4 +131,55 @@ func TestTheBacklogOfATenantIsItsOwn(t *testing.T) {
 	backlog(t, w, "slack@acme", broker.Backlog{Questions: 1})
 	backlog(t, w, "slack@other", broker.Backlog{})
 	backlog(t, w, "slack", broker.Backlog{Questions: 1})
+}
+
+// Of two workspaces of a type the dead one is told by the age of its oldest ask that it has not presented,
+// also while a replica has that in hand; and what it presented does not count.
+func TestTheOldestAskThatASurfaceHasNotPresented(t *testing.T) {
+	t.Parallel()
+	set := metrics.New()
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Partitions: 1}})
+	slack := func(tenant string) *nats.Conn {
+		nc := plain(t, b, rights.Role{Name: rights.RoleResponder, Type: "slack", Tenant: tenant})
+		if m := request(t, nc, "ansv1.slack."+tenant+".next", nil, `{"of":"question"}`); m.Header.Get("Nats-Service-Error-Code") != "" {
+			t.Fatalf("next: %v", problem(t, m))
+		}
+		return nc
+	}
+	acme := slack("acme")
+	slack("other")
+	nc := plain(t, b, agent("s1"))
+	asked(t, nc, "s1", "a1")
+	asked(t, nc, "s1", "a2")
+	w := ledger.NewWork(b.Ledger())
+	oldest := func(name string) (at time.Time) {
+		all, err := w.Backlog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[name].Oldest
+	}
+	var first time.Time
+	natstest.Eventually(t, "an ask waits for acme", func() bool { first = oldest("slack@acme"); return !first.IsZero() })
+	if at := oldest("slack@other"); !at.IsZero() {
+		t.Errorf("nothing waits for the other workspace, and its oldest is of %s", at)
+	}
+	if at := oldest("slack"); !at.Equal(first) {
+		t.Errorf("the oldest of the type is of %s, want %s", at, first)
+	}
+	items := next(t, acme, "slack.acme", `{"of":"question","max":1,"wait":"30s"}`)
+	if len(items) != 1 {
+		t.Fatalf("%d items", len(items))
+	}
+	if at := oldest("slack@acme"); !at.Equal(first) {
+		t.Errorf("in hand: the oldest is of %s, want %s", at, first)
+	}
+	b.Broker(broker.Options{Metrics: set})
+	natstest.Eventually(t, "a broker reports it", func() bool {
+		now := scrape(t, set)
+		return strings.Contains(now, `askbus_surface_backlog{kind="question",surface="slack",tenant="acme"} 2`) &&
+			strings.Contains(now, `askbus_surface_oldest_seconds{surface="slack",tenant="other"} 0`) && !strings.Contains(now, `surface="slack",tenant=""`)
+	})
+	ok(t, settle(t, acme, "slack.acme", "done", items[0].Token, ""))
+	natstest.Eventually(t, "the second is the oldest", func() bool { return oldest("slack@acme").After(first) })
 }

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/quota"
@@ -56,6 +57,9 @@ type Options struct {
 
 	// Quotas returns the limits of tenants and sessions; default: no limits.
 	Quotas func() *quota.Policy
+	// Approvals returns the operator's policies of approvals and list of people;
+	// default: none.
+	Approvals func() *approvals.File
 
 	breakage // empty, except in builds that prove that torture detects faults
 }

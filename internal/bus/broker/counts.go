@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/process/tracing"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -134,6 +136,25 @@ func (b *Broker) countPendingOnce(ctx context.Context) error {
 		of = append(of, metrics.Waiting{Tenant: tenant, N: w.N, Oldest: age(w.Oldest)})
 	}
 	b.counts.Pending(metrics.Waiting{Tenant: all.Key.Tenant, N: all.N, Oldest: age(all.Oldest)}, of)
+	work, err := b.Backlog(ctx)
+	if err != nil {
+		return err
+	}
+	apart := map[string]bool{} // types that tenants serve: the sum over them is no surface
+	for name := range work {
+		if typ, _, of := strings.Cut(name, "@"); of {
+			apart[typ] = true
+		}
+	}
+	backlogs := make([]metrics.Backlog, 0, len(work))
+	for name, w := range work {
+		g, _ := ledger.ParseGroup(name) // its consumers were parsed
+		if g.Tenant == "" && apart[g.Type] {
+			continue
+		}
+		backlogs = append(backlogs, metrics.Backlog{Surface: g.Type, Tenant: g.Tenant, Questions: w.Questions, Outcomes: w.Outcomes, Oldest: age(w.Oldest)})
+	}
+	b.counts.Backlogs(backlogs)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 )
 
-// Brokers share one ledger, and each applies its own --max-store and --policy.
+// Brokers share one ledger, and each applies its own --max-store, --policy and --approvals.
 // Where these differ, the broker that a request happens to reach decides what is
 // refused. So brokers compare theirs.
 
@@ -32,6 +32,7 @@ type Settings struct {
 	Server         string `json:"server"`           // that may store least; empty: none says what it may store
 	ServerMaxStore int64  `json:"server_max_store"` // what it may store
 	Policy         string `json:"policy"`           // digest of the limits of tenants; empty: no limits
+	Approvals      string `json:"approvals"`        // digest of the policies of approvals; empty: none
 }
 
 func (b *Broker) settings() Settings {
@@ -40,6 +41,9 @@ func (b *Broker) settings() Settings {
 	s.Host, _ = os.Hostname()
 	if b.opts.Quotas != nil {
 		s.Policy = b.opts.Quotas().Digest()
+	}
+	if b.opts.Approvals != nil {
+		s.Approvals = b.opts.Approvals().Digest()
 	}
 	return s
 }
@@ -52,7 +56,17 @@ func (s *Settings) differ(other *Settings, name string) (lines []string) {
 	if s.Policy != other.Policy {
 		lines = append(lines, fmt.Sprintf("--policy is %s here and %s at broker %s on %s: give all brokers the same policy file", policy(s.Policy), policy(other.Policy), name, other.Host))
 	}
+	if s.Approvals != other.Approvals {
+		lines = append(lines, fmt.Sprintf("--approvals is %s here and %s at broker %s on %s: give all brokers the same approvals file", policies(s.Approvals), policies(other.Approvals), name, other.Host))
+	}
 	return lines
+}
+
+func policies(digest string) string {
+	if digest == "" {
+		return "without policies"
+	}
+	return "of digest " + digest
 }
 
 func amount(bytes int64) string {

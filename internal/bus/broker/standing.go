@@ -5,19 +5,40 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
+// people returns the operator's list of people; nil: there is none.
+func (b *Broker) people() ask.People {
+	if b.opts.Approvals == nil {
+		return nil
+	}
+	return b.opts.Approvals().Linked()
+}
+
 // standing returns the votes, in which those are marked as revoked that count no
 // more: their credential or API token was revoked, or their person signed out by
-// an operator or the provider, since they were given. It reads shared state from
+// an operator or the provider, since they were given, or is in the list of people
+// no more, where that matters. Who is one person is read from that list as well. It reads shared state from
 // its leader, so a decision anywhere counts what was revoked before it. With an
 // error it returns the votes as far as it has read.
-func (b *Broker) standing(ctx context.Context, tenant string, votes []ask.Vote) ([]ask.Vote, error) {
+func (b *Broker) standing(ctx context.Context, tenant string, s *lifecycle.State) ([]ask.Vote, error) {
+	votes := s.Votes()
 	all := votes
+	own := func() { // they are shared
+		if &all[0] == &votes[0] {
+			all = slices.Clone(votes)
+		}
+	}
 	for i := range votes {
 		v := &votes[i]
+		person := s.People[v.By.Principal]
+		if s.People != nil && person != v.Person {
+			own()
+			all[i].Person = person
+		}
 		if !v.Stands() {
 			continue
 		}
@@ -25,13 +46,10 @@ func (b *Broker) standing(ctx context.Context, tenant string, votes []ask.Vote) 
 		if err != nil {
 			return all, fmt.Errorf("broker: does the vote of %.80q stand: %w", v.By.Principal, err)
 		}
-		if !gone {
-			continue
+		if linked, unknown := s.Ask.ExcludedAs(v.By, s.People); gone || linked || unknown {
+			own()
+			all[i].Choice = ask.ChoiceRevoked
 		}
-		if &all[0] == &votes[0] {
-			all = slices.Clone(votes) // they are shared
-		}
-		all[i].Choice = ask.ChoiceRevoked
 	}
 	return all, nil
 }

@@ -31,6 +31,14 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	state, err := b.govern(ctx, a, r, now)
+	if again, ok := errors.AsType[*errAsked](err); ok {
+		if again.held.End != nil && r.hold > 0 {
+			return b.tellEnd(r, &again.held)
+		}
+		s := b.status(r, &again.held)
+		s.RawAsk = nil
+		return b.tellStatus(r, s)
+	}
 	if err != nil {
 		return err
 	}

@@ -270,6 +270,16 @@ func (l *Ledger) WriteAudit(ctx context.Context, tenant, id string, data []byte)
 	return nil
 }
 
+// Record adds a record to the audit over a connection with the ledger's rights, for what is done to a
+// ledger that no broker serves yet.
+func Record(ctx context.Context, nc *nats.Conn, r *audit.Record) error {
+	data, err := audit.Encode(r)
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return (&Ledger{nc: nc}).WriteAudit(ctx, r.Tenant, r.ID, data)
+}
+
 // AuditFull reports whether err means that the audit is full.
 func AuditFull(err error) bool { return storageFull(err) }
 

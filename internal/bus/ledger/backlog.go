@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -16,6 +17,18 @@ import (
 type Backlog struct {
 	Questions int64 `json:"questions"` // to present
 	Outcomes  int64 `json:"outcomes"`  // to close or retract cards for
+	// Oldest is when the oldest of the questions was stored; zero: there is none.
+	Oldest time.Time `json:"-"`
+}
+
+// with returns both together.
+func (b Backlog) with(o Backlog) Backlog {
+	b.Questions += o.Questions
+	b.Outcomes += o.Outcomes
+	if b.Oldest.IsZero() || !o.Oldest.IsZero() && o.Oldest.Before(b.Oldest) {
+		b.Oldest = o.Oldest
+	}
+	return b
 }
 
 // Sum is the figure to scale on. Outcomes count, because a type without
@@ -42,8 +55,7 @@ func (w *Work) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	all := map[string]Backlog{}
 	for _, count := range counts {
 		for typ, b := range count {
-			sum := all[typ]
-			all[typ] = Backlog{sum.Questions + b.Questions, sum.Outcomes + b.Outcomes}
+			all[typ] = all[typ].with(b)
 		}
 	}
 	return all, nil
@@ -62,25 +74,34 @@ func (w *Work) backlogOf(ctx context.Context, stream string) (map[string]Backlog
 		if !ok {
 			continue
 		}
-		waits := waiting(info)
-		count := func(name string) {
-			b := all[name]
-			if kind == subject.Question {
-				b.Questions += waits
-			} else {
-				b.Outcomes += waits
+		var b Backlog
+		if kind == subject.Outcome {
+			b.Outcomes = waiting(info)
+		} else if b.Questions = waiting(info); b.Questions > 0 {
+			var err error
+			if b.Oldest, err = w.oldest(ctx, info); err != nil {
+				return nil, err
 			}
-			all[name] = b
 		}
-		count(g.Type)
+		all[g.Type] = all[g.Type].with(b)
 		if g.Tenant != "" {
-			count(g.name())
+			all[g.name()] = all[g.name()].with(b)
 		}
 	}
 	if err := list.Err(); err != nil {
 		return nil, fmt.Errorf("ledger: backlog of %s: %w", stream, err)
 	}
 	return all, nil
+}
+
+// oldest returns when the first message was stored that a consumer has not settled; zero if it is
+// gone by now.
+func (w *Work) oldest(ctx context.Context, info *jetstream.ConsumerInfo) (time.Time, error) {
+	m, n, err := w.l.firstOf(ctx, info.Stream, info.Config.FilterSubject, info.AckFloor.Stream+1)
+	if err != nil || n == 0 {
+		return time.Time{}, err
+	}
+	return m.Time, nil
 }
 
 func waiting(info *jetstream.ConsumerInfo) int64 {

@@ -154,7 +154,7 @@ func (l *Ledger) CountState(ctx context.Context, filter string) (int, error) {
 
 // count counts the messages of a stream that match a filter, on any replica.
 func (l *Ledger) count(ctx context.Context, stream, filter string) (int, error) {
-	_, n, err := l.firstOf(ctx, stream, filter)
+	_, n, err := l.firstOf(ctx, stream, filter, 1)
 	return n, err
 }
 

@@ -22,7 +22,7 @@ type Waiting struct {
 func (l *Ledger) Waiting(ctx context.Context, tenant string) (Waiting, error) {
 	var w Waiting
 	for p := range l.n {
-		m, n, err := l.firstOf(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{Tenant: tenant}, subject.Question))
+		m, n, err := l.firstOf(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{Tenant: tenant}, subject.Question), 1)
 		if err != nil {
 			return Waiting{}, err
 		}
@@ -35,14 +35,14 @@ func (l *Ledger) Waiting(ctx context.Context, tenant string) (Waiting, error) {
 	return w, nil
 }
 
-// firstOf reads the first message that matches a filter, and counts them, from
-// any replica.
-func (l *Ledger) firstOf(ctx context.Context, stream, filter string) (first message, n int, err error) {
+// firstOf reads the first message from a sequence on that matches a filter, and
+// counts them, from any replica.
+func (l *Ledger) firstOf(ctx context.Context, stream, filter string, from uint64) (first message, n int, err error) {
 	body := struct {
 		Seq   uint64 `json:"seq"`
 		Batch int    `json:"batch"`
 		Next  string `json:"next_by_subj"`
-	}{1, 1, filter}
+	}{from, 1, filter}
 	msgs, status, err := l.collect(ctx, "$JS.API.DIRECT.GET."+stream, body, 1)
 	if err != nil {
 		return message{}, 0, err

@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -14,20 +17,62 @@ import (
 
 // ApprovalsCmd has the commands about asks that people decide together.
 func ApprovalsCmd(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "approvals", Short: "Check asks that several people decide", Example: "  askbus approvals check ask.json"}
-	cmd.AddCommand(&cobra.Command{
-		Use:     "check FILE",
-		Short:   "Say whose votes decide an ask, without asking it",
-		Long:    "Reads an ask as JSON, checks it as a broker does, and says whose votes would decide it and whether yours would count.",
-		Example: "  askbus approvals check ask.json",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return checkApproval(a, args[0]) },
-	})
+	cmd := &cobra.Command{Use: "approvals", Short: "Check asks that several people decide, and the policies for them", Example: "  askbus approvals check ask.json"}
+	var policies string
+	var asker []string
+	check := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Say whose votes decide an ask, and which policies apply, without asking it",
+		Long: `Reads an ask as JSON, checks it as a broker does, and says whose votes would decide it and
+whether yours would count. With --approvals, the file of the brokers, it says which of its
+policies apply to the ask in --tenant and --session, and what they demand.
+
+A FILE that ends in .yaml or .yml is such an approvals file: its policies are checked and listed.`,
+		Example: `  askbus approvals check ask.json
+  askbus approvals check approvals.yaml
+  askbus approvals check ask.json --approvals approvals.yaml --tenant acme --session deploy --asker oidc:mei@example.com`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch filepath.Ext(args[0]) {
+			case ".yaml", ".yml":
+				return checkPolicies(a, args[0])
+			}
+			return checkApproval(a, args[0], policies, asker)
+		},
+	}
+	check.Flags().StringVar(&policies, "approvals", "", "approvals file (YAML) of the brokers")
+	check.Flags().StringSliceVar(&asker, "asker", nil, "principals for whom the credential asks (default: none)")
+	cmd.AddCommand(check)
 	return cmd
 }
 
-func checkApproval(a *cli.App, file string) error {
-	data, err := os.ReadFile(file)
+func readPolicies(name string) (*approvals.File, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the approvals file: %w", err)
+	}
+	f, err := approvals.Parse(data)
+	if err != nil {
+		return nil, cli.Usage("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// checkPolicies lists the policies of a file.
+func checkPolicies(a *cli.App, name string) error {
+	f, err := readPolicies(name)
+	if err != nil {
+		return err
+	}
+	for i := range f.Policies {
+		fmt.Fprintln(a.Stdout, ask.CleanLine("Policy "+f.Policies[i].Words()))
+	}
+	fmt.Fprintf(a.Stdout, "%d policies, %d people\n", len(f.Policies), len(f.People))
+	return nil
+}
+
+func checkApproval(a *cli.App, name, policies string, asker []string) error {
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read the ask: %w", err)
 	}
@@ -38,26 +83,34 @@ func checkApproval(a *cli.App, file string) error {
 	if q.ID == "" {
 		q.ID = "check"
 	}
+	q.Tenant, q.Session = a.Tenant, cmp.Or(a.Session, ask.DefaultSession)
 	q.Normalize()
 	if err := q.Validate(time.Now()); err != nil {
 		return err
+	}
+	if policies != "" {
+		f, err := readPolicies(policies)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Bind(&q, time.Now(), func() ([]string, error) { return asker, nil }); err != nil {
+			return err
+		}
+		if len(q.Policies) == 0 {
+			fmt.Fprintf(a.Stdout, "No policy applies in tenant %s, session %s\n", q.Tenant, q.Session)
+		}
+		for _, p := range q.Policies {
+			fmt.Fprintf(a.Stdout, "Policy %s applies, version %s: %s\n", p.Name, p.Version, p.Rule)
+		}
 	}
 	if q.Approval == nil {
 		fmt.Fprintln(a.Stdout, "It has no approval: the first answer decides it.")
 		return nil
 	}
-	for i, alt := range q.Approval.AnyOf {
-		word := "Approved by"
-		if i > 0 {
-			word = "or by"
-		}
-		fmt.Fprintf(a.Stdout, "%s %s\n", word, ask.CleanLine(alternative(&alt)))
+	tellApproval(a, q.Approval)
+	for i := range q.Approval.And {
+		tellApproval(a, &q.Approval.And[i])
 	}
-	deny := "Denied by 1 of those who may approve"
-	if d := q.Approval.Deny; d != nil {
-		deny = fmt.Sprintf("Denied by %d of %s", d.Need, people(d.From))
-	}
-	fmt.Fprintln(a.Stdout, ask.CleanLine(deny))
 	if out := append(append([]string{}, q.Exclude...), excludedAsker(&q)...); len(out) > 0 {
 		fmt.Fprintf(a.Stdout, "Not by %s\n", ask.CleanLine(strings.Join(out, ", ")))
 	}
@@ -73,6 +126,26 @@ func checkApproval(a *cli.App, file string) error {
 	}
 	fmt.Fprintf(a.Stdout, "You, %s, %s\n", ask.CleanLine(me.Principal), why)
 	return nil
+}
+
+// tellApproval says whose votes reach one approval.
+func tellApproval(a *cli.App, p *ask.Approval) {
+	by := ""
+	if p.Policy != "" {
+		by = "By policy " + p.Policy + ": "
+	}
+	for i, alt := range p.AnyOf {
+		word := by + "Approved by"
+		if i > 0 {
+			word = "or by"
+		}
+		fmt.Fprintf(a.Stdout, "%s %s\n", word, ask.CleanLine(alternative(&alt)))
+	}
+	deny := "Denied by 1 of those who may approve"
+	if d := p.Deny; d != nil {
+		deny = fmt.Sprintf("Denied by %d of %s", d.Need, people(d.From))
+	}
+	fmt.Fprintln(a.Stdout, ask.CleanLine(deny))
 }
 
 func excludedAsker(q *ask.Ask) []string {

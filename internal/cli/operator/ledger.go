@@ -92,7 +92,7 @@ cluster copy the directory "auth" of another node instead: all nodes share it.`,
 			if err := natsd.NewKey(a.Dir); err != nil {
 				return err
 			}
-			noteMaintenance(a, "new keys: every credential is void")
+			noteMaintenance(a, storecheck.Maintenance{Note: "new keys: every credential is void"})
 			a.Note("askbus: new keys are in %s/auth; issue new credentials with \"askbus auth\"", a.Dir)
 			return nil
 		},

@@ -17,7 +17,6 @@ import (
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/server/storecheck"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -112,7 +111,7 @@ func changedSettings(before, after *ledger.Settings, cmd *cobra.Command) string 
 // or as the operator of an external server.
 func ledgerChanged(ctx context.Context, a *cli.App, own bool, note string) {
 	if own {
-		noteMaintenance(a, note)
+		noteMaintenance(a, storecheck.Maintenance{Note: note})
 		return
 	}
 	reportToAudit(ctx, a, audit.Report{Action: audit.LedgerChanged, Object: &audit.Object{Kind: "ledger", Note: note}})
@@ -125,7 +124,12 @@ func ledgerAdmin(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err 
 		return nil, nil, cli.Usage("give --admin-url and --admin-creds together, or neither for the store in --dir")
 	}
 	if url != "" {
-		nc, err := connection.Connect(connection.Credential(a.Trust(client.Credential{URL: url, CredsFile: creds})), a.Logger())
+		cred, err := cli.ReadCreds(creds) // a .creds file, or JSON
+		if err != nil {
+			return nil, nil, cli.Usage("--admin-creds: %w", err)
+		}
+		cred.URL = url
+		nc, err := connection.Connect(connection.Credential(a.Trust(cred)), a.Logger())
 		if err != nil {
 			return nil, nil, fmt.Errorf("connect to %s: %w", url, err)
 		}

@@ -59,7 +59,7 @@ Keys can be set in a file, askbus/keys.yaml in the user's configuration director
 	}
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.once, "once", false, "answer one ask and exit")
-	cmd.Flags().BoolVar(&f.oneKey, "one-key", false, "a digit sends a single choice after 3 s; z cancels it until then")
+	cmd.Flags().BoolVar(&f.oneKey, "one-key", false, "a digit chooses and sends a single choice")
 	cmd.Flags().StringVar(&a.Terminal.Theme, "theme", a.Terminal.Theme, "colors: light, dark, or auto, as the terminal or COLORFGBG says")
 	cli.Fixed(cmd, "theme", string(tui.ThemeAuto), string(tui.ThemeLight), string(tui.ThemeDark))
 	cmd.Flags().StringVar(&f.keys, "keys", "", "key bindings, as YAML (default: askbus/keys.yaml in the configuration directory)")
@@ -100,7 +100,7 @@ func runTUI(a *cli.App, cmd *cobra.Command, ref string, f tuiFlags) error {
 	if !screen {
 		return prompts(ctx, a, b, once, f.once, prompt.Read(cmd.InOrStdin()))
 	}
-	o, err := runScreen(ctx, a, b, tui.Options{Once: once, First: f.once && ref == "", OneKey: f.oneKey, Keys: keys, Theme: theme})
+	o, err := runScreen(ctx, a, b, tui.Options{Once: once, First: f.once && ref == "", OneKey: f.oneKey, Undo: a.Undo, Keys: keys, Theme: theme})
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -68,9 +69,9 @@ func watchList(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) error {
 			continue
 		case <-changed:
 		}
-		items, more, err := Listed(ctx, a, b, f)
+		items, total, err := watched(ctx, a, b, f)
 		if err == nil {
-			s.items, s.more, s.offline = items, more, nil
+			s.items, s.total, s.offline = items, total, nil
 		} else if ctx.Err() == nil {
 			s.offline = err
 		}
@@ -82,11 +83,38 @@ func watchList(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) error {
 	}
 }
 
+// watched reads a list as a person decides it: the most urgent first. The total counts also what is beyond the limit.
+func watched(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) (items []ask.Record, total int, err error) {
+	if f.State != string(ask.StatePending) {
+		items, _, err = Listed(ctx, a, b, f)
+		return items, len(items), err
+	}
+	records, err := a.Records(ctx, b, a.Session, "", ask.StatePending)
+	if err != nil {
+		return nil, 0, err
+	}
+	first := func(most int) {
+		slices.SortFunc(items, inQueue)
+		items = items[:min(most, len(items))]
+	}
+	for rec, err := range records {
+		if err != nil {
+			return nil, 0, err
+		}
+		total++
+		if items = append(items, rec); len(items) >= 2*f.Limit {
+			first(f.Limit)
+		}
+	}
+	first(f.Limit)
+	return items, total, nil
+}
+
 // listScreen shows a followed list.
 type listScreen struct {
 	a       *cli.App
 	items   []ask.Record
-	more    bool
+	total   int // also those that are not listed
 	offline error
 	last    []byte // as JSON
 	full    bool   // on the terminal's alternate screen
@@ -115,7 +143,7 @@ func (s *listScreen) show(changed bool) {
 		return
 	}
 	width, height := cli.Size(s.a.Stdout)
-	text := fmt.Sprintf("%s %d  ·  %s  ·  Ctrl-C ends\n\n", cli.PendingMark, len(s.items), time.Now().Format("15:04:05"))
+	text := fmt.Sprintf("%s %d  ·  %s  ·  Ctrl-C ends\n\n", cli.PendingMark, s.total, time.Now().Format("15:04:05"))
 	switch {
 	case s.offline != nil:
 		text = cli.Fit("the bus is unreachable; this is the last list: "+ask.CleanLine(s.offline.Error()), width) + "\n\n"
@@ -125,8 +153,8 @@ func (s *listScreen) show(changed bool) {
 	if len(s.items) > 0 {
 		text += cli.Table(s.items, width, time.Now())
 	}
-	if s.more {
-		text += "there are more; raise --limit, or narrow with --session\n"
+	if hidden := s.total - len(s.items); hidden > 0 {
+		text += fmt.Sprintf("%d more; raise --limit, or narrow with --session\n", hidden)
 	}
 	cli.Draw(s.a.Stdout, text, height)
 }

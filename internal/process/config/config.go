@@ -22,10 +22,11 @@ const Prefix = "ASKBUS"
 
 // Common has the settings of every command.
 type Common struct {
-	Dir    string `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
-	Tenant string `default:"default" desc:"tenant"`
-	Output string `desc:"text or json; default: text on a terminal, else json"`
-	Pprof  bool   `desc:"roles serve pprof on their ops address, on loopback only; profiles contain memory, which every user of this machine can then read"`
+	Dir    string        `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
+	Tenant string        `default:"default" desc:"tenant"`
+	Output string        `desc:"text or json; default: text on a terminal, else json"`
+	Undo   time.Duration `default:"3s" desc:"how long the inbox, on the web and in terminals, holds an answer before it sends it, so that it can be taken back: 0 (not at all) to 10s"`
+	Pprof  bool          `desc:"roles serve pprof on their ops address, on loopback only; profiles contain memory, which every user of this machine can then read"`
 }
 
 // Reach has the settings for a bus of another directory.
@@ -64,6 +65,8 @@ type Ledger struct {
 	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers continue in both cases"`
 
 	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
+
+	Approvals string `desc:"approvals file (YAML): named policies that say whose votes asks need, and which principals are one person; read again when it changes (docs/approvals.md); all brokers need the same"`
 }
 
 // Listen has the addresses of a process.

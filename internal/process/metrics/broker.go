@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ type Broker struct {
 	races, dropped, auditLost                        prometheus.Counter
 	presented, answered                              *prometheus.HistogramVec
 	pending, oldest, held                            *prometheus.GaugeVec
+	backlog, unpresented                             *prometheus.GaugeVec
 	read                                             func() Reading
 }
 
@@ -37,8 +40,8 @@ func (s *Set) Broker(read func() Reading) *Broker {
 		s.reg.MustRegister(c)
 		return c
 	}
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"tenant"})
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append(labels, "tenant"))
 		s.reg.MustRegister(g)
 		return g
 	}
@@ -60,10 +63,12 @@ func (s *Set) Broker(read func() Reading) *Broker {
 			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}, "tenant", "surface"),
 		answered: times("askbus_outcome_seconds", "From the question to its outcome.",
 			[]float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "tenant", "status"),
-		pending: gauge("askbus_pending_asks", "Pending asks in the whole ledger; every broker reports the same."),
-		oldest:  gauge("askbus_oldest_pending_seconds", "Age of the oldest pending ask; every broker reports the same."),
-		held:    gauge("askbus_held_requests", "Requests that this broker holds until an outcome comes."),
-		read:    read,
+		pending:     gauge("askbus_pending_asks", "Pending asks in the whole ledger; every broker reports the same."),
+		oldest:      gauge("askbus_oldest_pending_seconds", "Age of the oldest pending ask; every broker reports the same."),
+		held:        gauge("askbus_held_requests", "Requests that this broker holds until an outcome comes."),
+		backlog:     gauge("askbus_surface_backlog", "Work that waits for a posting surface; every broker reports the same.", "surface", "kind"),
+		unpresented: gauge("askbus_surface_oldest_seconds", "Age of the oldest ask that a posting surface has not presented; every broker reports the same.", "surface"),
+		read:        read,
 	}
 	for name, of := range map[string]struct {
 		help string
@@ -200,6 +205,34 @@ func (b *Broker) AuditLost(n int64) {
 func (b *Broker) Redelivered(surface, kind string) {
 	if b != nil {
 		b.redeliveries.WithLabelValues(b.surfaces.of(surface), kind).Inc()
+	}
+}
+
+// Backlog is the work that waits for a posting surface.
+type Backlog struct {
+	Surface, Tenant     string // Tenant: of a surface that serves one; empty: all
+	Questions, Outcomes int64
+	Oldest              time.Duration // age of the oldest question; 0: none
+}
+
+// Backlogs sets the work that waits for each posting surface: of at most [Most], and of the others together.
+func (b *Broker) Backlogs(all []Backlog) {
+	slices.SortFunc(all, func(x, y Backlog) int {
+		return cmp.Or(cmp.Compare(x.Surface, y.Surface), cmp.Compare(x.Tenant, y.Tenant))
+	})
+	if len(all) > Most {
+		rest := Backlog{Surface: allOthers}
+		for _, w := range all[Most:] {
+			rest.Questions, rest.Outcomes, rest.Oldest = rest.Questions+w.Questions, rest.Outcomes+w.Outcomes, max(rest.Oldest, w.Oldest)
+		}
+		all = append(all[:Most:Most], rest)
+	}
+	b.backlog.Reset() // a type may be gone
+	b.unpresented.Reset()
+	for _, w := range all {
+		b.backlog.WithLabelValues(w.Surface, "question", w.Tenant).Set(float64(w.Questions))
+		b.backlog.WithLabelValues(w.Surface, "outcome", w.Tenant).Set(float64(w.Outcomes))
+		b.unpresented.WithLabelValues(w.Surface, w.Tenant).Set(w.Oldest.Seconds())
 	}
 }
 

@@ -20,6 +20,14 @@ func everything() (*metrics.Set, *metrics.Broker) {
 	s.Build("broker", "v1")
 	s.AuditReports("gateway", func() int64 { return 0 })
 	s.Certificate(func() time.Time { return time.Unix(1_800_000_000, 0) })
+	s.Credential("responder/slack", func() time.Time { return time.Unix(1_800_000_000, 0) })
+	s.Credential("responder/slack", time.Now) // another connection
+	s.Exchanges()("forbidden")
+	s.Server(func() metrics.Server {
+		return metrics.Server{Healthy: true, Connections: 3, SlowConsumers: 2, DiskFree: 7, Behind: 1}
+	})
+	s.HTTP("gateway", http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	s.HTTP("inbox", http.NotFoundHandler())
 	s.AuditLog(func() int64 { return 7 }, func() int64 { return 1_800_000_000 })
 	b := s.Broker(func() metrics.Reading {
 		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}, Skews: map[string]time.Duration{"n3": 2 * time.Second}, ClocksSet: 1}
@@ -32,6 +40,7 @@ func everything() (*metrics.Set, *metrics.Broker) {
 	b.LostRace()
 	b.Dropped()
 	b.Redelivered("slack", "question")
+	b.Backlogs([]metrics.Backlog{{Surface: "slack", Tenant: "acme", Questions: 3, Outcomes: 1, Oldest: time.Hour}, {Surface: "slack", Tenant: "other"}})
 	b.Pending(metrics.Waiting{Tenant: "acme", N: 2, Oldest: time.Minute}, []metrics.Waiting{{Tenant: "acme", N: 2, Oldest: time.Minute}})
 	return s, b
 }
@@ -91,6 +100,51 @@ func TestPendingAsksAreReported(t *testing.T) {
 	b.Pending(metrics.Waiting{}, []metrics.Waiting{{Tenant: "acme"}})
 	if got := scrape(t, s, "text/plain"); !strings.Contains(got, `askbus_pending_asks{tenant="acme"} 0`) || !strings.Contains(got, `askbus_oldest_pending_seconds{tenant="acme"} 0`) {
 		t.Errorf("nothing waits any more:\n%s", got)
+	}
+}
+
+// Two workspaces of a type are told apart, and one that is gone is not reported any more.
+func TestADeadSurfaceIsReported(t *testing.T) {
+	t.Parallel()
+	s, b := everything()
+	got := scrape(t, s, "text/plain")
+	for _, want := range []string{
+		`askbus_surface_backlog{kind="question",surface="slack",tenant="acme"} 3`, `askbus_surface_backlog{kind="outcome",surface="slack",tenant="acme"} 1`,
+		`askbus_surface_oldest_seconds{surface="slack",tenant="acme"} 3600`, `askbus_surface_oldest_seconds{surface="slack",tenant="other"} 0`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	many := []metrics.Backlog{}
+	for i := range 300 {
+		many = append(many, metrics.Backlog{Surface: fmt.Sprintf("t%03d", i), Questions: 1, Oldest: time.Duration(i) * time.Second})
+	}
+	b.Backlogs(many)
+	got = scrape(t, s, "text/plain")
+	if n := strings.Count(got, "\naskbus_surface_oldest_seconds{"); n != metrics.Most+1 || strings.Contains(got, `surface="slack",tenant="acme"`+"} 3600") {
+		t.Errorf("%d surfaces", n)
+	}
+	for _, want := range []string{`askbus_surface_backlog{kind="question",surface="all others",tenant=""} 250`, `askbus_surface_oldest_seconds{surface="all others",tenant=""} 299`} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// A scrape says what the server of the process, its HTTP listeners and its credentials are doing.
+func TestAProcessIsReported(t *testing.T) {
+	t.Parallel()
+	s, _ := everything()
+	got := scrape(t, s, "text/plain")
+	for _, want := range []string{
+		"askbus_server_healthy 1", "askbus_server_connections 3", "askbus_server_slow_consumers_total 2", "askbus_server_disk_free_bytes 7", "askbus_server_raft_copies_behind 1",
+		`askbus_http_requests_total{code="404",part="gateway"} 1`, `askbus_http_open_requests{part="inbox"} 0`, `askbus_http_response_seconds_count{part="gateway"} 1`,
+		`askbus_credential_expires_timestamp_seconds{credential="responder/slack"} 1.8e+09`, `askbus_exchange_refusals_total{code="forbidden"} 1`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no %s in\n%s", want, got)
+		}
 	}
 }
 

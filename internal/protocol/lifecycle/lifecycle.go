@@ -148,6 +148,8 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return unproven(by, minProof, "the tenant's policy")
 	case s.Ask.Excludes(by):
 		return excluded(s.Ask, by)
+	case excludedAs(s, by) != nil:
+		return excludedAs(s, by)
 	case s.Ask.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(s.Ask.Asker, by.Principal)):
 		return onlyAsker(by)
 	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
@@ -158,6 +160,23 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(s.Ask.Audience, ", "))
 	}
 	return nil
+}
+
+// excludedAs refuses somebody whom the ask excludes by another of their
+// principals, and somebody of whom nobody knows which others they have.
+func excludedAs(s *State, by ask.By) error {
+	linked, unknown := s.Ask.ExcludedAs(by, s.People)
+	if !linked && !unknown {
+		return nil
+	}
+	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People[by.Principal])
+	message := "must not be of one of those whom the ask excludes"
+	if unknown {
+		e = ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file", by.Principal)
+		message = "must be linked to a person in the operator's list"
+	}
+	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: message}}
+	return e
 }
 
 // onlyAsker refuses everybody but the asker.

@@ -26,6 +26,7 @@ type State struct {
 	AskedAt  time.Time
 	End      *ask.Outcome // the first outcome, which counts, with its ask
 	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
+	People   ask.People   // the operator's list, as it is now; it is not stored
 
 	// Fields that are carried along and do not affect decisions.
 	EventID string // of the asking event

@@ -59,24 +59,35 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 	if v.At = now.UTC(); v.At.Before(s.AskedAt) {
 		v.At = s.AskedAt
 	}
+	v.Person = s.People[v.By.Principal]
 	votes := slices.Clone(s.Votes())
-	i := indexOf(s, votes, v.By.Principal)
-	switch {
-	case i >= 0 && len(votes[i].Earlier) >= ask.MaxMoves:
-		return nil, ask.Refuse(ask.CodeQuota, "a person may change a vote %d times; this one stays as it is", ask.MaxMoves)
-	case i >= 0:
-		v.Earlier = append(slices.Clone(votes[i].Earlier), votes[i].AnswerID)
+	who := s.Ask.VoterOf(&v)
+	for i := 0; i < len(votes); i++ { // several, if they were linked only later
+		if s.Ask.VoterOf(&votes[i]) != who {
+			continue
+		}
+		v.Earlier = append(append(v.Earlier, votes[i].Earlier...), votes[i].AnswerID)
 		votes = slices.Delete(votes, i, i+1)
+		i--
+	}
+	switch {
+	case len(v.Earlier) > ask.MaxMoves:
+		return nil, ask.Refuse(ask.CodeQuota, "a person may change a vote %d times; this one stays as it is", ask.MaxMoves)
 	case len(votes) >= ask.MaxVoters:
 		return nil, ask.Refuse(ask.CodeQuota, "%d people have voted on this ask, the most that may", ask.MaxVoters)
 	}
 	return append(votes, v), nil
 }
 
-// indexOf returns the vote of the person that a principal is; -1: none.
+// indexOf returns the last vote of the person that a principal is; -1: none.
 func indexOf(s *State, votes []ask.Vote, principal string) int {
-	who := s.Ask.Voter(principal)
-	return slices.IndexFunc(votes, func(v ask.Vote) bool { return s.Ask.Voter(v.By.Principal) == who })
+	who := s.Ask.VoterOf(&ask.Vote{By: ask.By{Principal: principal}, Person: s.People[principal]})
+	for i := len(votes) - 1; i >= 0; i-- {
+		if s.Ask.VoterOf(&votes[i]) == who {
+			return i
+		}
+	}
+	return -1
 }
 
 // voted reports whether a reply was counted as a vote, also if the person has
@@ -86,8 +97,10 @@ func voted(s *State, r ask.Reply) bool {
 	if s.End != nil {
 		votes = s.End.Votes
 	}
-	i := indexOf(s, votes, r.By.Principal)
-	return i >= 0 && (votes[i].AnswerID == r.AnswerID || slices.Contains(votes[i].Earlier, r.AnswerID))
+	who := s.Ask.VoterOf(&ask.Vote{By: r.By, Person: s.People[r.By.Principal]})
+	return slices.ContainsFunc(votes, func(v ask.Vote) bool {
+		return (v.By.Principal == r.By.Principal || s.Ask.VoterOf(&v) == who) && (v.AnswerID == r.AnswerID || slices.Contains(v.Earlier, r.AnswerID))
+	})
 }
 
 // decision returns the outcome that votes lead to; v is the last one that counts
@@ -96,9 +109,10 @@ func decision(s *State, votes []ask.Vote, v ask.Vote, now time.Time) ask.Outcome
 	q := &s.Ask.Questions[0]
 	o := end(s, ask.StatusAnswered, now)
 	o.Votes, o.AnswerID, o.By = votes, v.AnswerID, &v.By
-	if option := q.Option(v.Option); v.Declined || option != nil && option.Cancels {
+	governed := v.Choice == ask.ChoiceDeny && s.Ask.Approval.Governed()
+	if option := q.Option(v.Option); v.Declined || governed || option != nil && option.Cancels {
 		o.Status, o.Reason = ask.StatusCancelled, v.Reason
-		if !v.Declined {
+		if option != nil && !v.Declined {
 			o.CancelledBy = &ask.CancelledBy{QuestionID: q.ID, OptionID: v.Option}
 		}
 		return o

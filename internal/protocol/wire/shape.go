@@ -84,7 +84,7 @@ func structShape(t reflect.Type) *shape {
 	var list []string
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "" || name == "-" {
+		if f.Anonymous || name == "" || name == "-" || f.Tag.Get("wire") == "broker" { // what only the broker writes is unknown from outside
 			continue
 		}
 		inner := shapeOf(f.Type)

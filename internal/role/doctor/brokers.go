@@ -156,7 +156,7 @@ func Brokers(all []Broker, err error) finding.List {
 
 // agree judges whether brokers and servers have the same limits.
 func agree(l *finding.List, all []Broker) {
-	stores, policies := map[string][]string{}, map[string][]string{}
+	stores, policies, approvals := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range all {
 		b := &all[i]
 		who := fmt.Sprintf("broker %s on %s", b.ID, b.Host)
@@ -167,6 +167,11 @@ func agree(l *finding.List, all []Broker) {
 		if b.Policy == "" {
 			policy = "none"
 		}
+		approval := "of digest " + b.Approvals
+		if b.Approvals == "" {
+			approval = "none"
+		}
+		approvals[approval] = append(approvals[approval], who)
 		stores[store], policies[policy] = append(stores[store], who), append(policies[policy], who)
 	}
 	if len(stores) > 1 {
@@ -174,6 +179,9 @@ func agree(l *finding.List, all []Broker) {
 	}
 	if len(policies) > 1 {
 		l.Say("policy", finding.Missing, "brokers have different ones (%s), and the one that a request reaches decides: give all the same file", values(policies))
+	}
+	if len(approvals) > 1 {
+		l.Say("approvals", finding.Missing, "brokers have different ones (%s), and the one that an ask reaches decides whose votes it needs: give all the same file", values(approvals))
 	}
 	b := &all[0]
 	switch {

@@ -19,57 +19,34 @@ const (
 	ofKind       = 200 // and about all connections
 )
 
-// The server logs on the goroutine that reads what the client sends. So a pause
-// there delays only that client, and TCP makes it wait: denied messages then
-// cost the server little.
-const denialPause = 10 * time.Millisecond
-
 // complaints limits the lines about clients, and counts those that it drops.
 type complaints struct {
 	log                *slog.Logger
 	connections, kinds *ratelimit.PerMinute
-	denials            *ratelimit.PerMinute // nil: no limit
-	pause              func(time.Duration)
 	stop               func() // ends pauses
+	stopped            chan struct{}
 
 	mu      sync.Mutex
 	leftOut map[string]int // dropped lines by kind
 	said    *time.Timer    // logs how many were dropped; nil if none were
 }
 
-func newComplaints(log *slog.Logger, denials int) *complaints {
-	c := &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), leftOut: map[string]int{}}
+func newComplaints(log *slog.Logger) *complaints {
 	stopped := make(chan struct{})
-	c.stop = sync.OnceFunc(func() { close(stopped) })
-	c.pause = func(d time.Duration) {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-stopped:
-		}
+	return &complaints{
+		log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), leftOut: map[string]int{},
+		stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) }),
 	}
-	if denials >= 0 {
-		c.denials = ratelimit.New(denials)
-	}
-	return c
 }
 
-// slow delays the client of a line if the server has already denied it much.
-func (c *complaints) slow(line string, now time.Time) {
-	if isRefusedSubscription(line) {
-		c.pause(refusalPause)
-		return
-	}
-	if c.denials == nil || !strings.Contains(line, "Publish Violation") && !strings.Contains(line, "Subscription Violation") {
-		return
-	}
-	at := connection.FindString(line)
-	if at == "" {
-		return
-	}
-	if !c.denials.Take(at, now) {
-		c.pause(denialPause)
+// pause holds up a client of which a subscription was refused: the server logs
+// on the goroutine that reads what the client sends.
+func (c *complaints) pause() {
+	t := time.NewTimer(refusalPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.stopped:
 	}
 }
 

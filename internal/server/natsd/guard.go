@@ -27,7 +27,6 @@ type Bounds struct {
 	// tenant, which is also the default.
 	Connections func(tenant string) (ofTenant, ofSession int)
 	Messages    int // per second and credential, after a burst of the same number; also what it may subscribe; default 10,000; negative: no limit
-	Denials     int // denied messages per minute and connection, before each costs its sender a pause; default 2000; negative: no limit
 	// Subscriptions is how many a tenant may have in all; default 100,000. The
 	// limit of one connection is its role's.
 	Subscriptions int
@@ -42,9 +41,6 @@ func (b *Bounds) fill() {
 	}
 	if b.Messages == 0 {
 		b.Messages = 10_000
-	}
-	if b.Denials == 0 {
-		b.Denials = 2000
 	}
 	if b.Subscriptions == 0 {
 		b.Subscriptions = mostOfTenant

@@ -16,7 +16,7 @@ import (
 // flood when somebody else makes the guard look.
 func TestMessagesOfALongTimeAreNoFlood(t *testing.T) {
 	t.Parallel()
-	srv, err := Start(Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Bounds: Bounds{Messages: 1000, Pause: time.Hour, Denials: -1}, Logger: slog.New(slog.DiscardHandler)})
+	srv, err := Start(Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Bounds: Bounds{Messages: 1000, Pause: time.Hour}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

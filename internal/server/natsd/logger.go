@@ -23,8 +23,8 @@ type logger struct {
 	stuck  map[string]bool // streams of which a write failed
 }
 
-func newLogger(log *slog.Logger, denials int) *logger {
-	return &logger{log: log, clients: newComplaints(log, denials), stuck: map[string]bool{}}
+func newLogger(log *slog.Logger) *logger {
+	return &logger{log: log, clients: newComplaints(log), stuck: map[string]bool{}}
 }
 
 // writeFailure returns the server's message about the first failed write.
@@ -99,9 +99,9 @@ func rebuildsState(s string) bool {
 func (l *logger) Errorf(format string, v ...any) {
 	s, now := fmt.Sprintf(format, v...), time.Now()
 	about, write := l.clients.take(s, now)
-	if about {
-		defer l.clients.slow(s, now)
-		if g := l.guard.Load(); g != nil && isRefusedSubscription(s) {
+	if about && isRefusedSubscription(s) {
+		defer l.clients.pause()
+		if g := l.guard.Load(); g != nil {
 			g.refusedSubscription(clientOf(s))
 		}
 	}

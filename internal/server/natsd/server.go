@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -73,6 +74,10 @@ type Server struct {
 
 	dir    string
 	budget int64
+
+	figuresMu sync.Mutex
+	figures   metrics.Server
+	figuresAt time.Time
 
 	clustered bool
 	claims    sync.Mutex // held while the claims of an account change
@@ -140,7 +145,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", opts.Dir, err)
 	}
 	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
-	log := newLogger(opts.Logger, opts.Bounds.Denials)
+	log := newLogger(opts.Logger)
 	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,

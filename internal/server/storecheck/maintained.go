@@ -16,6 +16,7 @@ import (
 type Maintenance struct {
 	At     time.Time `json:"at"`
 	Repair bool      `json:"repair,omitempty"` // damaged files were moved aside
+	Saved  bool      `json:"saved,omitempty"`  // a backup was made
 	Note   string    `json:"note"`             // what was done
 }
 

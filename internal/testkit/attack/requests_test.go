@@ -84,7 +84,7 @@ const victimsAsk = "askv1.acme.victim.ask.v1"
 
 func stage(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{Bus: natstest.Start(t, natstest.Options{Memory: true, Bounds: natsd.Bounds{Messages: -1, Denials: -1}})}
+	s := &scene{Bus: natstest.Start(t, natstest.Options{Memory: true, Bounds: natsd.Bounds{Messages: -1}})}
 	agent := roles()["agent"]
 	agent.Session = "victim"
 	s.victim = connect(t, s.Bus, agent)

@@ -114,6 +114,11 @@ func publish() []line {
 	each("agent-tenant", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
 	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1", "askv1.acme", "askv1.acmes1.ask.a1")
 	add("agent-tenant", "askv1.acme.s1")
+	// Agents whose credential says for whom they ask: under their own key, and nothing else there.
+	each(asking, "ansv1.agent.~.acme.s1.VERB", "ask.a1")
+	each("agent-tenant", "ansv1.agent.~.acme.s2.VERB", "ask.a1")
+	each(nobody, "ansv1.agent.~.VERB", "other.s1.ask.a1", "acme.s1.wait.a1", "acme.s1.alive.b1", "acme.s1.withdraw.a1", "acme.s1.repeat.q1", "acme.s1.delivered.a1", "acme.s1.ask", "acme.s1.ask.a1.x")
+	each(nobody, "ansv1.agent."+other+".acme.s1.VERB", "ask.a1")
 	// Gateways and operators ask for others where their replies are theirs; of
 	// other types the broker hears no such verb.
 	for typ, may := range map[string]string{"gateway": "gateway", "operator": "operator"} {
@@ -133,7 +138,7 @@ func publish() []line {
 		"webhook":  {hooks, hooks, "responder-webhook"},
 		"gateway":  {"gateway", "gateway", "gateway"},
 		"operator": {"operator", "operator", "operator"},
-		"native":   {}, "SLACK": {}, "slackx": {},
+		"native":   {}, "SLACK": {}, "slackx": {}, "agent": {},
 	} {
 		begin := "ansv1." + typ + "."
 		each(may[0], begin+"~.acme.s1.VERB", ofAsk...)

@@ -73,7 +73,19 @@ export interface Ask {
     after?: "all"
     /** How old a vote may be when the ask is decided. */
     fresh?: string
+    /** The operator's policy that demands this approval. Only the broker sets it. */
+    policy?: string
+    /** Approvals of policies that must be reached as well. Only the broker sets them. */
+    and?: (Record<string, unknown>)[]
   }
+  /** The operator's policies that applied when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
+  policies?: ({
+    name: string
+    /** Changes with the policy's content. */
+    version: string
+    /** Which of its rules held: rules/0 and on, or otherwise. */
+    rule?: string
+  })[]
   /** Refuse the ask when no person is at any surface. */
   require_responder?: boolean
   /** The ask lives only while its agent waits for it: some minutes after the last sign of that it is withdrawn. */
@@ -126,6 +138,8 @@ export interface Option {
   recommended?: boolean
   /** Choosing it ends the whole ask as cancelled. */
   cancels?: boolean
+  /** It destroys something for good: surfaces ask twice before they send it. Its absence promises nothing. */
+  destructive?: boolean
 }
 
 export interface Limits {
@@ -177,6 +191,8 @@ export interface Outcome {
     token?: string
     /** The answer ids of this person's earlier votes. */
     earlier?: string[]
+    /** Who voted, if the operator's list of people has the principal. */
+    person?: string
   })[]
   at: string
   waited_ms: number
@@ -254,6 +270,8 @@ export interface Status {
     token?: string
     /** The answer ids of this person's earlier votes. */
     earlier?: string[]
+    /** Who voted, if the operator's list of people has the principal. */
+    person?: string
   })[]
   /** How far the votes have come, in a sentence. */
   progress?: string
@@ -314,6 +332,8 @@ export interface Page {
       token?: string
       /** The answer ids of this person's earlier votes. */
       earlier?: string[]
+      /** Who voted, if the operator's list of people has the principal. */
+      person?: string
     })[]
   })[]
   /** The cursor of the next page; absent on the last one. */

@@ -329,6 +329,9 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	if len(faults) > 0 {
 		return map[string]any{"response_action": "errors", "errors": faults}
 	}
+	if chosen := s.askedIn(l, &rec, "").Card.Destructive(answers); chosen != "" && !in.View.State.Values.sure() {
+		return map[string]any{"response_action": "errors", "errors": map[string]string{fieldSure: clip(l.Say("“%s” is destructive: tick this to choose it.", chosen), 2000)}}
+	}
 	why, err := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: id, Answers: answers})
 	switch e, _ := errors.AsType[*ask.Error](err); {
 	case err == nil:

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -67,14 +68,18 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 	case q.Unknown || len(q.Options) == 0:
 		return nil
 	case q.Multiple && len(q.Options) <= maxChecks:
-		return slackapi.NewActionBlock(at.Question(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), button(actionSend, c.Say("Send"), at.String()))
+		return slackapi.NewActionBlock(at.Question(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), confirmed(c, q.Options, button(actionSend, c.Say("Send"), at.String())))
 	case q.Multiple && len(q.Options) <= maxSelect:
 		list := slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain(c.Say("Choose…"), 150), actionCheck, options(q, most, false)...)
-		return slackapi.NewActionBlock(at.Question(), list, button(actionSend, c.Say("Send"), at.String()))
+		return slackapi.NewActionBlock(at.Question(), list, confirmed(c, q.Options, button(actionSend, c.Say("Send"), at.String())))
 	case q.Multiple || len(q.Options) > maxSelect:
 		return nil
 	case len(q.Options) > maxButtons:
-		return slackapi.NewActionBlock(at.Question(), slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), actionSelect, options(q, most, false)...))
+		list := slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), actionSelect, options(q, most, false)...)
+		if destroys(q.Options) {
+			list.Confirm = confirmation(c, "")
+		}
+		return slackapi.NewActionBlock(at.Question(), list)
 	}
 	row := make([]slackapi.BlockElement, len(q.Options))
 	numbers := numbered(q)
@@ -91,9 +96,38 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 		if o.Recommended {
 			b.Style = slackapi.StylePrimary
 		}
-		row[i] = b
+		row[i] = confirmed(c, q.Options[i:i+1], b)
 	}
 	return slackapi.NewActionBlock(at.Question(), row...)
+}
+
+// destroys reports whether one of the options is destructive.
+func destroys(options []card.Option) bool {
+	return slices.ContainsFunc(options, func(o card.Option) bool { return o.Destructive })
+}
+
+// confirmed makes a button ask again if it may choose a destructive option.
+func confirmed(c *card.Card, options []card.Option, b *slackapi.ButtonBlockElement) *slackapi.ButtonBlockElement {
+	if !destroys(options) {
+		return b
+	}
+	label := ""
+	if len(options) == 1 {
+		label = card.InlinePlain(options[0].Label)
+	}
+	b.Style, b.Confirm = slackapi.StyleDanger, confirmation(c, label)
+	return b
+}
+
+// confirmation is the dialog in which a person confirms a destructive option; label is empty if it may be another one.
+func confirmation(c *card.Card, label string) *slackapi.ConfirmationBlockObject {
+	words := c.Say("An option here is destructive. Send your choice?")
+	if label != "" {
+		words = c.Say("“%s” is destructive. Choose it?", clip(label, 200))
+	}
+	dialog := slackapi.NewConfirmationBlockObject(plain(c.Say("Are you sure?"), 100), plain(words, 300), plain(c.Say("Yes"), 30), plain(c.Say("Back"), 30))
+	dialog.Style = slackapi.StyleDanger
+	return dialog
 }
 
 func button(action, label, value string) *slackapi.ButtonBlockElement {

@@ -26,6 +26,7 @@ const (
 	fieldOther  = "o"
 	fieldNote   = "n"
 	fieldReason = "reason"
+	fieldSure   = "sure"  // confirms a destructive option
 	fieldValue  = "value" // action id of every field
 )
 
@@ -65,6 +66,12 @@ func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	}
 	for i := range c.Questions {
 		blocks = append(blocks, questionFields(c, &c.Questions[i], a.Chosen)...)
+	}
+	if slices.ContainsFunc(c.Questions, func(q card.Question) bool { return destroys(q.Options) }) {
+		tick := slackapi.NewOptionBlockObject("yes", plain(c.Say("Yes, I choose a destructive option"), maxOptionText), nil)
+		sure := slackapi.NewInputBlock(fieldSure, plain(c.Say("Are you sure?"), 2000), plain(c.Say("Only needed for an option that is marked destructive."), 2000), slackapi.NewCheckboxGroupsBlockElement(fieldValue, tick))
+		sure.Optional = true
+		blocks = append(blocks, sure)
 	}
 	send := c.Say("Send")
 	if c.Approval != nil {
@@ -244,6 +251,9 @@ func (v *value) chosen() []int {
 func (v *value) other() bool {
 	return v.SelectedOption != nil && v.SelectedOption.Value == valueOther || slices.Contains(v.SelectedOptions, option{valueOther})
 }
+
+// sure reports whether a destructive option was confirmed.
+func (vs values) sure() bool { return len(vs[fieldSure][fieldValue].SelectedOptions) > 0 }
 
 // read returns the answers of a modal. Faults are the fields that cannot be parsed, by block id.
 func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults map[string]string) {

@@ -99,6 +99,36 @@ func TestControls(t *testing.T) {
 	}
 }
 
+// A destructive option asks again: its button, the button that sends boxes, a select, and the form.
+func TestADestructiveOptionIsConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]ask.Question{
+		"button":        {Text: "Which?", Options: options10(2, "Option ")},
+		"boxes":         {Text: "Which?", Options: options10(2, "Option "), Multiple: true},
+		"static_select": {Text: "Which?", Options: options10(11, "Option ")},
+	} {
+		q.Options[1].Destructive = true
+		one := ask.Ask{Questions: []ask.Question{q}}
+		confirmed := 0
+		for _, e := range taken(t, drawn(one)).Elements() {
+			if e["confirm"] != nil {
+				confirmed++
+			}
+		}
+		if confirmed != 1 {
+			t.Errorf("%s: %d elements ask again", name, confirmed)
+		}
+		rec := record(one)
+		form, err := json.Marshal(answerModal(asked{Record: *rec, Life: "l1", Card: card.New(rec, card.Viewer{}, when)}, modalRef{}))
+		if err == nil {
+			err = fakeslack.TakeView(string(form))
+		}
+		if err != nil || !strings.Contains(string(form), fieldSure) {
+			t.Errorf("%s: the form does not ask again: %v", name, err)
+		}
+	}
+}
+
 // The recommended option is the primary button, a header has no raw marks, and the options of each of
 // several questions are listed.
 func TestWhatACardShows(t *testing.T) {
@@ -435,7 +465,7 @@ func TestVerdict(t *testing.T) {
 		{"declined", ask.Outcome{Status: ask.StatusCancelled, By: mei, Reason: "too early"}, "Mei declined: too early · " + at + " · on the web"},
 		{"expired", ask.Outcome{Status: ask.StatusExpired}, "Nobody answered in time · " + at},
 		{"a default", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}}, "not a person's answer"},
-		{"withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "done without"}, "Taken back by the agent: done without · " + at},
+		{"withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "done without"}, "Withdrawn by the agent: done without · " + at},
 		{"by a policy", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, By: &ask.By{Principal: "policy:p"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "A policy answered"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,13 +25,13 @@ const (
 func body(heading string, p *card.Preview, most int) (block slackapi.Block, cut bool) {
 	said := p.Body
 	if p.Kind == card.Prose {
-		said = clip(said, most)
+		said = clip(card.Tables(said), most)
 		if rich := richText(heading, said); len(rich.Elements) > 0 {
-			return rich, said != p.Body
+			return rich, said != card.Tables(p.Body)
 		}
 	}
 	whole := escapeCode(p.Body)
-	code := clip(whole, most)
+	code := card.Middle(whole, most)
 	if heading != "" {
 		heading = "*" + escape(heading) + "*\n"
 	}

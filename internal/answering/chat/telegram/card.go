@@ -132,10 +132,24 @@ func (d *drawing) text(draft chat.Draft) text {
 
 func (d *drawing) body(t *text, p *card.Preview, most int) {
 	whole := strings.TrimSpace(p.Body)
+	if p.Kind == card.Layout {
+		short := card.Middle(whole, most)
+		t.cut = t.cut || short != whole
+		t.add(short+"\n", "pre", "")
+		return
+	}
+	whole = card.Tables(whole)
 	short := clip(whole, most)
 	t.cut = t.cut || short != whole
-	t.add(short, map[card.PreviewKind]string{card.Layout: "pre"}[p.Kind], "")
-	t.add("\n", "", "")
+	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
+		if i%2 == 1 {
+			_, part, _ = strings.Cut(part, "\n") // the language of a fence
+			t.add(part, "pre", "")
+			t.add("\n", "", "")
+		} else {
+			t.add(strings.TrimPrefix(part, "\n"), "", "")
+		}
+	}
 }
 
 func (d *drawing) question(t *text, q *card.Question) {

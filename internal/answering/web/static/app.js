@@ -5,25 +5,40 @@ import './copy.js';
 import { complain, hold, mount, ready, release, replaceCard, unhide } from './card.js';
 import { acted, changed, forget, remember, sweep, touched } from './drafts.js';
 import * as live from './live.js';
-import * as onekey from './onekey.js';
 import { $, $$, adopt, card, parse, request, tick } from './page.js';
 import { openReader } from './reader.js';
 import * as steps from './steps.js';
+import * as undo from './undo.js';
 import { say } from './words.js';
 
 // ---- going from one ask to another ------------------------------------------
 
+// A card that comes by itself while somebody types takes no keys for a moment:
+// they were meant for what was there before.
+const settle = 300; // ms
+let own = false;    // the card comes because this person did something
+let typed = -Infinity;
+addEventListener('keydown', () => { typed = performance.now(); }, true);
+document.addEventListener('askbus:card', () => {
+  if (own || performance.now() - typed > 2 * settle) return;
+  const root = document.documentElement;
+  root.dataset.quiet = '';
+  setTimeout(() => { delete root.dataset.quiet; }, settle);
+});
+
 function takePage(doc, url, push) {
   live.takeFrame(doc);
   $('#done').replaceChildren(...[...$('#done', doc).childNodes].map(adopt));
+  own = true;
   replaceCard(doc);
+  own = false;
+  undo.draw();
   live.mine();
   tick($('#focus'));
   if (push) history.pushState(null, '', url);
 }
 
 export async function visit(url, push = true) {
-  onekey.drop();
   if (card()) remember(card());
   try {
     const answer = await request(url, { headers: live.part(url) });
@@ -74,20 +89,23 @@ document.addEventListener('askbus:back', () => {
 async function send(form, submitter) {
   if (form.hasAttribute('data-closed') || !hold()) return;
   const article = card();
-  onekey.drop();
   const button = submitter ?? [...form.elements].find((el) => el.tagName === 'BUTTON' && el.type === 'submit');
   button.ariaBusy = 'true';
   remember(article);
   let went = false;
   try {
-    const answer = await request(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
+    const body = new URLSearchParams(new FormData(form, submitter));
+    const held = undo.may(article, form, body) && [article.dataset.key, article.dataset.path + $('#card').dataset.query, form.action, new URLSearchParams(body), steps.words(article, form)];
+    if (held) body.set('held', 'check'); // the server checks it, and shows the next ask
+    const answer = await request(form.action, { method: 'POST', headers: live.part(), body });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
     // The page that follows the form: scripts get it without a redirect.
     const to = answer.headers.get('Askbus-At') ?? (answer.redirected ? answer.url : '');
     went = to !== '';
     if (went) {
-      if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
+      if (held) undo.hold(...held);
+      else if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
       document.dispatchEvent(new CustomEvent('askbus:sent'));
     }
     takePage(doc, location.href, false);
@@ -118,6 +136,7 @@ async function send(form, submitter) {
 
 const typing = (el) => el.matches('textarea, select, input:not([type=radio], [type=checkbox])');
 const keysOn = () => { try { return localStorage.getItem('askbus:keys') !== 'off'; } catch { return true; } };
+const oneKey = () => { try { return localStorage.getItem('askbus:onekey') === 'on'; } catch { return false; } };
 const tickable = 'input[type=radio], input[type=checkbox]';
 const options = (question) => $$('.option:not([hidden])', question).filter((o) => !o.matches('.other, .none'));
 const answered = (question) => Boolean($('input:checked', question)) || $$('.typed', question).some((el) => el.value.trim() !== '');
@@ -133,15 +152,20 @@ function choose(input) {
   input.focus();
   input.click();
   if (input.type === 'checkbox') return;
-  if (onekey.on()) onekey.hold(input.form);
   const here = input.closest('.question');
+  if (oneKey() && $$('.question', card()).length === 1) { input.form.requestSubmit(); return; }
   const next = $$('.question', card()).slice($$('.question', card()).indexOf(here) + 1).find((q) => !answered(q));
   if (next) {
     next.focus({ preventScroll: true });
     next.scrollIntoView({ block: 'nearest' });
     $('.typed', next)?.focus();
+    advanced = true;
   }
 }
+
+// The key after one that went to the next question: an Enter was meant for the
+// question before.
+let advanced = false;
 
 function open(selector) {
   const here = question();
@@ -215,7 +239,8 @@ function act(key) {
     case 'n': return yesNo(here, 'false') || open('.note');
     case 'r': return open('.own');
     case 'x': return open('.decline');
-    case 'z': { const b = card() && $('[data-take-back]', card()); b?.click(); return Boolean(b); }
+    case 'z': { if (undo.back()) return true; const b = $('[data-move-back]') ?? $('[data-take-back]'); b?.click(); return Boolean(b); }
+    case '!': { const b = card() && $('[data-confirm]', card()); b?.click(); return Boolean(b); }
     case 'c': { const d = card() && $('.context', card()); if (d) d.open = !d.open; return Boolean(d); }
     case 'p': return openReader(here);
     case 'ArrowRight': return steps.move(card(), 1);
@@ -233,6 +258,7 @@ function act(key) {
         return !touched(card());
       }
       if (!form || form.hasAttribute('data-closed')) return false;
+      if (advanced) return true;
       if (!touched(card())) {
         complain(card(), say('Nothing is chosen yet.'));
         here?.focus({ preventScroll: true });
@@ -253,6 +279,7 @@ function act(key) {
 document.addEventListener('keydown', (event) => {
   const el = event.target;
   if (event.isComposing || event.defaultPrevented || $('dialog[open]')) return;
+  if ('quiet' in document.documentElement.dataset && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); return; }
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && el.matches('textarea')) {
     event.preventDefault();
     el.form?.requestSubmit();
@@ -275,19 +302,15 @@ document.addEventListener('keydown', (event) => {
     if (field && !el.value) field.open = false;
     return;
   }
-  if (onekey.holding() && !typing(el) && !/^(Shift|Control|Alt|Meta)/.test(event.key)) {
-    event.preventDefault(); // the key decides about the held form; the next ask must not get it
-    pressed = event.key;
-    if (event.key === 'z' || event.key === 'Escape') onekey.drop(); else onekey.send();
-    return;
-  }
   if (event.key === 'Escape' && steps.leave(card())) return;
   if (event.key === 'Enter' && el.matches('input.typed') && steps.next(card())) { event.preventDefault(); return; }
   if (typing(el)) return;
-  // The browser handles Enter on a button, link or option.
-  if (event.key === 'Enter' && el.matches('button, a, summary, input')) return;
+  // The browser handles Enter on a button or a link.
+  if (event.key === 'Enter' && el.matches('button, a, summary, input:not([type=radio], [type=checkbox])')) return;
   if (event.key !== 'Enter' && !keysOn()) return;
-  if (!act(event.key)) return;
+  const done = act(event.key);
+  if (!/^[0-9yn]$/.test(event.key)) advanced = false;
+  if (!done) return;
   event.preventDefault();
   pressed = event.key;
 });
@@ -305,10 +328,14 @@ document.addEventListener('submit', (event) => {
   if (event.target.matches('[data-send]')) {
     event.preventDefault();
     // Several answers are reviewed before they are sent.
-    if (event.target.matches('.answer') && touched(card()) && steps.whole(card())) { steps.review(card()); return; }
+    if (event.target.matches('.answer') && !event.submitter?.matches('[data-confirm]') && touched(card()) && steps.whole(card())) { steps.review(card()); return; }
+    if (event.target.matches('.answer') && steps.unseen(card())) return; // it goes there instead
     send(event.target, event.submitter);
   }
-  if (event.target.matches('[data-logout]')) forget();
+  if (event.target.matches('[data-logout]')) {
+    event.preventDefault(); // what is held is sent in this person's name
+    undo.flush().finally(() => { forget(); event.target.submit(); });
+  }
 });
 
 document.addEventListener('input', (event) => {
@@ -330,7 +357,7 @@ document.addEventListener('input', (event) => {
   if (article) {
     acted.add(article);
     remember(article);
-    for (const p of $$('.problem[data-passing]', article)) p.remove();
+    for (const p of $$('.problem[data-passing], .confirm', article)) p.remove();
     steps.mark(article);
   }
 });

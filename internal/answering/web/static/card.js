@@ -1,9 +1,9 @@
 // The ask in focus: how its article is prepared, replaced and updated. Nothing
 // that somebody has touched is replaced.
 import { begin, leave, remember, restore, touched } from './drafts.js';
-import * as onekey from './onekey.js';
 import { $, $$, adopt, card, tick } from './page.js';
 import * as steps from './steps.js';
+import * as undo from './undo.js';
 import { say } from './words.js';
 
 // mount prepares an article that was inserted into the page.
@@ -12,9 +12,14 @@ export function mount() {
   if (!article) return;
   for (const el of $$('.filter, .send-hint, .steps, .read', article)) el.hidden = false;
   thumbs(article);
+  if (matchMedia('(max-width: 40rem)').matches && article.dataset.state === 'pending') $('.context', article)?.removeAttribute('open'); // it is below the options
   for (const details of $$('.compare', article)) pairs(details);
   begin(article);
   if (article.dataset.state === 'pending' && !article.hasAttribute('data-kept')) restore(article);
+  if (undo.has(article.dataset.key)) { // its answer is about to be sent
+    begin(article);
+    for (const form of $$('form[data-send]', article)) form.dataset.closed = '';
+  }
   if (article.dataset.state === 'resolved' && !article.hasAttribute('data-kept')) leave(article);
   close(article);
   steps.mark(article);
@@ -115,7 +120,6 @@ export function takeCard(doc) {
   // Somebody else answered first. What was typed stays, to be read and copied.
   now.dataset.state = 'resolved';
   $('#turn')?.setAttribute('inert', ''); // nobody is at it any more, and nothing can be handed over
-  onekey.drop();
   steps.leave(now);
   for (const form of $$('form[data-send]', now)) form.dataset.closed = '';
   close(now);
@@ -150,6 +154,7 @@ export function meanwhile(change) {
 export const complained = () => { for (const p of $$('.problem[data-passing]')) p.remove(); };
 
 export function complain(article, sentence) {
+  if (!article) return;
   let p = $('.problem', article);
   if (!p) {
     p = document.createElement('p');

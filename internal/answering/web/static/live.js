@@ -5,6 +5,7 @@
 import { complained, meanwhile, redraw, replaceCard, takeCard } from './card.js';
 import { remember, touched } from './drafts.js';
 import { $, $$, adopt, card, cut, now, parse, request, tick } from './page.js';
+import * as undo from './undo.js';
 import { say } from './words.js';
 
 const root = document.documentElement;
@@ -79,7 +80,7 @@ function take(d, mark) {
   mine();
   const named = new Set(d.touched);
   announce(came.filter((li) => d.all || d.any || named.has(li.dataset.key))); // others only moved up from the next page
-  document.dispatchEvent(new CustomEvent('askbus:rows'));
+  document.dispatchEvent(new CustomEvent('askbus:rows', { detail: gone.filter((key) => named.has(key)) }));
   const at = card()?.dataset.key;
   if (!meanwhile(d) && (d.all || d.any || !at || named.has(at))) refresh();
 }
@@ -100,6 +101,7 @@ export function takeFrame(doc) {
     const [here, there] = [$(selector), $(selector, doc)];
     if (here.innerHTML !== there.innerHTML || here.hidden !== there.hidden) here.replaceWith(adopt(there));
   }
+  undo.draw();
   if (same && root.dataset.live === 'on') announce(came);
   if (stream) connect(); // the current stream is of another list
 }
@@ -117,7 +119,7 @@ export function mine() {
 // part makes the server draw only the ask in focus; the stream keeps the list
 // up to date.
 let synced = false;
-export const part = (href) => (synced && (!href || new URL(href, location.href).search === query()) ? { 'Askbus-Part': 'card' } : {});
+export const part = (href) => ({ ...undo.header(), ...(synced && (!href || new URL(href, location.href).search === query()) ? { 'Askbus-Part': 'card' } : {}) });
 
 let fetching = false;
 let stale = false;

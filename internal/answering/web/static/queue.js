@@ -3,6 +3,7 @@
 import { visit } from './app.js';
 import { touched } from './drafts.js';
 import { $, $$, card } from './page.js';
+import * as undo from './undo.js';
 
 // ---- who is there -----------------------------------------------------------
 
@@ -21,7 +22,7 @@ function tell(path, state) {
 function attend() {
   const article = card();
   const here = article?.dataset.state === 'pending' && !document.hidden && Date.now() - active < idle && $('#turn') ? article.dataset.path : '';
-  if (at && at !== here) tell(at, 'gone');
+  if (at && at !== here && !undo.has(at.replace('/ask/', ''))) tell(at, 'gone'); // to others a held ask is being answered
   at = here;
   said = here && touched(article) ? 'answering' : 'looking';
   if (here) tell(here, said);
@@ -43,9 +44,11 @@ addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
 
 document.addEventListener('askbus:frame', ({ detail: doc }) => {
-  const [others, theirs] = [$('#others'), $('#others', doc)];
-  if (others && theirs && $('#turn').dataset.path === $('#turn', doc).dataset.path && others.innerHTML !== theirs.innerHTML) {
-    others.replaceChildren(...[...theirs.childNodes].map((n) => document.importNode(n, true)));
+  for (const id of ['#others', '#handed']) {
+    const [here, there] = [$(id), $(id, doc)];
+    if (here && there && $('#turn').dataset.path === $('#turn', doc).dataset.path && here.innerHTML !== there.innerHTML) {
+      here.replaceChildren(...[...there.childNodes].map((n) => document.importNode(n, true)));
+    }
   }
   const [tools, next] = [$('#tools'), $('#tools', doc)];
   if (!next) return;

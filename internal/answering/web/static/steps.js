@@ -14,6 +14,14 @@ function said(question) {
   return words.filter(Boolean).join(say(', '));
 }
 
+// words returns what a form sends, in short.
+export function words(article, form) {
+  const all = questions(article);
+  const own = $('[name=response]', article)?.value.trim();
+  const text = form.matches('#decline') ? say('Decline') : own || (all.length === 1 ? said(all[0]) : $('.title', article)?.textContent) || '…';
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+}
+
 const required = (question) => !question.hasAttribute('data-optional');
 
 // mark updates the steps.
@@ -21,6 +29,7 @@ export function mark(article) {
   const steps = $('.steps', article);
   if (!steps) return;
   const here = document.activeElement?.closest('.question');
+  if (here) here.dataset.seen = '';
   for (const a of $$('a', steps)) {
     const q = document.getElementById(a.dataset.stepTo);
     a.toggleAttribute('data-done', Boolean(q && said(q)));
@@ -70,8 +79,16 @@ export function whole(article) {
   return several(article) && !('review' in article.dataset) && !questions(article).some((q) => required(q) && !said(q));
 }
 
+// unseen goes to the first required question without an answer that nobody has
+// looked at yet, and reports whether there is one: nothing is wrong there so far.
+export function unseen(article) {
+  if (!several(article) || 'review' in article.dataset) return false;
+  return go(questions(article).find((q) => required(q) && !said(q) && !('seen' in q.dataset)));
+}
+
 export function review(article) {
   leave(article);
+  $('#fault', article)?.remove(); // everything has an answer again
   const box = document.createElement('section');
   box.className = 'review';
   box.tabIndex = -1;

@@ -133,7 +133,10 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 	)
 	e.Ask.Questions = []ask.Question{q}
 	e.Ask.Context = p.context(l, e.CWD)
-	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits()}
+	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits(), ask.MetadataTool: p.tool, ask.MetadataDenies: []string{refuseOption, stopOption}}
+	if command := p.text("command"); command != "" {
+		e.Ask.Metadata[ask.MetadataCommand] = command
+	}
 }
 
 // limit makes a lasting scope one of the session, unless lasting ones are offered.
@@ -204,6 +207,11 @@ func (e Event) permit(o *ask.Outcome) []byte {
 	switch {
 	case o.Status == ask.StatusCancelled && o.CancelledBy == nil:
 		v.Message = ending(&e.Ask, o)
+	case o.Status == ask.StatusCancelled: // denied by votes that a policy demanded
+		v.Interrupt = o.CancelledBy.OptionID == stopOption
+		if v.Message = strings.TrimSpace(o.Reason); v.Message == "" {
+			v.Message = dialect.Report(&e.Ask, o)
+		}
 	case o.Status != ask.StatusAnswered || o.Source != ask.SourceHuman:
 		return nil
 	case chosen == nil || len(chosen.Selected) != 1:

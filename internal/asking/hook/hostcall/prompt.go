@@ -53,6 +53,14 @@ func ReadCall(server, tool string, arguments json.RawMessage, l *lang.Language) 
 	return Prompt{Ask: e.Ask, event: e, input: arguments}, nil
 }
 
+// MarkDestructive marks what allows the call as destructive.
+func (p *Prompt) MarkDestructive() {
+	options := p.Ask.Questions[0].Options
+	for i := range options {
+		options[i].Destructive = options[i].ID != refuseOption && options[i].ID != stopOption
+	}
+}
+
 // Allows reports whether a person allowed the call, and otherwise what the agent is told.
 func (p *Prompt) Allows(o *ask.Outcome) (allowed bool, message string) {
 	var v verdict

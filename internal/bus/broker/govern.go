@@ -1,0 +1,60 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// govern returns the state of a new ask, in which the bus has set what an agent
+// may not say itself: its asker, and what policies demand. The digest stays that
+// of what the agent sent, so that it can ask the same again.
+func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
+	a, digest := sent, ""
+	changed, err := b.setAsker(ctx, r, &a)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	if err := a.Validate(now); err != nil {
+		return lifecycle.State{}, err
+	}
+	governed := false
+	if b.opts.Approvals != nil {
+		if governed, err = b.opts.Approvals().Bind(&a, now, func() ([]string, error) { return b.asker(ctx, r) }); err != nil {
+			return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
+		}
+	}
+	if changed || governed {
+		if digest, err = wire.Digest(&sent); err != nil {
+			return lifecycle.State{}, err
+		}
+	}
+	return begin(a, digest, r, now)
+}
+
+// errAsked means that a policy refuses an ask that is stored already, as it was
+// when the policy was another one: its agent asks again.
+type errAsked struct{ held lifecycle.State }
+
+func (e *errAsked) Error() string { return "this ask was asked before" }
+
+// unlessAsked returns the refusal of a policy, or an [errAsked].
+func (b *Broker) unlessAsked(ctx context.Context, r *request, sent *ask.Ask, refusal error) error {
+	digest, err := wire.Digest(sent)
+	if err != nil {
+		return err
+	}
+	held, err := b.look(ctx, r.Key())
+	switch {
+	case errors.Is(err, ask.ErrNotFound), err == nil && !slices.Contains(held.Digests, digest):
+		return refusal
+	case err != nil:
+		return err
+	}
+	return &errAsked{held}
+}
