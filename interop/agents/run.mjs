@@ -16,7 +16,7 @@ const end = '<!-- agents: end -->'
 
 // digest is that of what the agents use: the code, this folder, and the page without the table.
 function digest() {
-  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/mcpserver', 'internal/asking/guard', 'interop/agents']
+  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/mcpserver', 'internal/asking/guard', 'internal/asking/opencode', 'interop/agents']
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('_test.go') && !entry.parentPath.includes('testdata'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
@@ -58,6 +58,7 @@ const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@goog
 const runs = [
   ['clients.mjs', [join(packages, '.bin'), askbus], ''],
   ['chat-agents.mjs', [join(packages, '.bin'), askbus], ''],
+  ['opencode.mjs', [join(packages, '.bin'), askbus], ''],
   ['guard.mjs', [packages, askbus], ''],
   ['acp-forms.mjs', [join(packages, '@agentclientprotocol/claude-agent-acp'), askbus], ''],
   ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], 'Claude Code'],

@@ -24,10 +24,11 @@ const (
 
 // permission is a request of the host to permit one tool call.
 type permission struct {
-	tool   string
-	input  json.RawMessage
-	server string // the MCP server of the tool, as the host names it
-	scopes []scope
+	tool    string
+	input   json.RawMessage
+	server  string // the MCP server of the tool, as the host names it
+	scopes  []scope
+	changes string // the diff that the host made itself
 }
 
 // scope is an entry of permission_suggestions: what a person can permit beyond this call.

@@ -23,7 +23,7 @@ const (
 
 // question returns the question of a permission.
 func (p *permission) question(l *lang.Language) string {
-	file := code(p.text("file_path", "notebook_path"))
+	file := code(p.text("file_path", "notebook_path", "filePath"))
 	switch p.tool {
 	case "Bash", "PowerShell":
 		return l.Say("May the agent run this command?")
@@ -56,7 +56,7 @@ func (p *permission) context(l *lang.Language, dir string) string {
 	var rest []member
 	input, _ := members(p.input) // an object, as was checked
 	for _, m := range input {
-		if !shown[m.key] || textOf(input, m.key) == "" {
+		if !shown[m.key] && !p.hides(m.key) || textOf(input, m.key) == "" {
 			rest = append(rest, m)
 		}
 	}
@@ -83,6 +83,9 @@ func (p *permission) preview() *ask.Preview {
 
 // diff returns the change of an Edit or a Write. The host does not say what a Write replaces.
 func (p *permission) diff() string {
+	if p.changes != "" {
+		return p.changes
+	}
 	was, is, file := p.text("old_string"), p.text("new_string")+p.text("content"), p.text("file_path")
 	return udiff.Unified(file, file, was, is)
 }
