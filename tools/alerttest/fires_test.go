@@ -1,7 +1,6 @@
 package alerttest_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"slices"
@@ -97,8 +96,10 @@ func TestAlertsFire(t *testing.T) {
 		"AskbusUnavailable":      {[]course{{`askbus_refusals_total{code="unavailable"}`, 0, 60}}, []course{{`askbus_refusals_total{code="unavailable"}`, 0, 1}}},
 		"AskbusServerClock":      {[]course{{`askbus_server_clock_skew_seconds{server="n1"}`, -3, 0}}, []course{{`askbus_server_clock_skew_seconds{server="n1"}`, .5, 0}}},
 		"AskbusNobodyAnswers":    {[]course{{`askbus_oldest_pending_seconds{tenant="acme"}`, 20_000, 60}}, []course{{`askbus_oldest_pending_seconds{tenant="acme"}`, 60, 0}}},
-		"AskbusSlowPresentation": {[]course{{`askbus_first_presentation_seconds_bucket{surface="slack",le="60"}`, 0, 0}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="300"}`, 0, 9}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="+Inf"}`, 0, 9}},
-			[]course{{`askbus_first_presentation_seconds_bucket{surface="slack",le="60"}`, 0, 9}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="+Inf"}`, 0, 9}}},
+		"AskbusSlowPresentation": {
+			[]course{{`askbus_first_presentation_seconds_bucket{surface="slack",le="60"}`, 0, 0}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="300"}`, 0, 9}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="+Inf"}`, 0, 9}},
+			[]course{{`askbus_first_presentation_seconds_bucket{surface="slack",le="60"}`, 0, 9}, {`askbus_first_presentation_seconds_bucket{surface="slack",le="+Inf"}`, 0, 9}},
+		},
 		"AskbusSurfaceDead":          {[]course{{`askbus_surface_oldest_seconds{surface="slack",tenant="acme"}`, 0, 60}, {`askbus_surface_oldest_seconds{surface="slack",tenant="other"}`, 0, 0}}, []course{{`askbus_surface_oldest_seconds{surface="slack",tenant="other"}`, 30, 0}}},
 		"AskbusRedeliveries":         {[]course{{`askbus_redeliveries_total{surface="slack"}`, 0, 6}}, []course{{`askbus_redeliveries_total{surface="slack"}`, 0, .1}}},
 		"AskbusForeignReplySubjects": {[]course{{"askbus_dropped_requests_total", 0, 1}}, []course{{"askbus_dropped_requests_total", 5, 0}}},
@@ -108,14 +109,20 @@ func TestAlertsFire(t *testing.T) {
 		"AskbusServerUnhealthy":      {[]course{{`askbus_server_healthy{instance="a"}`, 1, 0}, {`askbus_server_healthy{instance="b"}`, 0, 0}}, []course{{`askbus_server_healthy{instance="a"}`, 1, 0}}},
 		"AskbusNoLeader":             {[]course{{"askbus_server_raft_leaderless", 2, 0}}, []course{{"askbus_server_raft_leaderless", 0, 0}}},
 		"AskbusCopiesBehind":         {[]course{{"askbus_server_raft_copies_behind", 1, 0}}, []course{{"askbus_server_raft_copies_behind", 0, 0}}},
-		"AskbusDiskTooSmall": {[]course{{`askbus_server_disk_free_bytes{instance="a"}`, 40, 0}, {`askbus_server_store_budget_bytes{instance="a"}`, 100, 0}, {`askbus_server_store_bytes{instance="a"}`, 50, 0}},
-			[]course{{`askbus_server_disk_free_bytes{instance="a"}`, 60, 0}, {`askbus_server_store_budget_bytes{instance="a"}`, 100, 0}, {`askbus_server_store_bytes{instance="a"}`, 50, 0}}},
+		"AskbusDiskTooSmall": {
+			[]course{{`askbus_server_disk_free_bytes{instance="a"}`, 40, 0}, {`askbus_server_store_budget_bytes{instance="a"}`, 100, 0}, {`askbus_server_store_bytes{instance="a"}`, 50, 0}},
+			[]course{{`askbus_server_disk_free_bytes{instance="a"}`, 60, 0}, {`askbus_server_store_budget_bytes{instance="a"}`, 100, 0}, {`askbus_server_store_bytes{instance="a"}`, 50, 0}},
+		},
 		"AskbusSlowConsumers":         {[]course{{"askbus_server_slow_consumers_total", 0, 1}}, []course{{"askbus_server_slow_consumers_total", 7, 0}}},
 		"AskbusConnectionsNearlyFull": {[]course{{"askbus_server_connections", 81, 0}, {"askbus_server_max_connections", 100, 0}}, []course{{"askbus_server_connections", 79, 0}, {"askbus_server_max_connections", 100, 0}}},
-		"AskbusHTTPFails": {[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="503"}`, 0, 10}},
-			[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="429"}`, 0, 90}}},
-		"AskbusInboxSlow": {[]course{{`askbus_http_response_seconds_bucket{part="inbox",le="2.5"}`, 0, 5}, {`askbus_http_response_seconds_bucket{part="inbox",le="5"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}},
-			[]course{{`askbus_http_response_seconds_bucket{part="gateway",le="2.5"}`, 0, 0}, {`askbus_http_response_seconds_bucket{part="gateway",le="60"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="gateway",le="+Inf"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="0.1"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}}},
+		"AskbusHTTPFails": {
+			[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="503"}`, 0, 10}},
+			[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="429"}`, 0, 90}},
+		},
+		"AskbusInboxSlow": {
+			[]course{{`askbus_http_response_seconds_bucket{part="inbox",le="2.5"}`, 0, 5}, {`askbus_http_response_seconds_bucket{part="inbox",le="5"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}},
+			[]course{{`askbus_http_response_seconds_bucket{part="gateway",le="2.5"}`, 0, 0}, {`askbus_http_response_seconds_bucket{part="gateway",le="60"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="gateway",le="+Inf"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="0.1"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}},
+		},
 		"AskbusHeldRequestsNearlyFull": {[]course{{`askbus_http_open_requests{part="gateway"}`, 17_000, 0}}, []course{{`askbus_http_open_requests{part="gateway"}`, 9_000, 0}, {`askbus_http_open_requests{part="inbox"}`, 17_000, 0}}},
 		"AskbusExchangesRefused":       {[]course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 12}}, []course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 1}}},
 		"AskbusCredentialExpires":      {[]course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 2*day, 0}}, []course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 4*day, 0}, {`askbus_credential_expires_timestamp_seconds{credential="web"}`, 0, 0}}},
@@ -137,12 +144,12 @@ func TestAlertsFire(t *testing.T) {
 	}
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute})
 	fires := func(expr string, all []course) bool {
-		q, err := engine.NewInstantQuery(context.Background(), newStore(t, now, all), nil, expr, now)
+		q, err := engine.NewInstantQuery(t.Context(), newStore(t, now, all), nil, expr, now)
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
 		defer q.Close()
-		r := q.Exec(context.Background())
+		r := q.Exec(t.Context())
 		v, err := r.Vector()
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)

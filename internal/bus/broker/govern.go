@@ -37,13 +37,13 @@ func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.
 	return begin(a, digest, r, now)
 }
 
-// errAsked means that a policy refuses an ask that is stored already, as it was
+// askedError means that a policy refuses an ask that is stored already, as it was
 // when the policy was another one: its agent asks again.
-type errAsked struct{ held lifecycle.State }
+type askedError struct{ held lifecycle.State }
 
-func (e *errAsked) Error() string { return "this ask was asked before" }
+func (e *askedError) Error() string { return "this ask was asked before" }
 
-// unlessAsked returns the refusal of a policy, or an [errAsked].
+// unlessAsked returns the refusal of a policy, or an [askedError].
 func (b *Broker) unlessAsked(ctx context.Context, r *request, sent *ask.Ask, refusal error) error {
 	digest, err := wire.Digest(sent)
 	if err != nil {
@@ -56,5 +56,5 @@ func (b *Broker) unlessAsked(ctx context.Context, r *request, sent *ask.Ask, ref
 	case err != nil:
 		return err
 	}
-	return &errAsked{held}
+	return &askedError{held}
 }

@@ -31,7 +31,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	state, err := b.govern(ctx, a, r, now)
-	if again, ok := errors.AsType[*errAsked](err); ok {
+	if again, ok := errors.AsType[*askedError](err); ok {
 		if again.held.End != nil && r.hold > 0 {
 			return b.tellEnd(r, &again.held)
 		}

@@ -64,7 +64,7 @@ func figure(events []Event, lim Limits) Figures {
 			}
 		case OpStored:
 			f.Stored++
-		case OpGet, OpShown, OpPosted, OpRetracted, OpGhost, OpFault, OpBegun, OpOver:
+		case OpGet, OpShown, OpPosted, OpUnvote, OpRetracted, OpGhost, OpFault, OpBegun, OpOver:
 		}
 	}
 	for l := range acked {
