@@ -120,6 +120,22 @@ func TestVotesOfTwoPeopleOnTwoSurfaces(t *testing.T) {
 	}
 }
 
+// An agent that needs more votes than before asks something else: it never gets
+// the outcome of the weaker ask.
+func TestAnotherApprovalIsAnotherAsk(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	c := newClient(t, b, "s1")
+	for range 2 {
+		if _, err := c.Ask(t.Context(), deploying("d1", 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Ask(t.Context(), deploying("d1", 3)); !errors.Is(err, ask.ErrIDReused) {
+		t.Errorf("with more votes: %v", err)
+	}
+}
+
 func TestAnExpiredAskTellsItsVotes(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Retention: 10 * time.Second, Margin: ledger.MinMargin}})

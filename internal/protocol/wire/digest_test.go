@@ -20,6 +20,9 @@ func digests() map[string]string {
 		"defaults spelt out":  `{"id":"a2","at_deadline":"expire","priority":"high","questions":[{"id":"q1","kind":"text","text":"t","required":true}]}`,
 		"what does not count": `{"id":"a3","priority":"urgent","timeout":"2h","agent":{"name":"x"},"metadata":{"k":1},"require_responder":true,"questions":[{"text":"t"}]}`,
 		"unicode and numbers": `{"id":"a4","title":"\u20ac\u00e9\uD83D\uDE00 <&>\u2028 \"\\ \u0007","audience":["group:b","a"],"questions":[{"kind":"number","text":"n","limits":{"min":-0.0000010,"max":1e21,"integer":true},"default":333333333.33333329}]}`,
+		"who may decide":      `{"id":"a6","only":"asker","asker":["os:mei"],"exclude":["os:tom"],"questions":[{"text":"t"}]}`,
+		"votes":               `{"id":"a7","approval":{"any_of":[{"need":2,"from":["group:sre"]}]},"questions":[{"kind":"boolean","text":"t"}]}`,
+		"more votes":          `{"id":"a7","approval":{"any_of":[{"need":3,"from":["group:sre"]}]},"questions":[{"kind":"boolean","text":"t"}]}`,
 		"order of keys":       `{"questions":[{"options":[{"label":"A","id":"a","preview":{"body":"b"}},{"cancels":true,"label":"B"}],"text":"t","id":"z","allow_other":false}],"id":"a5","context":"c"}`,
 	}
 }
@@ -44,6 +47,9 @@ func TestDigest(t *testing.T) {
 	goldentest.Equal(t, "testdata/digest.golden", strings.Join(lines, "\n"))
 	if byName["smallest"] != byName["defaults spelt out"] || byName["smallest"] != byName["what does not count"] {
 		t.Errorf("the same question has several digests: %v", byName)
+	}
+	if byName["votes"] == byName["more votes"] || byName["smallest"] == byName["who may decide"] {
+		t.Errorf("who decides does not count: %v", byName)
 	}
 	// RFC 8785 by hand: sorted keys, no spaces, numbers in ECMAScript's format.
 	for name, canonical := range map[string]string{
