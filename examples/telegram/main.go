@@ -2,8 +2,7 @@
 // for one question after the other, which is edited to the outcome. The file of people says who is who:
 // {"101": {"principal": "os:mei", "name": "Mei"}}.
 //
-//	umask 077 # only you can read it
-//	askbus auth responder --type telegram --output json > telegram.json
+//	umask 077 && askbus auth responder --type telegram --output json > telegram.json
 //	TELEGRAM_TOKEN=… go run ./examples/telegram telegram.json CHAT people.json
 package main
 

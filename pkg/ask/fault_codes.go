@@ -164,6 +164,7 @@ const (
 	FaultOwnName         FaultCode = "own_name"
 	FaultNotTheAsker     FaultCode = "not_the_asker"
 	FaultExcluded        FaultCode = "excluded"
+	FaultNotLinked       FaultCode = "not_linked"
 	FaultIsTheAsker      FaultCode = "is_the_asker"
 	FaultBadRefusal      FaultCode = "bad_refusal"
 	FaultOnlyRefused     FaultCode = "only_refused"

@@ -170,6 +170,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultOwnName:         {english: `a credential that acts as itself has no other name; leave it out`, chinese: `以自身名义行事的凭证没有别的名字；请去掉`},
 	FaultNotTheAsker:     {english: `must be one of the asker's`, chinese: `必须是提问者的主体之一`},
 	FaultExcluded:        {english: `must not be one of those whom the ask excludes`, chinese: `不能是这个提问排除的人`},
+	FaultNotLinked:       {english: `must be linked to a person in the operator's list`, chinese: `必须在管理员的人员名单中与某个人关联`},
 	FaultIsTheAsker:      {english: `must not be the asker`, chinese: `不能是提问者`},
 	FaultBadRefusal:      {english: `is incomplete; give what was refused, a code, and a count from 1 to {most}`, chinese: `不完整；请给出拒绝了什么、代码，以及 1 到 {most} 的次数`},
 	FaultOnlyRefused:     {english: `belongs to the action refused, and to no other`, chinese: `只属于操作 refused`},

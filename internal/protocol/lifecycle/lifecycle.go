@@ -170,12 +170,12 @@ func excludedAs(s *State, by ask.By) error {
 		return nil
 	}
 	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People[by.Principal])
-	message := "must not be of one of those whom the ask excludes"
+	why := ask.NewFault("/by/principal", ask.FaultExcluded)
 	if unknown {
 		e = ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file", by.Principal)
-		message = "must be linked to a person in the operator's list"
+		why = ask.NewFault("/by/principal", ask.FaultNotLinked)
 	}
-	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: message}}
+	e.Faults = []ask.Fault{why}
 	return e
 }
 
