@@ -67,7 +67,7 @@ type Rule struct {
 
 // Demand is what an ask needs, beside what it says itself.
 type Demand struct {
-	OneAnswer    bool            `json:"one_answer"`    // no votes: one answer, of somebody who may decide
+	OneAnswer    bool            `json:"one_answer"`    // no votes: one answer, of somebody who may decide; silence is none
 	Approval     json.RawMessage `json:"approval"`      // an [ask.Approval] without options
 	ExcludeAsker bool            `json:"exclude_asker"` // as the credential that asks says; one that does not is refused
 	Exclude      []string        `json:"exclude"`       // principals that may not decide
@@ -269,6 +269,11 @@ func (f *File) Bind(a *ask.Ask, now time.Time, asker func() ([]string, error)) (
 				return false, ask.Refuse(ask.CodeForbidden, "the policy %s of this bus excludes the asker, and this credential does not say for whom it asks; get one that does: \"askbus auth agent --asker\", \"askbus token issue --asker\", or asker in a rule of the issuer", p.Name)
 			}
 			a.ExcludeAsker, a.Asker = true, slices.Clone(who)
+		}
+		if d.OneAnswer && a.AtDeadline == ask.AtDeadlineDefault {
+			e := ask.Refuse(ask.CodeForbidden, "the policy %s of this bus wants an answer of somebody, and silence is none: leave at_deadline out", p.Name)
+			e.Faults = []ask.Fault{ask.NewFault("/at_deadline", ask.FaultNotAllowed, string(a.AtDeadline))}
+			return false, e
 		}
 		for _, principal := range d.Exclude {
 			if !slices.Contains(a.Exclude, principal) {

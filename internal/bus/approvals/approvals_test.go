@@ -77,6 +77,12 @@ func TestWhichRuleHolds(t *testing.T) {
 	if _, err := f.Bind(&tool, time.Now(), nobody); err != nil || tool.Policies[0].Rule != "rules/1" || tool.Approval.AnyOf[0].From[0] != "group:dev" {
 		t.Errorf("a tool: %+v, %v", tool.Policies, err)
 	}
+	// Silence is nobody's answer.
+	silent := permission("Bash", "git status")
+	silent.AtDeadline = ask.AtDeadlineDefault
+	if _, err := f.Bind(&silent, time.Now(), mei); !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "at_deadline") || !strings.Contains(err.Error(), "acme-commands") {
+		t.Errorf("an answer by default: %v", err)
+	}
 	// Another tenant, and an ask of the agent itself.
 	other := permission("Bash", "rm -rf /")
 	other.Tenant = "other"

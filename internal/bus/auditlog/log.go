@@ -63,7 +63,7 @@ type Log struct {
 }
 
 // ErrNoLog means that a directory holds no log.
-var ErrNoLog = errors.New("there is no log of the audit here")
+var ErrNoLog = errors.New("there is no audit log here")
 
 // ErrOpen means that another process extends the log.
 var ErrOpen = errors.New("another process extends this log")
