@@ -106,8 +106,12 @@ func ParseRoutes(data []byte, ids IDs) (*Routes, error) {
 func (r *Routes) faults(ids *IDs) []string {
 	var all []string
 	fault := func(at, format string, args ...any) { all = append(all, at+": "+fmt.Sprintf(format, args...)) }
+	forms := map[string]*regexp.Regexp{}
 	id := func(at, value, form string) {
-		if !regexp.MustCompile(form).MatchString(value) {
+		if forms[form] == nil {
+			forms[form] = regexp.MustCompile(form)
+		}
+		if !forms[form].MatchString(value) {
 			fault(at, "is %q; give an id of the form %s", ask.Clip(value, 40), form)
 		}
 	}
@@ -150,11 +154,12 @@ func (r *Routes) faults(ids *IDs) []string {
 		r.Rules[i].Match.faults(at+"/match", fault)
 		target(at+"/to", &r.Rules[i].To)
 	}
+	escape := strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901
 	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
-		id("/groups/"+name, r.Groups[name], ids.Group)
+		id("/groups/"+escape.Replace(name), r.Groups[name], ids.Group)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.People)) {
-		id("/people/"+name, r.People[name], ids.Person)
+		id("/people/"+escape.Replace(name), r.People[name], ids.Person)
 	}
 	return all
 }

@@ -33,7 +33,7 @@ func TestRoutesNameEveryFault(t *testing.T) {
 	_, err := chat.ParseRoutes([]byte(`
 default: {channel: general, threads: always, language: "?"}
 groups: {dba: nobody}
-people: {"oidc:mei": C1}
+people: {"oidc:mei": C1, "slack:T1/U2": C2}
 routes:
   - {match: {}, to: {channel: C1}}
   - {match: {tenant: "["}, to: {channel: C1, person: U1, mention: [here]}}
@@ -42,7 +42,7 @@ routes:
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, at := range []string{"/default/channel", "/default/threads", "/default/language", "/groups/dba", "/people/oidc:mei", "/routes/0/match", "/routes/1/match/tenant", "/routes/1/to", "/routes/1/to/mention/0", "/routes/2/match/priority/0", "/routes/2/to"} {
+	for _, at := range []string{"/default/channel", "/default/threads", "/default/language", "/groups/dba", "/people/oidc:mei", "/people/slack:T1~1U2", "/routes/0/match", "/routes/1/match/tenant", "/routes/1/to", "/routes/1/to/mention/0", "/routes/2/match/priority/0", "/routes/2/to"} {
 		if !strings.Contains(err.Error(), at+": ") {
 			t.Errorf("%s is not named in: %v", at, err)
 		}
