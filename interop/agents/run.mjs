@@ -16,7 +16,7 @@ const end = '<!-- agents: end -->'
 
 // digest is that of what the agents use: the code, this folder, and the page without the table.
 function digest() {
-  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/mcpserver', 'internal/asking/guard', 'internal/asking/opencode', 'interop/agents']
+  const files = ['internal/asking/hook', 'internal/asking/install', 'internal/asking/acp', 'internal/asking/relay', 'internal/asking/codex', 'internal/asking/mcpserver', 'internal/asking/guard', 'internal/asking/opencode', 'interop/agents']
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('_test.go') && !entry.parentPath.includes('testdata'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))

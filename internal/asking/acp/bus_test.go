@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/acp"
+	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -68,24 +69,24 @@ func away(t *testing.T) *fixture {
 
 func (f *fixture) run(broken error) {
 	f.t.Helper()
-	open, opts := natstest.Opener{Err: broken}, acp.Options{Logger: natstest.Logger()}
+	open, opts := natstest.Opener{Err: broken}, relay.Options{Logger: natstest.Logger()}
 	if broken == nil {
 		open.Conn, opts.Decider = f.bus.Agent("acme", "s1"), f.bus.Dialog(ask.ResponderNative)
 	}
-	side := func() (acp.Side, end) {
+	side := func() (relay.Side, end) {
 		in, says := io.Pipe()
 		told, out := io.Pipe()
 		f.t.Cleanup(func() { _, _ = says.Close(), told.Close() })
-		return acp.Side{In: in, Out: out}, end{f.t, says, bufio.NewReader(told), told}
+		return relay.Side{In: in, Out: out}, end{f.t, says, bufio.NewReader(told), told}
 	}
-	var editor, agent acp.Side
+	var editor, agent relay.Side
 	editor, f.editor = side()
 	agent, f.agent = side()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	f.stop, f.done = cancel, make(chan struct{})
 	go func() {
 		defer close(f.done)
-		acp.Run(ctx, open, acp.Caller{Tenant: "acme", Session: "s1", Human: ask.By{Principal: "os:ben", Name: "Ben"}}, editor, agent, opts)
+		relay.Run(ctx, &acp.Protocol{}, open, relay.Caller{Tenant: "acme", Session: "s1", Human: ask.By{Principal: "os:ben", Name: "Ben"}}, editor, agent, opts)
 		_ = editor.Out.Close()
 	}()
 	f.t.Cleanup(func() { cancel(); f.ended() })

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -11,11 +12,11 @@ import (
 // declared it itself; then the line is unchanged. In ACP an empty elicitation object declares
 // nothing, unlike in MCP.
 func declare(line []byte) (out []byte, forms bool) {
-	whole, ok := object(line)
+	whole, ok := relay.Object(line)
 	if !ok {
 		return line, false
 	}
-	params, _ := object(whole["params"])
+	params, _ := relay.Object(whole["params"])
 	var version float64
 	_ = json.Unmarshal(params["protocolVersion"], &version) // invalid: 0
 	names := []string{"clientCapabilities"}
@@ -27,9 +28,9 @@ func declare(line []byte) (out []byte, forms bool) {
 	}
 	changed := false
 	for _, name := range names {
-		capabilities, _ := object(params[name])
-		elicitation, _ := object(capabilities["elicitation"])
-		if _, ok := object(elicitation["form"]); ok {
+		capabilities, _ := relay.Object(params[name])
+		elicitation, _ := relay.Object(capabilities["elicitation"])
+		if _, ok := relay.Object(elicitation["form"]); ok {
 			forms = true
 			continue
 		}
@@ -45,17 +46,8 @@ func declare(line []byte) (out []byte, forms bool) {
 	return append(encode(whole), '\n'), forms
 }
 
-// object parses a JSON object; the map is never nil.
-func object(text []byte) (map[string]json.RawMessage, bool) {
-	var m map[string]json.RawMessage
-	if len(text) == 0 || json.Unmarshal(text, &m) != nil || m == nil {
-		return map[string]json.RawMessage{}, false
-	}
-	return m, true
-}
-
 func encode(m map[string]json.RawMessage) json.RawMessage {
-	return json.RawMessage(strings.TrimSuffix(string(line(m)), "\n"))
+	return json.RawMessage(strings.TrimSuffix(string(relay.Line(m)), "\n"))
 }
 
 // agentName returns the agent's name from its response to initialize.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+
+	"github.com/askbus/askbus/internal/asking/relay"
 )
 
 // Limits of the remembered tool calls.
@@ -34,16 +36,16 @@ func (t *toolCalls) update(text json.RawMessage) {
 	if json.Unmarshal(text, &p) != nil {
 		return
 	}
-	fields, _ := object(p.Update)
-	switch word(fields["sessionUpdate"]) {
+	fields, _ := relay.Object(p.Update)
+	switch relay.Word(fields["sessionUpdate"]) {
 	case "tool_call", "tool_call_update":
 	default:
 		return
 	}
-	key := p.SessionID + "\n" + word(fields["toolCallId"])
+	key := p.SessionID + "\n" + relay.Word(fields["toolCallId"])
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch word(fields["status"]) {
+	switch relay.Word(fields["status"]) {
 	case "completed", "failed", "cancelled":
 		t.forget(key)
 		return
@@ -73,40 +75,33 @@ func (t *toolCalls) forget(key string) {
 
 // complete adds missing fields of its tool call to the parameters of a permission request.
 func (t *toolCalls) complete(text json.RawMessage) json.RawMessage {
-	whole, ok := object(text)
+	whole, ok := relay.Object(text)
 	if !ok {
 		return text
 	}
-	if subject, ok := object(whole["subject"]); ok { // version 2
-		if _, ok := object(subject["toolCall"]); !ok {
+	if subject, ok := relay.Object(whole["subject"]); ok { // version 2
+		if _, ok := relay.Object(subject["toolCall"]); !ok {
 			return text
 		}
-		subject["toolCall"] = t.fill(word(whole["sessionId"]), subject["toolCall"])
+		subject["toolCall"] = t.fill(relay.Word(whole["sessionId"]), subject["toolCall"])
 		whole["subject"] = encode(subject)
 		return encode(whole)
 	}
-	whole["toolCall"] = t.fill(word(whole["sessionId"]), whole["toolCall"])
+	whole["toolCall"] = t.fill(relay.Word(whole["sessionId"]), whole["toolCall"])
 	return encode(whole)
 }
 
 func (t *toolCalls) fill(session string, text json.RawMessage) json.RawMessage {
-	call, ok := object(text)
+	call, ok := relay.Object(text)
 	if !ok {
 		return text
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, value := range t.known[session+"\n"+word(call["toolCallId"])] {
+	for name, value := range t.known[session+"\n"+relay.Word(call["toolCallId"])] {
 		if given := call[name]; len(given) == 0 || string(given) == "null" {
 			call[name] = value
 		}
 	}
 	return encode(call)
-}
-
-// word returns a JSON string, or "".
-func word(text json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(text, &s) // not a string: empty
-	return s
 }

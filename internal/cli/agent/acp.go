@@ -14,6 +14,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/acp"
 	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/pkg/ask"
@@ -52,7 +53,7 @@ agent's.`,
 			if err != nil {
 				return err
 			}
-			who := acp.Caller{
+			who := relay.Caller{
 				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout, Outlive: outlive,
 				Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting(),
 			}
@@ -68,7 +69,7 @@ agent's.`,
 }
 
 // runACP starts the agent and waits until it has exited.
-func runACP(ctx context.Context, a *cli.App, who acp.Caller, args []string) error {
+func runACP(ctx context.Context, a *cli.App, who relay.Caller, args []string) error {
 	// If the editor exits, SIGPIPE must not end this process before the asks are withdrawn. (The
 	// agent would inherit an ignored signal.)
 	broken := make(chan os.Signal, 1)
@@ -86,7 +87,7 @@ func runACP(ctx context.Context, a *cli.App, who acp.Caller, args []string) erro
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		acp.Run(ctx, lazy, who, acp.Side{In: os.Stdin, Out: os.Stdout}, acp.Side{In: child.out, Out: child.in}, acp.Options{Logger: a.Logger(), Decider: native})
+		relay.Run(ctx, &acp.Protocol{}, lazy, who, relay.Side{In: os.Stdin, Out: os.Stdout}, relay.Side{In: child.out, Out: child.in}, relay.Options{Logger: a.Logger(), Decider: native})
 	}()
 	return child.wait(ctx, done)
 }

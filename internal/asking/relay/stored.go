@@ -1,4 +1,4 @@
-package acp
+package relay
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type stored struct {
 
 // publish stores the ask and waits for its outcome in the background. An ask that is being stored
 // when life ends is stored and then withdrawn.
-func (p *proxy) publish(life context.Context, q *question) *stored {
+func (p *proxy) publish(life context.Context, q *Question) *stored {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(life))
 	s := &stored{p: p, stop: cancel, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -49,12 +49,12 @@ func (p *proxy) publish(life context.Context, q *question) *stored {
 	return s
 }
 
-func (s *stored) store(ctx context.Context, q *question) error {
-	asks, err := s.p.open.Open(ctx, q.ask.Tenant, q.ask.Session)
+func (s *stored) store(ctx context.Context, q *Question) error {
+	asks, err := s.p.open.Open(ctx, q.Ask.Tenant, q.Ask.Session)
 	if err != nil {
 		return err
 	}
-	own := q.ask // the ask of the dialogs keeps what the agent sent
+	own := q.Ask // the ask of the dialogs keeps what the agent sent
 	s.asks = asks
 	s.asked, err = sameask.Ask(ctx, asks, &own, sameask.Origin{Once: true, Waits: true})
 	return err

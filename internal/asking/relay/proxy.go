@@ -1,7 +1,8 @@
-package acp
+package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,7 @@ import (
 type Caller struct {
 	Tenant   string        // default: [ask.DefaultTenant]
 	Session  string        // default: one per session of the editor, with its name
-	Fallback string        // session of asks without one
+	Fallback string        // session of asks without one; default "agent"
 	Agent    ask.Agent     // a missing name comes from the agent
 	Human    ask.By        // the person at the editor
 	Timeout  time.Duration // of each ask; default: the protocol's
@@ -71,18 +72,15 @@ type proxy struct {
 	open   Opener
 	opts   Options
 	who    Caller
+	speaks Protocol
 	editor sink
 	agent  sink
-	tools  toolCalls
 
-	mu         sync.Mutex
-	forms      bool                 // the editor shows forms itself
-	initialize string               // id of the editor's last initialize request
-	name       string               // the agent's name
-	questions  map[string]*question // open ones, by the agent's request id
-	late       []string             // ids of ended ones without the editor's response
-	serving    sync.WaitGroup
-	ending     bool
+	mu        sync.Mutex
+	questions map[string]*Question // open ones, by the agent's request id
+	late      []string             // ids of ended ones without the editor's response
+	serving   sync.WaitGroup
+	ending    bool
 }
 
 // Run passes messages on between an editor and an agent until either is gone or
@@ -90,17 +88,12 @@ type proxy struct {
 // input, and Run goes on until the agent's output ends. It withdraws the asks
 // that are then open, and returns. A read of editor.In that does not end is left
 // behind.
-func Run(ctx context.Context, open Opener, who Caller, editor, agent Side, opts Options) {
+func Run(ctx context.Context, speaks Protocol, open Opener, who Caller, editor, agent Side, opts Options) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if who.Tenant == "" {
-		who.Tenant = ask.DefaultTenant
-	}
-	if who.Fallback == "" {
-		who.Fallback = "acp"
-	}
-	p := &proxy{open: open, opts: opts, who: who, editor: sink{w: editor.Out}, agent: sink{w: agent.Out}, questions: map[string]*question{}}
+	who.Tenant, who.Fallback = cmp.Or(who.Tenant, ask.DefaultTenant), cmp.Or(who.Fallback, "agent")
+	p := &proxy{open: open, opts: opts, who: who, speaks: speaks, editor: sink{w: editor.Out}, agent: sink{w: agent.Out}, questions: map[string]*Question{}}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(errStopped)
 	fromEditor, fromAgent := make(chan error, 1), make(chan error, 1)
@@ -151,26 +144,21 @@ func (p *proxy) close() {
 // fromEditor handles a line of the editor.
 func (p *proxy) fromEditor(line []byte) (pass []byte, after func()) {
 	m := read(line)
-	switch {
-	case m.response():
-		if p.answered(line, &m) {
-			return nil, nil
-		}
-	case m.Method == methodInitialize && m.request():
-		out, forms := declare(line)
-		p.mu.Lock()
-		p.forms, p.initialize = forms, string(m.ID)
-		p.mu.Unlock()
-		return out, nil
-	case m.Method == methodCancelTurn, m.Method == methodClose:
-		session := m.read().SessionID
-		return line, func() { p.stop(session) }
+	if m.Response() && p.answered(line, &m) {
+		return nil, nil
 	}
-	return line, nil
+	e := p.speaks.FromEditor(line, &m)
+	if e.Stops != "" {
+		after = func() { p.stop(e.Stops) }
+	}
+	if e.Instead != nil {
+		line = e.Instead
+	}
+	return line, after
 }
 
 // answered handles the editor's response to a question, and reports whether it was one.
-func (p *proxy) answered(line []byte, m *message) bool {
+func (p *proxy) answered(line []byte, m *Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := string(m.ID)
@@ -179,7 +167,7 @@ func (p *proxy) answered(line []byte, m *message) bool {
 		return true // an answer came first
 	}
 	q := p.questions[id]
-	if q == nil || !q.shown || q.replied {
+	if q == nil || !q.Shown || q.replied {
 		return false
 	}
 	q.replied = true
@@ -192,7 +180,7 @@ func (p *proxy) stop(session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.questions {
-		if q.session == session {
+		if q.Session == session {
 			q.cancel(byEditor)
 		}
 	}
@@ -201,23 +189,13 @@ func (p *proxy) stop(session string) {
 // fromAgent handles a line of the agent.
 func (p *proxy) fromAgent(life context.Context, line []byte) (pass []byte, after func()) {
 	m := read(line)
-	switch {
-	case m.Method == methodElicit && m.request():
-		if mode := m.read().Mode; mode == "" || mode == "form" {
-			return p.asked(life, line, &m)
-		}
-	case m.Method == methodPermission && m.request():
-		return p.asked(life, line, &m)
-	case m.Method == methodCancel:
-		return p.takenBack(line, m.read().RequestID), nil
-	case m.Method == methodUpdate:
-		p.tools.update(m.Params)
-	case m.response():
-		p.mu.Lock()
-		if string(m.ID) == p.initialize {
-			p.initialize, p.name = "", agentName(m.Result)
-		}
-		p.mu.Unlock()
+	switch e := p.speaks.FromAgent(line, &m); {
+	case e.Asks != nil:
+		return p.asked(life, line, e.Asks)
+	case len(e.TakenBack) > 0:
+		return p.takenBack(line, e.TakenBack), nil
+	case e.Instead != nil:
+		return e.Instead, nil
 	}
 	return line, nil
 }
@@ -228,12 +206,12 @@ func (p *proxy) takenBack(line []byte, id json.RawMessage) []byte {
 	defer p.mu.Unlock()
 	q := p.questions[string(id)]
 	if q == nil {
-		if slices.Contains(p.late, string(id)) {
+		if slices.Contains(p.late, string(id)) && p.speaks.Close(id) != nil {
 			return nil // already sent
 		}
 		return line
 	}
-	told := q.shown && !q.replied
+	told := q.Shown && !q.replied
 	q.told = q.told || told
 	q.cancel(byAgent)
 	if !told {
