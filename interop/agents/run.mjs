@@ -59,6 +59,7 @@ const runs = [
   ['clients.mjs', [join(packages, '.bin'), askbus], ''],
   ['chat-agents.mjs', [join(packages, '.bin'), askbus], ''],
   ['opencode.mjs', [join(packages, '.bin'), askbus], ''],
+  ['codex.mjs', [join(packages, '.bin'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], ''],
   ['guard.mjs', [packages, askbus], ''],
   ['acp-forms.mjs', [join(packages, '@agentclientprotocol/claude-agent-acp'), askbus], ''],
   ['claude-code.mjs', [join(packages, '@anthropic-ai/claude-code/bin/claude.exe'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], 'Claude Code'],

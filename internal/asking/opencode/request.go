@@ -187,8 +187,8 @@ func (r *request) permission(tool string, input json.RawMessage, lasting bool, l
 	}
 	_ = json.Unmarshal(r.Meta, &meta) // what it does not have is not shown
 	a := hostcall.Action{Tool: cmp.Or(r.Permission, r.Action), Input: input, Diff: meta.Diff, Dir: r.dir, Place: []string{r.ID, r.Session}}
-	if lasting {
-		a.Always = append(r.Always, r.Save...)
+	if rules := append(r.Always, r.Save...); lasting && len(rules) > 0 {
+		a.Grants = []hostcall.Grant{{Rules: rules, Where: hostcall.InProject}}
 	}
 	edits := a.Tool == "edit" && meta.Diff != ""
 	if input == nil || tool != a.Tool && !edits {
@@ -212,6 +212,11 @@ func (r *request) permission(tool string, input json.RawMessage, lasting bool, l
 	return q, err
 }
 
+// replies returns opencode's words for decisions.
+func replies() map[hostcall.Choice]string {
+	return map[hostcall.Choice]string{hostcall.Once: "once", hostcall.Granted: "always", hostcall.Refused: "reject", hostcall.Stopped: "reject"}
+}
+
 // decide sends what people decided, if that is a decision. It reports whether it was one.
 func (s *Server) decide(ctx context.Context, r *request, q *asking, o *ask.Outcome) (decided bool, err error) {
 	path, query := "/question/", at(r.dir, false)
@@ -224,14 +229,14 @@ func (s *Server) decide(ctx context.Context, r *request, q *asking, o *ask.Outco
 	path += r.ID
 	switch {
 	case r.permit:
-		choice, message := q.prompt.Choice(o)
-		if choice == hostcall.Undecided {
+		d := q.prompt.Decision(o)
+		if d.Choice == hostcall.Undecided {
 			return false, nil
 		}
 		return true, s.post(ctx, path+"/reply", query, struct {
-			Reply   hostcall.Choice `json:"reply"`
-			Message string          `json:"message,omitempty"`
-		}{choice, message})
+			Reply   string `json:"reply"`
+			Message string `json:"message,omitempty"` // without it, a rejection ends the turn
+		}{replies()[d.Choice], d.Message})
 	case o.Status == ask.StatusCancelled:
 		return true, s.post(ctx, path+"/reject", query, nil)
 	case o.Status != ask.StatusAnswered || o.Source != ask.SourceHuman:

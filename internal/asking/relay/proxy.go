@@ -204,9 +204,10 @@ func (p *proxy) fromAgent(life context.Context, line []byte) (pass []byte, after
 func (p *proxy) takenBack(line []byte, id json.RawMessage) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	agentCloses := p.speaks.Close(id) == nil
 	q := p.questions[string(id)]
 	if q == nil {
-		if slices.Contains(p.late, string(id)) && p.speaks.Close(id) != nil {
+		if slices.Contains(p.late, string(id)) && !agentCloses {
 			return nil // already sent
 		}
 		return line
@@ -214,7 +215,7 @@ func (p *proxy) takenBack(line []byte, id json.RawMessage) []byte {
 	told := q.Shown && !q.replied
 	q.told = q.told || told
 	q.cancel(byAgent)
-	if !told {
+	if !told && !agentCloses {
 		return nil
 	}
 	return line

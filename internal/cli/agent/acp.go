@@ -46,8 +46,8 @@ agent's.`,
   askbus acp install zed --write -- claude-agent-acp`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if timeout != 0 && (timeout < ask.MinTimeout || timeout > ask.MaxTimeout) {
-				return cli.Usage("invalid --timeout %s: use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
+			if err := checkLimits(timeout, ""); err != nil {
+				return err
 			}
 			tenant, session, err := hostHome(a, func() string { return "" })
 			if err != nil {
@@ -57,7 +57,7 @@ agent's.`,
 				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout, Outlive: outlive,
 				Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting(),
 			}
-			return runACP(cmd.Context(), a, who, args)
+			return runRelay(cmd.Context(), a, &acp.Protocol{}, who, args, "askbus acp -- claude-agent-acp")
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
@@ -68,15 +68,15 @@ agent's.`,
 	return cmd
 }
 
-// runACP starts the agent and waits until it has exited.
-func runACP(ctx context.Context, a *cli.App, who relay.Caller, args []string) error {
+// runRelay starts the agent and waits until it has exited.
+func runRelay(ctx context.Context, a *cli.App, speaks relay.Protocol, who relay.Caller, args []string, example string) error {
 	// If the editor exits, SIGPIPE must not end this process before the asks are withdrawn. (The
 	// agent would inherit an ignored signal.)
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
-	child, err := startAgent("agent", "askbus acp -- claude-agent-acp", args, a.Stderr)
+	child, err := startAgent("agent", example, args, a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func runACP(ctx context.Context, a *cli.App, who relay.Caller, args []string) er
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		relay.Run(ctx, &acp.Protocol{}, lazy, who, relay.Side{In: os.Stdin, Out: os.Stdout}, relay.Side{In: child.out, Out: child.in}, relay.Options{Logger: a.Logger(), Decider: native})
+		relay.Run(ctx, speaks, lazy, who, relay.Side{In: os.Stdin, Out: os.Stdout}, relay.Side{In: child.out, Out: child.in}, relay.Options{Logger: a.Logger(), Decider: native})
 	}()
 	return child.wait(ctx, done)
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/checkout"
@@ -40,11 +38,8 @@ environment of this command as well. When this command stops, what is open is wi
 			if err != nil {
 				return cli.Usage("--url: %w", err)
 			}
-			if timeout != 0 && (timeout < ask.MinTimeout || timeout > ask.MaxTimeout) {
-				return cli.Usage("invalid --timeout %s: use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
-			}
-			if minProof != "" && !slices.Contains(ask.MinProofs(), minProof) {
-				return cli.Usage("invalid --min-proof %q: use %s", minProof, strings.Join(ask.MinProofs(), ", "))
+			if err := checkLimits(timeout, minProof); err != nil {
+				return err
 			}
 			tenant, session, err := hostHome(a, func() string { return "" })
 			if err != nil {

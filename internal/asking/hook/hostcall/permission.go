@@ -29,6 +29,7 @@ type permission struct {
 	server  string // the MCP server of the tool, as the host names it
 	scopes  []scope
 	changes string // the diff that the host made itself
+	mute    bool   // the agent is not told why it is refused
 }
 
 // scope is an entry of permission_suggestions: what a person can permit beyond this call.
@@ -127,8 +128,12 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 			q.Options = append(q.Options, ask.Option{ID: p.scopes[i].option, Label: label})
 		}
 	}
+	why := l.Say("A note to it tells the agent why.")
+	if p.mute {
+		why = l.Say("The agent goes on without it, and is not told why.")
+	}
 	q.Options = append(q.Options,
-		ask.Option{ID: refuseOption, Label: l.Say("No"), Description: l.Say("A note to it tells the agent why.")},
+		ask.Option{ID: refuseOption, Label: l.Say("No"), Description: why},
 		ask.Option{ID: stopOption, Label: l.Say("No, and stop"), Description: l.Say("The agent's turn ends.")},
 	)
 	e.Ask.Questions = []ask.Question{q}

@@ -48,9 +48,9 @@ func ReadCall(server, tool string, arguments json.RawMessage, l *lang.Language) 
 	p := &permission{tool: "mcp__" + server + "__" + tool, server: server, input: arguments}
 	e := Event{Name: PermissionRequest, permission: p}
 	e.Word(l, false)
-	q := &e.Ask.Questions[0]
-	q.Options = slices.DeleteFunc(q.Options, func(o ask.Option) bool { return o.ID == stopOption })
-	return Prompt{Ask: e.Ask, event: e, input: arguments}, nil
+	prompt := Prompt{Ask: e.Ask, event: e, input: arguments}
+	prompt.CannotStop()
+	return prompt, nil
 }
 
 // MarkDestructive marks what allows the call as destructive.
@@ -88,3 +88,9 @@ func (p *Prompt) Decide(o *ask.Outcome) []byte {
 
 // Refuse returns the tool's result when nobody decided.
 func Refuse(reason string) []byte { return encode(verdict{Behavior: "deny", Message: reason}) }
+
+// CannotStop takes away the option that ends the agent's turn.
+func (p *Prompt) CannotStop() {
+	q := &p.Ask.Questions[0]
+	q.Options = slices.DeleteFunc(q.Options, func(o ask.Option) bool { return o.ID == stopOption })
+}
