@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/testkit/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -41,11 +42,40 @@ func TestDialectsFitTheRealSchemas(t *testing.T) {
 	aiIn, aiOut := answered("ai-sdk", `[{"type":"tool-call","toolCallId":"tc-1","toolName":"deploy","input":{"to":"production"}},{"type":"tool-approval-request","approvalId":"ap-1","toolCallId":"tc-1","signature":"s1:abc"}]`)
 	agIn, agOut := answered("ag-ui", `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"int-1","reason":"input_required","message":"Choose","responseSchema":{"type":"object","properties":{"plan":{"type":"string","enum":["basic","pro"]}}}},{"id":"int-2","reason":"tool_call","message":"Delete?","toolCallId":"tc"},{"id":"int-3","reason":"input_required","message":"Name?"}]}}`)
 	s := run(t, "dialects/check.mjs", map[string]any{
-		"ai": map[string]any{"request": aiIn, "answer": aiOut}, "agui": map[string]any{"request": agIn, "answer": agOut},
+		"ai": map[string]any{"request": aiIn, "answer": aiOut}, "agui": map[string]any{"request": agIn, "answer": agOut}, "eve": eveMessages(t),
 	})
 	if e := s.result(); e.Text != "" {
 		t.Errorf("%s\n%s\n%s", e.Text, aiOut, agOut)
 	}
+}
+
+// eveMessages returns what askbus reads and writes for eve, with every end of an
+// ask that has a place in its shapes.
+func eveMessages(t *testing.T) map[string][]json.RawMessage {
+	t.Helper()
+	d, _ := dialect.Lookup("eve")
+	messages := make(map[string][]json.RawMessage)
+	for _, c := range []struct{ in, out, request string }{
+		{"inputs", "outputs", `{"question":"Which database?","options":[{"label":"PostgreSQL (Recommended)","description":"known"},{"label":"SQLite","description":"small"}]}`},
+		{"inputs", "outputs", `{"question":"Which branch?"}`},
+		{"requests", "responses", `{"action":{"callId":"c1","input":{"command":"rm"},"kind":"tool-call","toolName":"bash"},"allowFreeform":false,"display":"confirmation","kind":"tool-approval","options":[{"id":"approve","label":"Approve"},{"id":"cancel","label":"Cancel"}],"prompt":"Approve Bash?","requestId":"ap_1"}`},
+		{"requests", "responses", `{"action":{"callId":"c2","input":{},"kind":"tool-call","toolName":"ask_question"},"allowFreeform":true,"display":"text","kind":"question","prompt":"Which branch?","requestId":"req_1"}`},
+	} {
+		a, _, err := d.Ask([]byte(c.request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.ID = "ask-1"
+		messages[c.in] = append(messages[c.in], json.RawMessage(c.request))
+		shown, _ := d.Show(&a)
+		messages["requests"] = append(messages["requests"], shown)
+		for _, row := range asktest.Outcomes(&a) {
+			if told := d.Answer(&a, &row.Outcome); told.Status == 200 {
+				messages[c.out] = append(messages[c.out], told.Body)
+			}
+		}
+	}
+	return messages
 }
 
 // TestDialectsFitTheRealTypes compiles requests, what screens are shown, and

@@ -90,6 +90,7 @@ func All() []Dialect {
 		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, waitingResponse, agUIShow, agUIReply},
 		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, waitingResponse, copilotShow, copilotReply},
 		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply},
+		{eveName, nil, "eve's tool ask_question and its input requests", eveAsk, eveAnswer, waitingResponse, eveShow, eveReply},
 		{a2aName, nil, "A2A: a task whose input is required", a2aAsk, a2aAnswer, a2aPending, a2aShow, a2aReply},
 		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, waitingResponse, permissionShow, permissionReply},
 	}

@@ -29,7 +29,7 @@ func TestEveryRowOfTheOutcomeTable(t *testing.T) {
 	for _, path := range files(t, "requests/*.txtar") {
 		form := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		switch form[strings.LastIndexByte(form, '-')+1:] {
-		case "basic", "several", "single", "text", "confirm", "equal":
+		case "basic", "several", "single", "text", "confirm", "equal", "approval", "question":
 		default:
 			continue
 		}
