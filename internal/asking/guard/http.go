@@ -86,6 +86,7 @@ func (r *Remote) Close() error {
 	r.end()
 	err := r.out.Close() // ends what is being written
 	r.open.Wait()
+	r.client.CloseIdleConnections()
 	return err
 }
 
@@ -130,6 +131,9 @@ const codeServer = -32000
 
 // receive reads a response.
 func (r *Remote) receive(res *http.Response, m message) error {
+	if res.StatusCode == http.StatusUnauthorized {
+		return errors.New(res.Status + ": the guard does not sign in by itself; give it a token that the server accepts with --token-file")
+	}
 	if res.StatusCode >= http.StatusBadRequest {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 300))
 		return fmt.Errorf("%s: %s", res.Status, bytes.TrimSpace(text))

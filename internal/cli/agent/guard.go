@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/guard"
 	"github.com/askbus/askbus/internal/asking/mcpserver"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
@@ -119,6 +120,9 @@ func bearer(address, file string) (http.Header, error) {
 	}
 	if file == "" {
 		return http.Header{}, nil
+	}
+	if u.Scheme == "http" && !httpserver.LoopbackHost(u.Host) {
+		return nil, cli.Usage("--url %s would carry the token in plain text; use https, or leave out --token-file", address)
 	}
 	data, err := cli.ReadFile(file, strings.NewReader(""), 64<<10)
 	if err != nil {
