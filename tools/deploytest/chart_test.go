@@ -608,6 +608,70 @@ responders: [{ name: slack, command: [slack], replicas: 1 }]
 	}
 }
 
+// Values that platform teams set in every chart: each is where Kubernetes reads it, and takes nothing else away.
+func TestRolesVolumesAndRollouts(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"", "shape: cluster\n"} {
+		m, err := render(t.Context(), "bus", shape+`
+rbac: { create: false }
+serviceAccount: { create: false, name: ours }
+revisionHistoryLimit: 3
+probes: { startup: { failureThreshold: 600 }, liveness: { initialDelaySeconds: 5 } }
+initContainers: [{ name: wait, image: busybox }]
+persistence: { annotations: { backup: "yes" } }
+broker: { autoscaling: { enabled: true, behavior: { scaleDown: { stabilizationWindowSeconds: 600 } } } }
+issuer: { enabled: true, tokenReview: true, rules: { issuers: [{ name: c, issuer: c, audience: askbus, token_review: true }], rules: [] } }
+responders: [{ name: mail, command: [x], scaling: { min: 1, max: 4, fallback: { failureThreshold: 3, replicas: 2 } } }]
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := len(all[*corev1.ServiceAccount](&m)) + len(all[*rbacv1.Role](&m)) + len(all[*rbacv1.RoleBinding](&m)) + len(all[*rbacv1.ClusterRole](&m)) + len(all[*rbacv1.ClusterRoleBinding](&m)); made != 0 {
+			t.Errorf("%d accounts, roles and bindings are made", made)
+		}
+		set := all[*appsv1.StatefulSet](&m)[0]
+		if claims := set.Spec.VolumeClaimTemplates; len(claims) != 1 || claims[0].Annotations["backup"] != "yes" {
+			t.Errorf("claims %+v", claims)
+		}
+		history := []*int32{set.Spec.RevisionHistoryLimit}
+		for _, d := range all[*appsv1.Deployment](&m) {
+			history = append(history, d.Spec.RevisionHistoryLimit)
+		}
+		for _, n := range history {
+			if n == nil || *n != 3 {
+				t.Errorf("revision histories %v", history)
+			}
+		}
+		pod := set.Spec.Template.Spec
+		c := pod.Containers[0]
+		if pod.ServiceAccountName != "bus-askbus-issuer" && pod.ServiceAccountName != "ours" || len(pod.InitContainers) != 1 {
+			t.Errorf("account %s, init containers %v", pod.ServiceAccountName, pod.InitContainers)
+		}
+		if c.StartupProbe.FailureThreshold != 600 || c.StartupProbe.PeriodSeconds != 2 || c.LivenessProbe.InitialDelaySeconds != 5 || c.ReadinessProbe.FailureThreshold != 2 {
+			t.Errorf("probes %v, %v, %v", c.StartupProbe, c.LivenessProbe, c.ReadinessProbe)
+		}
+		for _, h := range all[*autoscalingv2.HorizontalPodAutoscaler](&m) {
+			if b := h.Spec.Behavior; b == nil || *b.ScaleDown.StabilizationWindowSeconds != 600 {
+				t.Errorf("%s scales as %+v", h.Name, b)
+			}
+		}
+		for _, s := range all[*scaledObject](&m) {
+			if f := s.Spec.Fallback; f == nil || f.Replicas != 2 || f.FailureThreshold != 3 {
+				t.Errorf("%s falls back to %+v", s.GetName(), f)
+			}
+		}
+	}
+	m, err := render(t.Context(), "bus", "persistence: { existingClaim: mine }\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := all[*appsv1.StatefulSet](&m)[0]
+	i := slices.IndexFunc(set.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "data" })
+	if len(set.Spec.VolumeClaimTemplates) != 0 || i < 0 || set.Spec.Template.Spec.Volumes[i].PersistentVolumeClaim.ClaimName != "mine" {
+		t.Errorf("claims %v, volumes %v", set.Spec.VolumeClaimTemplates, set.Spec.Template.Spec.Volumes)
+	}
+}
+
 // A refusal names the value and what is wrong with it. The schema's own message for a "not" does
 // neither.
 func TestRefusalsSayWhatIsWrong(t *testing.T) {
@@ -648,6 +712,9 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"responders: [{name: a, command: [x]}, {name: a, command: [x]}]":                               "responders: two have the same name",
 		"{shape: embedded, responders: [{name: push, command: [push], hears: nothing}]}":               "responders: in the shape embedded askbus up sends push notifications itself; leave push out",
 		"issuer: {enabled: true, rules: {issuers: [{name: k, token_review: true}]}}":                   "an issuer of issuer.rules has token_review: set issuer.tokenReview, which lets the pods ask the API server",
+		"{shape: cluster, persistence: {existingClaim: mine}}":                                         "persistence.existingClaim: each server has a volume of its own, and there are 3; leave it out",
+		"responders: [{name: a, command: [x], scaling: {min: 1, max: 2, fallback: {replicas: 1}}}]":    "at '/responders/0/scaling/fallback': missing property 'failureThreshold'",
+		"probes: {startup: {periodSeconds: 0}}":                                                        "at '/probes/startup/periodSeconds': minimum: got 0, want 1",
 		"tls: {nats: {clientSecret: c}}":                                                               "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":                  "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {
@@ -708,7 +775,7 @@ func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 		"a misspelt field":                    "apiVersion: v1\nkind: Service\nspec: {sellector: {a: b}}\n",
 		"a field in the wrong case":           "apiVersion: v1\nkind: Service\nspec: {ClusterIP: None}\n",
 		"a kind that no test looks at":        "apiVersion: v1\nkind: Secret\n",
-		"a field that KEDA has and we do not": "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nspec: {fallback: {}}\n",
+		"a field that KEDA has and we do not": "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nspec: {idleReplicaCount: 0}\n",
 	} {
 		if err := new(manifests).add(document); err == nil {
 			t.Errorf("%s was accepted", what)

@@ -113,7 +113,11 @@ type (
 			MaxReplicaCount *int32 `json:"maxReplicaCount"`
 			PollingInterval *int32 `json:"pollingInterval"`
 			CooldownPeriod  *int32 `json:"cooldownPeriod"`
-			Advanced        *struct {
+			Fallback        *struct {
+				FailureThreshold int32 `json:"failureThreshold"`
+				Replicas         int32 `json:"replicas"`
+			} `json:"fallback"`
+			Advanced *struct {
 				ScalingModifiers struct {
 					Formula          string `json:"formula"`
 					Target           string `json:"target"`

@@ -7,7 +7,12 @@ name, another NATS. It compares the claims of this release that exist with those
 {{- $name := include "askbus.serverName" . }}
 {{- $own := list }}
 {{- if include "askbus.servers" . }}
+{{- with .Values.persistence.existingClaim }}
+{{- if gt (int (include "askbus.serverReplicas" $)) 1 }}{{ fail (printf "persistence.existingClaim: each server has a volume of its own, and there are %s; leave it out" (include "askbus.serverReplicas" $)) }}{{ end }}
+{{- $own = append $own . }}
+{{- else }}
 {{- range $i := until (int (include "askbus.serverReplicas" .)) }}{{ $own = append $own (printf "data-%s-%d" $name $i) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- $there := list }}
 {{- range (default list (lookup "v1" "PersistentVolumeClaim" .Release.Namespace "").items) }}

@@ -11,6 +11,7 @@ The pod template of a role. A dict:
   listens       its listeners are for other pods, besides ops
   tls           Secret with their certificate, if any
   volume        a claim is mounted at /data, else an empty directory
+  claim         the claim for it, if the StatefulSet makes none
   replicated    a role with several replicas: spread it
   reviews       it lets the API server review tokens
   serving       it is behind a Service: it stops only after that sends nothing more
@@ -39,6 +40,10 @@ spec:
   {{- end }}
   securityContext:
     {{- toYaml $root.Values.podSecurityContext | nindent 4 }}
+  {{- with $root.Values.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   containers:
     - name: {{ if $own }}askbus{{ else }}responder{{ end }}
       image: {{ include "askbus.image" (dict "root" $root "image" (default $root.Values.image .image)) }}
@@ -83,23 +88,17 @@ spec:
         httpGet:
           path: /readyz
           port: ops
-        periodSeconds: 2
-        timeoutSeconds: 2
-        failureThreshold: 180
+        {{- toYaml $root.Values.probes.startup | nindent 8 }}
       livenessProbe:
         httpGet:
           path: /healthz
           port: ops
-        periodSeconds: 10
-        timeoutSeconds: 3
-        failureThreshold: 6
+        {{- toYaml $root.Values.probes.liveness | nindent 8 }}
       readinessProbe:
         httpGet:
           path: /readyz
           port: ops
-        periodSeconds: 5
-        timeoutSeconds: 3
-        failureThreshold: 2
+        {{- toYaml $root.Values.probes.readiness | nindent 8 }}
       {{- end }}
       {{- if .serving }}
       lifecycle:
@@ -141,12 +140,17 @@ spec:
         {{- with concat $root.Values.extraVolumeMounts (default list .role.extraVolumeMounts) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-  {{- if or (not .volume) .secret .keys .tls $root.Values.extraVolumes .role.extraVolumes }}
+  {{- if or (not .volume) .claim .secret .keys .tls $root.Values.extraVolumes .role.extraVolumes }}
   volumes:
     {{- if not .volume }}
     - name: data
       emptyDir:
         sizeLimit: 64Mi
+    {{- end }}
+    {{- with .claim }}
+    - name: data
+      persistentVolumeClaim:
+        claimName: {{ . | quote }}
     {{- end }}
     {{- with .secret }}
     - name: creds
@@ -238,6 +242,10 @@ hostAliases:
     name: data
     labels:
       {{- include "askbus.selectorLabels" . | nindent 6 }}
+    {{- with .Values.persistence.annotations }}
+    annotations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
   spec:
     accessModes:
       {{- toYaml .Values.persistence.accessModes | nindent 6 }}
