@@ -17,8 +17,8 @@ func (a *App) Card(rec *ask.Record, by ask.By) *card.Card {
 	return card.New(rec, card.Viewer{By: by, Inbox: a.InboxURL(), Lang: a.Language()}, time.Now())
 }
 
-// tellIn prints an outcome for programs in the dialect of the ask.
-func (a *App) tellIn(d *dialect.Dialect, o *ask.Outcome) {
+// printIn prints an outcome for programs in the dialect of the ask.
+func (a *App) printIn(d *dialect.Dialect, o *ask.Outcome) {
 	resp := d.Answer(o.Ask, o)
 	if strings.Contains(resp.Header["Content-Type"], "json") {
 		a.PrintJSON(resp.Body)
@@ -86,7 +86,7 @@ func (a *App) Accepted(o *ask.Outcome) error {
 // TellOutcome prints an outcome and returns its exit code as an error.
 func (a *App) TellOutcome(o *ask.Outcome) error {
 	if a.AnswerIn != nil && o.Ask != nil && a.JSON() {
-		a.tellIn(a.AnswerIn, o)
+		a.printIn(a.AnswerIn, o)
 	} else if a.JSON() {
 		data, err := wire.EncodeOutcome(o, nil)
 		if err != nil {

@@ -61,7 +61,7 @@ func (c *credentialAudit) Run(ctx context.Context) error {
 	if data, err := os.ReadFile(c.path(toldFile)); err == nil {
 		_ = json.Unmarshal(data, &c.told) // damaged: report everything again
 	}
-	return reportEvery(ctx, c.log, "credentials", c.look)
+	return reportEvery(ctx, c.log, "credentials", c.check)
 }
 
 // reportEvery calls report until ctx ends, and logs what stops it.
@@ -82,8 +82,8 @@ func reportEvery(ctx context.Context, log *slog.Logger, about string, report fun
 
 func (c *credentialAudit) path(name string) string { return filepath.Join(c.dir, "auth", name) }
 
-// look reports the entries of the list that are not reported yet.
-func (c *credentialAudit) look(ctx context.Context) error {
+// check reports the entries of the list that are not reported yet.
+func (c *credentialAudit) check(ctx context.Context) error {
 	info, err := os.Stat(c.path("issued.jsonl"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -27,15 +27,15 @@ func newMaintenanceAudit(dir string, nc *nats.Conn, log *slog.Logger) *maintenan
 
 // Run reports new entries of the list until ctx ends.
 func (m *maintenanceAudit) Run(ctx context.Context) error {
-	return reportEvery(ctx, m.log, "maintenance", m.look)
+	return reportEvery(ctx, m.log, "maintenance", m.check)
 }
 
 func (m *maintenanceAudit) path() string {
 	return filepath.Join(m.dir, "auth", "maintained.audited")
 }
 
-// look reports the entries of the list that are not reported yet.
-func (m *maintenanceAudit) look(ctx context.Context) error {
+// check reports the entries of the list that are not reported yet.
+func (m *maintenanceAudit) check(ctx context.Context) error {
 	var at int64
 	if data, err := os.ReadFile(m.path()); err == nil {
 		_ = json.Unmarshal(data, &at) // damaged: report everything again

@@ -28,7 +28,7 @@ func TestTheAuditIsToldOfMaintenanceOnce(t *testing.T) {
 			}
 			return away
 		}
-		return m.look(t.Context())
+		return m.check(t.Context())
 	}
 	if err := look(); err != nil { // there is no list
 		t.Error(err)

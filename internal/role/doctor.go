@@ -56,7 +56,7 @@ is broken.`,
 			}
 			found = append(found, slackFindings(ctx, a, &s)...)
 			found = append(found, claudeFindings(a)...)
-			return tellFindings(a, found)
+			return printFindings(a, found)
 		},
 	}
 	cli.Load(&s, cmd)
@@ -155,8 +155,8 @@ func claudeFindings(a *cli.App) (found finding.List) {
 	return found
 }
 
-// tellFindings prints the findings, and returns an error if any is broken.
-func tellFindings(a *cli.App, found finding.List) error {
+// printFindings prints the findings, and returns an error if any is broken.
+func printFindings(a *cli.App, found finding.List) error {
 	if a.JSON() {
 		if err := a.TellJSON(found); err != nil {
 			return err

@@ -279,7 +279,7 @@ func slackDoctorCmd(a *cli.App, s *slackSettings) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			return tellFindings(a, app.Doctor(ctx, manifest))
+			return printFindings(a, app.Doctor(ctx, manifest))
 		},
 	}
 	cmd.Flags().StringVar(&manifest, "manifest", "", "file with the app's manifest, as Slack's app page shows it (YAML or JSON)")

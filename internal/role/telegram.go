@@ -56,7 +56,7 @@ The token comes from the environment or from a file that it names, never from a 
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			return tellFindings(a, app.Doctor(ctx))
+			return printFindings(a, app.Doctor(ctx))
 		},
 	}
 	cmd.AddCommand(doctor)

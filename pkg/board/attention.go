@@ -154,7 +154,7 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		b.attended[h.key] = people
 	}
 	if !known || a.Gone {
-		b.tellOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
+		b.notifyOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
 	}
 }
 
@@ -187,7 +187,7 @@ func (b *Board) faded(now time.Time) {
 			delete(b.attended, name)
 		}
 		if h := b.held[name]; h != nil {
-			b.tell(Event{Kind: Changed, Record: h.record()}, h)
+			b.notify(Event{Kind: Changed, Record: h.record()}, h)
 		}
 	}
 }

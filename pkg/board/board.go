@@ -256,7 +256,7 @@ func (b *Board) add(h *head) {
 	}
 	b.ended.drop(h.id()) // the id was asked again
 	b.order.add(h)
-	b.tell(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
+	b.notify(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
 }
 
 func (b *Board) remove(h *head) {
@@ -297,7 +297,7 @@ func (b *Board) resolved(rec ask.Record) {
 	if h == nil {
 		h = &head{key: k.String(), audience: &rec.Ask.Audience}
 	}
-	b.tell(Event{Kind: Resolved, Record: rec}, h)
+	b.notify(Event{Kind: Resolved, Record: rec}, h)
 }
 
 // boardFollower is a board as a [follower].
@@ -311,7 +311,7 @@ func (f *boardFollower) offline() {
 	defer b.mu.Unlock()
 	if !b.status.Offline {
 		b.status.Offline = true
-		b.tell(Event{Kind: Offline}, nil)
+		b.notify(Event{Kind: Offline}, nil)
 	}
 }
 
@@ -372,7 +372,7 @@ func (f *boardFollower) read() func(context.Context) (func(), error) {
 				return nil, err
 			}
 		}
-		return func() { f.take(mark, recs, ended, round) }, nil
+		return func() { f.apply(mark, recs, ended, round) }, nil
 	}
 }
 
@@ -413,7 +413,7 @@ func (f *boardFollower) missed(ctx context.Context, recs []ask.Record) ([]ask.Re
 	return ended, nil
 }
 
-func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uint32) {
+func (f *boardFollower) apply(mark wire.Mark, recs, ended []ask.Record, round uint32) {
 	b := f.board()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -439,7 +439,7 @@ func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uin
 	}
 	b.mark = mark.At
 	b.status.Synced, b.status.Offline = true, false
-	b.tell(Event{Kind: Synced, More: b.status.More}, nil)
+	b.notify(Event{Kind: Synced, More: b.status.More}, nil)
 }
 
 // endOthers ends the held asks that a full read does not have: how is unknown.

@@ -115,9 +115,9 @@ func TestACatchUpMovesFewHeads(t *testing.T) {
 		return recs
 	}
 	before, after := round("before"), round("after")
-	(*boardFollower)(b).take(wire.Mark{Full: true}, before, nil, 1)
+	(*boardFollower)(b).apply(wire.Mark{Full: true}, before, nil, 1)
 	began := time.Now()
-	(*boardFollower)(b).take(wire.Mark{Full: true}, after[1:], nil, 2)
+	(*boardFollower)(b).apply(wire.Mark{Full: true}, after[1:], nil, 2)
 	t.Logf("the catch-up of %d asks took %s", n, time.Since(began))
 	heads, total := b.Pending(Filter{}, 0, n)
 	if total != n-1 || heads[0].Key.ID != after[n-1].Ask.ID || !slices.IsSortedFunc(b.order.heads, func(x, y *head) int { return int(x.deadline - y.deadline) }) {

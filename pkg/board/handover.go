@@ -195,7 +195,7 @@ func (b *Board) setHandover(k ask.Key, o *Handover) {
 		h.handed = nil // the id was asked again
 	}
 	// Both the old and the new list of the ask must hear about it.
-	b.tell(Event{Kind: Changed, Record: h.record()}, nil)
+	b.notify(Event{Kind: Changed, Record: h.record()}, nil)
 }
 
 // SharedHandovers stores handovers in the bus's shared state. It needs the

@@ -54,8 +54,8 @@ func (s *snapshot) read(ctx context.Context, r *source) error {
 	return nil
 }
 
-// take tells the difference between a snapshot and what was told.
-func (w *watch) take(s snapshot) {
+// apply tells the difference between a snapshot and what was told.
+func (w *watch) apply(s snapshot) {
 	w.more = s.more
 	for _, rec := range s.resolved {
 		k := rec.Ask.Key()

@@ -118,6 +118,6 @@ func (b *Board) changed(k ask.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.held[k.String()]; h != nil {
-		b.tell(Event{Kind: Changed, Record: h.record()}, h)
+		b.notify(Event{Kind: Changed, Record: h.record()}, h)
 	}
 }

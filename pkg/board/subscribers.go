@@ -73,7 +73,7 @@ func (b *Board) Changes(f Filter) (changed <-chan struct{}, stop func()) {
 // returns the changes since its last call.
 func (b *Board) Follow(f Filter) (changed <-chan struct{}, touched func() Touched, stop func()) {
 	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1), touched: &Touched{}}
-	return s.stirred, s.take, b.subscribe(s)
+	return s.stirred, s.drain, b.subscribe(s)
 }
 
 // subscribe adds a subscriber until stop is called.
@@ -88,7 +88,7 @@ func (b *Board) subscribe(s *subscriber) (stop func()) {
 	}
 }
 
-func (s *subscriber) take() Touched {
+func (s *subscriber) drain() Touched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := *s.touched
@@ -135,13 +135,13 @@ func (b *Board) due(s *subscriber) []Event {
 	return events
 }
 
-// tell queues an event for the subscribers whose filter takes h, or for all if
+// notify queues an event for the subscribers whose filter takes h, or for all if
 // h is nil. The caller holds the board's lock.
-func (b *Board) tell(e Event, h *head) { b.tellOthers("", e, h) }
+func (b *Board) notify(e Event, h *head) { b.notifyOthers("", e, h) }
 
-// tellOthers is tell without the subscribers of principal, whose screens do not
+// notifyOthers is notify without the subscribers of principal, whose screens do not
 // change with the event.
-func (b *Board) tellOthers(principal string, e Event, h *head) {
+func (b *Board) notifyOthers(principal string, e Event, h *head) {
 	if e.Kind == Pending && len(b.subs) > 0 {
 		e.Record = h.record()
 	}

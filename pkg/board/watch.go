@@ -58,7 +58,7 @@ func (w *watch) read() func(context.Context) (func(), error) {
 	return func(ctx context.Context) (func(), error) {
 		s := snapshot{known: known}
 		err := s.read(ctx, w.r)
-		return func() { w.take(s) }, err
+		return func() { w.apply(s) }, err
 	}
 }
 

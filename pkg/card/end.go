@@ -18,11 +18,11 @@ type End struct {
 	Where    string // "on Slack"
 	At       Moment
 	Ago      Moment
-	Gist     string // the outcome in a few words
+	Summary  string // the outcome in a few words
 	Sentence string // "answered by Mei on Slack at 10:02"
 	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"; empty if several people decided
 	Lines    []Line
-	Detailed bool // the lines have more than the gist
+	Detailed bool // the lines have more than the summary
 	Answers  bool // there are answers, by a person or by default
 	Reply    string
 	Reason   string
@@ -42,7 +42,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	a, o, w := &r.Ask, r.Outcome, v.words()
 	e := &End{
 		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By),
-		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Gist: gist(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
+		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Summary: summary(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
 	}
 	told := *o
 	told.Ask = a // the stored outcome has no copy of its ask
@@ -52,7 +52,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 		e.Where = line(w.place(o.By.Responder))
 	}
 	if a.Approval == nil && !e.Mine && e.Who != "" && e.Where != "" {
-		e.First = fill(w.first, e.Who, e.Gist, e.Where, e.Ago.Words)
+		e.First = fill(w.first, e.Who, e.Summary, e.Where, e.Ago.Words)
 	}
 	switch o.Status {
 	case ask.StatusAnswered:
@@ -92,14 +92,14 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 	}
 }
 
-// Telling returns the text after the lead: the gist, unless the lead or the lines contain it.
+// Telling returns the text after the lead: the summary, unless the lead or the lines contain it.
 func (e *End) Telling() string {
 	switch {
 	case e.Detailed:
 	case e.Status == ask.StatusAnswered, e.Status == ask.StatusExpired:
-		return e.Gist
-	case e.Status == ask.StatusCancelled && e.Gist != e.Lead:
-		return e.Gist
+		return e.Summary
+	case e.Status == ask.StatusCancelled && e.Summary != e.Lead:
+		return e.Summary
 	}
 	return ""
 }
@@ -114,28 +114,28 @@ func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 	return line(label)
 }
 
-// gist summarizes an outcome.
-func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
+// summary summarizes an outcome.
+func summary(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	switch o.Status {
 	case ask.StatusCancelled:
 		if label := cancelLabel(a, o); label != "" {
 			return label
 		}
-		return w.gistDeclined
+		return w.summaryDeclined
 	case ask.StatusWithdrawn:
 		if o.GaveUp() {
-			return w.gistGaveUp
+			return w.summaryGaveUp
 		}
-		return w.gistWithdrawn
+		return w.summaryWithdrawn
 	case ask.StatusAborted:
-		return w.gistAborted
+		return w.summaryAborted
 	case ask.StatusExpired:
 		if len(o.Answers) == 0 && a.Approval != nil {
 			t := a.Tally(o.Votes, o.At)
 			return w.Say("Not enough votes: %s", line(t.Words(w.Tag)))
 		}
 		if len(o.Answers) == 0 {
-			return w.gistNobody
+			return w.summaryNobody
 		}
 	case ask.StatusAnswered:
 	}
@@ -157,9 +157,9 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	all := strings.Join(parts, w.dot)
 	switch {
 	case len(parts) == 0:
-		return w.gistAnswered
+		return w.summaryAnswered
 	case o.Status == ask.StatusExpired:
-		return fill(w.gistDefault, ask.Clip(all, 160))
+		return fill(w.summaryDefault, ask.Clip(all, 160))
 	}
 	return ask.Clip(all, 200)
 }

@@ -185,7 +185,7 @@ func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews boo
 func (e *End) Text() string {
 	s := e.Sentence
 	if e.Status == ask.StatusAnswered && !e.Detailed {
-		return s + e.words.colon + e.Gist
+		return s + e.words.colon + e.Summary
 	}
 	if !e.listed() {
 		return s
@@ -213,7 +213,7 @@ func (e *End) listed() bool {
 
 // Fold returns an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
 func (e *End) Fold() string {
-	parts := []string{e.Gist}
+	parts := []string{e.Summary}
 	who := e.Who + e.Where
 	if e.Who != "" && e.Where != "" {
 		who = e.words.Say("%s %s|who, where", e.Who, e.Where)

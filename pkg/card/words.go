@@ -55,7 +55,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		noPerson: say("The asker may not decide this, and it is not known who you are here. Answer where you sign in."),
 		notAsker: say("The asker may not decide this."),
 		approved: say("approved"), denied: say("denied"), tookBack: say("took the vote back"), declinedIt: say("declined"),
-		agentWaits: say("the agent waits"), gaveUp: say("The agent gave up"), gistGaveUp: say("Given up: the agent no longer waits"),
+		agentWaits: say("the agent waits"), gaveUp: say("The agent gave up"), summaryGaveUp: say("Given up: the agent no longer waits"),
 		readOnly: say("You may read this, not decide it."),
 		forThem:  say("For %s to decide."),
 		expires:  say("If nobody answers by then, it expires and the agent is told so. Nothing is decided."),
@@ -74,8 +74,8 @@ func newCatalogue(l *lang.Language) *catalogue {
 
 		ending:   func(o *ask.Outcome, principal, clock string) string { return ending(l, o, principal, clock) },
 		answered: say("Already answered"), declined: say("Declined"), withdrawn: say("Withdrawn by the agent"), expired: say("Expired"), aborted: say("Ended by an operator"),
-		gistDeclined: say("Declined"), gistWithdrawn: say("Withdrawn by the agent"), gistAborted: say("Ended by an operator"), gistNobody: say("Nobody answered in time"),
-		gistAnswered: say("Answered"), gistDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
+		summaryDeclined: say("Declined"), summaryWithdrawn: say("Withdrawn by the agent"), summaryAborted: say("Ended by an operator"), summaryNobody: say("Nobody answered in time"),
+		summaryAnswered: say("Answered"), summaryDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
 		first: say("%[1]s is first: %[2]s, %[3]s, %[4]s"),
 
 		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"), keyReason: say("add a reason"), keyTakeBack: say("take the vote back"),

@@ -68,7 +68,7 @@ func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		return ask.Outcome{}, err
 	}
 	defer s.c.leave(k, w)
-	return s.c.told(ctx, k)(s.c.wait(ctx, k, w, known{}))
+	return s.c.traceOutcome(ctx, k)(s.c.wait(ctx, k, w, known{}))
 }
 
 // Wait is [Session.Wait] for the ask that was asked. After [Session.AskToWait]
@@ -82,7 +82,7 @@ func (a Asked) Wait(ctx context.Context) (ask.Outcome, error) {
 		return a.session.Wait(ctx, a.ID)
 	}
 	defer l.c.leave(l.k, l.w)
-	return l.c.told(ctx, l.k)(l.c.wait(ctx, l.k, l.w, known{pending: true, deadline: a.Deadline}))
+	return l.c.traceOutcome(ctx, l.k)(l.c.wait(ctx, l.k, l.w, known{pending: true, deadline: a.Deadline}))
 }
 
 // listening is a wait that was registered before its ask was sent. Exactly one
@@ -101,9 +101,9 @@ func (c *Client) listen(k ask.Key, w *wait) *listening {
 // unusedFor is how long a registered wait is kept for [Asked.Wait].
 const unusedFor = 5 * time.Second
 
-// told leaves a short span of the moment at which an agent learnt an outcome:
+// traceOutcome leaves a short span of the moment at which an agent learnt an outcome:
 // one of the whole wait could be days long.
-func (c *Client) told(ctx context.Context, k ask.Key) func(ask.Outcome, error) (ask.Outcome, error) {
+func (c *Client) traceOutcome(ctx context.Context, k ask.Key) func(ask.Outcome, error) (ask.Outcome, error) {
 	return func(o ask.Outcome, err error) (ask.Outcome, error) {
 		if err == nil {
 			_, end := c.tracer.Start(ctx, "told "+string(o.Status), tracing.Works, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})

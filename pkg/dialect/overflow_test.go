@@ -97,14 +97,14 @@ func TestAnswersToAnOverflowCard(t *testing.T) {
 				continue // it has text questions
 			}
 			given, err := in(t, d).Reply(a, answer)
-			if got := gist(given); err != nil || got != c.want {
+			if got := summary(given); err != nil || got != c.want {
 				t.Errorf("%s, %s: %s, %v", d, name, got, err)
 			}
 		}
 	}
 }
 
-func gist(given dialect.Given) string {
+func summary(given dialect.Given) string {
 	s := string(given.Decision)
 	if given.Reply.Response != "" {
 		s += " to all: " + given.Reply.Response

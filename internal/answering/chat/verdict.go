@@ -41,11 +41,11 @@ func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) str
 		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
 		switch {
 		case rec.Outcome.Status == ask.StatusAnswered && rec.Ask.Questions[0].Kind == ask.KindChoice:
-			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Gist, 160)
+			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Summary, 160)
 		case rec.Outcome.Status == ask.StatusAnswered:
 			sum.Verdict = e.Lead
 		case rec.Outcome.Status == ask.StatusExpired && !e.Answers:
-			sum.Verdict = clean(e.Gist, 240)
+			sum.Verdict = clean(e.Summary, 240)
 		}
 		return sum
 	}
@@ -59,7 +59,7 @@ func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) str
 }
 
 func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
-	who, gist := clean(e.Who, 80), clean(e.Gist, 160)
+	who, summary := clean(e.Who, 80), clean(e.Summary, 160)
 	because := ""
 	if e.Reason != "" {
 		because = e.Say(": ") + clean(e.Reason, 160)
@@ -68,23 +68,23 @@ func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string)
 	case ask.StatusAnswered:
 		switch {
 		case o.Source == ask.SourcePolicy:
-			return MarkAnswered, e.Say("A policy answered %s", gist)
+			return MarkAnswered, e.Say("A policy answered %s", summary)
 		case who == "":
-			return MarkAnswered, e.Say("Answered: %s", gist)
+			return MarkAnswered, e.Say("Answered: %s", summary)
 		case e.Detailed && len(e.Lines) > 1:
 			return MarkAnswered, e.Say("%s answered", who)
 		case len(o.Answers) > 0 && len(o.Answers[0].Selected) > 0:
-			return MarkAnswered, e.Say("%s chose %s", who, gist)
+			return MarkAnswered, e.Say("%s chose %s", who, summary)
 		}
-		return MarkAnswered, e.Say("%s answered %s", who, gist)
+		return MarkAnswered, e.Say("%s answered %s", who, summary)
 	case ask.StatusCancelled:
 		if o.CancelledBy != nil {
-			return MarkDeclined, e.Say("%s ended it: %s", who, gist) + because
+			return MarkDeclined, e.Say("%s ended it: %s", who, summary) + because
 		}
 		return MarkDeclined, e.Say("%s declined", who) + because
 	case ask.StatusExpired:
 		if e.Answers {
-			return MarkExpired, e.Say("Nobody answered in time") + e.Say("; the declared default holds, not a person's answer: %s", gist)
+			return MarkExpired, e.Say("Nobody answered in time") + e.Say("; the declared default holds, not a person's answer: %s", summary)
 		}
 		return MarkExpired, e.Say("Nobody answered in time")
 	case ask.StatusWithdrawn, ask.StatusAborted:

@@ -46,13 +46,13 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 			return commanded{}, nil
 		}
 		if rest == "" {
-			d.tell("Why? An empty line declines without a reason; /quit does not decline.")
+			d.say("Why? An empty line declines without a reason; /quit does not decline.")
 			why, err := d.read(ctx)
 			if err != nil {
 				return commanded{}, err
 			}
 			if why == "/quit" || why == "/back" {
-				d.tell("Not declined.")
+				d.say("Not declined.")
 				return commanded{}, nil
 			}
 			rest = why
@@ -60,17 +60,17 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 		return commanded{decided: &Decision{Decline: true, Reason: rest}}, nil
 	case "/take-back":
 		if d.card.Approval == nil || d.card.Approval.TakeBack == "" {
-			d.tell("You have no vote to take back.")
+			d.say("You have no vote to take back.")
 			return commanded{}, nil
 		}
 		return commanded{decided: &Decision{TakeBack: true}}, nil
 	case "/reply":
 		if d.card.Approval != nil {
-			d.tell("Only an answer is a vote; say more with /note.")
+			d.say("Only an answer is a vote; say more with /note.")
 			return commanded{}, nil
 		}
 		if rest == "" {
-			d.tell("Type your reply behind /reply.")
+			d.say("Type your reply behind /reply.")
 			return commanded{}, nil
 		}
 		reply := d.draft.Reply()
@@ -78,26 +78,26 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 	case "/note":
 		d.notes = d.notes || rest != ""
 		d.draft.Note(q.ID, rest)
-		d.tell("Noted.")
+		d.say("Noted.")
 	case "/back":
 		return commanded{step: back}, nil
 	case "/skip":
 		if !q.Optional {
-			d.tell("This one needs an answer.")
+			d.say("This one needs an answer.")
 			return commanded{}, nil
 		}
 		d.set(ask.Answer{QuestionID: q.ID, Skipped: true})
 		return commanded{skipped: true}, nil
 	case "/why":
 		if d.card.Context == nil {
-			d.tell("The agent says nothing more.")
+			d.say("The agent says nothing more.")
 		} else {
 			d.print(strings.TrimSpace(d.card.Context.Body))
 		}
 	case "/read":
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 1 || n > len(view.Options) || view.Options[n-1].Preview == nil {
-			d.tell("There is no such preview; type /read and the number of an option that has one.")
+			d.say("There is no such preview; type /read and the number of an option that has one.")
 		} else {
 			d.print(strings.TrimRight(view.Options[n-1].Preview.Body, "\n"))
 		}
@@ -106,7 +106,7 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 	case "/help", "/?":
 		d.print(d.help())
 	default:
-		d.tell("There is no %s; /help lists what there is. To begin an answer with a slash, type two.", ask.CleanLine(name))
+		d.say("There is no %s; /help lists what there is. To begin an answer with a slash, type two.", ask.CleanLine(name))
 	}
 	return commanded{}, nil
 }

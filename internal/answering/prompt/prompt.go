@@ -72,7 +72,7 @@ func (d *dialog) sure(ctx context.Context, one Decision) (bool, error) {
 	if chosen == "" {
 		return true, nil
 	}
-	d.tell("“%s” is destructive. Type confirm to choose it; anything else goes back.", chosen)
+	d.say("“%s” is destructive. Type confirm to choose it; anything else goes back.", chosen)
 	typed, err := d.read(ctx)
 	return strings.EqualFold(strings.TrimSpace(typed), "confirm"), err
 }
@@ -90,8 +90,8 @@ type dialog struct {
 
 func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
 
-// tell prints a message in the card's language.
-func (d *dialog) tell(text string, args ...any) { d.print(d.card.Say(text, args...)) }
+// say prints a message in the card's language.
+func (d *dialog) say(text string, args ...any) { d.print(d.card.Say(text, args...)) }
 
 // show prints a question.
 func (d *dialog) show(i int) { d.print(d.card.QuestionText(i, d.width, displaywidth.String)) }
@@ -107,7 +107,7 @@ func (d *dialog) introduce() {
 	if d.card.Context != nil {
 		body := strings.TrimSpace(d.card.Context.Body)
 		if n := strings.Count(body, "\n") + 1; n > contextLines {
-			d.tell("Why: %d lines; type /why to read them.", n)
+			d.say("Why: %d lines; type /why to read them.", n)
 		} else {
 			d.print(body)
 		}
@@ -128,7 +128,7 @@ func (d *dialog) introduce() {
 	if d.card.AtEnd != "" {
 		d.print(d.card.AtEnd)
 	}
-	d.tell("Type your answer; /help lists what else there is.")
+	d.say("Type your answer; /help lists what else there is.")
 }
 
 // wrong returns the indexes of the questions to ask again.
@@ -189,7 +189,7 @@ func (d *dialog) vote(ctx context.Context) (Decision, error) {
 // review prints the answers and lets the person change them.
 func (d *dialog) review(ctx context.Context) (Decision, error) {
 	for {
-		d.tell("This is what will be sent:")
+		d.say("This is what will be sent:")
 		for i, l := range d.draft.Review() {
 			s := fmt.Sprintf("  %d. %s %s", i+1, strings.ReplaceAll(l.Question, "\n", " "), strings.ReplaceAll(l.Answer, "\n", " "))
 			if l.Note != "" {
@@ -216,7 +216,7 @@ func (d *dialog) review(ctx context.Context) (Decision, error) {
 		default:
 			i := d.numbered(typed)
 			if i < 0 {
-				d.tell("%s is neither yes nor a number from 1 to %d.", strconv.Quote(ask.Clip(ask.CleanLine(typed), 40)), len(d.card.Questions))
+				d.say("%s is neither yes nor a number from 1 to %d.", strconv.Quote(ask.Clip(ask.CleanLine(typed), 40)), len(d.card.Questions))
 				continue
 			}
 			if _, done, err := d.question(ctx, i); err != nil {

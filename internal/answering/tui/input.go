@@ -121,7 +121,7 @@ func (m *model) anywhere(act action) tea.Cmd {
 	case actLast:
 		return m.moveTo(len(m.rows) - 1)
 	case actFilter:
-		if !m.once() {
+		if !m.single() {
 			m.finding, m.inCard = true, false
 		}
 	case actMine:
@@ -164,7 +164,7 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 		return m.typeKey(f, e, name, text)
 	}
 	if act == actLeave {
-		if m.once() {
+		if m.single() {
 			return tea.Quit
 		}
 		m.inCard = false
@@ -175,7 +175,7 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	}
 	if f.end != nil || m.busy(f) {
 		if f.end != nil && act == actSend {
-			if m.once() {
+			if m.single() {
 				return tea.Quit
 			}
 			return m.move(1)
@@ -438,7 +438,7 @@ func (m *model) hints() string {
 		return strings.Join([]string{
 			k(actNext) + " " + k(actPrev) + " " + m.say("move"), "enter " + m.say("open"), k(actFilter) + " " + m.say("filter"), k(actMine) + " " + m.say("mine/all"), k(actHelp) + " " + m.say("keys"), k(actQuit) + " " + m.say("end|key"),
 		}, " · ")
-	case f.end != nil && m.once():
+	case f.end != nil && m.single():
 		return "enter " + m.say("end|key")
 	case f.end != nil:
 		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " " + m.say("next and previous ask"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")

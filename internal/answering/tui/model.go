@@ -144,12 +144,12 @@ func newModel(opts Options) (*model, error) {
 	}
 	opts.Viewer.By = opts.By
 	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Theme), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once, active: opts.Now()}
-	m.inCard = m.once()
+	m.inCard = m.single()
 	return m, nil
 }
 
-// once reports whether the screen shows only one ask.
-func (m *model) once() bool { return m.opts.First || m.opts.Once != (ask.Key{}) }
+// single reports whether the screen shows only one ask.
+func (m *model) single() bool { return m.opts.First || m.opts.Once != (ask.Key{}) }
 
 // Init requests the background color and starts the ticks.
 func (m *model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick(), m.refresh()) }
@@ -261,12 +261,12 @@ func (m *model) refresh() tea.Cmd {
 	} else if m.focus != (ask.Key{}) && m.forms[m.focus] == nil {
 		load = m.load(m.focus)
 	}
-	return tea.Batch(load, m.tell())
+	return tea.Batch(load, m.notify())
 }
 
-// tell reports the number of waiting asks to the terminal. It notifies only if there were none
+// notify reports the number of waiting asks to the terminal. It notifies only if there were none
 // before and the terminal is unfocused.
-func (m *model) tell() tea.Cmd {
+func (m *model) notify() tea.Cmd {
 	if !m.status.Synced {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		if m.focus == msg.key {
 			m.message = m.say("cannot read this ask: %s", ask.CleanLine(msg.err.Error()))
 		}
-		if m.once() && msg.key == m.focus {
+		if m.single() && msg.key == m.focus {
 			m.failed = msg.err
 			return tea.Quit
 		}
@@ -336,7 +336,7 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		}
 	}
 	f := newForm(msg.rec, msg.rec.Ask.Priority == ask.PriorityUrgent || (&card.Preview{Body: msg.rec.Ask.Context}).Short())
-	if m.once() || m.opening && msg.key == m.focus {
+	if m.single() || m.opening && msg.key == m.focus {
 		f.grab()
 		m.opening = false
 	}

@@ -209,7 +209,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
 	f.rec.Outcome, f.rec.State = o, ask.StateResolved
 	m.opts.Source.Learn(f.rec)
-	if m.once() {
+	if m.single() {
 		m.outcome = o
 		return tea.Quit
 	}
@@ -229,7 +229,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 // unless somebody types.
 func (m *model) toldOf(f *form) tea.Cmd {
 	k := f.rec.Ask.Key()
-	if m.focus == k || m.once() {
+	if m.focus == k || m.single() {
 		return nil
 	}
 	if m.forms[k] = f; !f.sentHere && len(f.begun()) > 0 && m.editor() == nil {

@@ -61,7 +61,7 @@ func (m *model) decide(f *form, label string, send decision) tea.Cmd {
 	m.held = append(m.held, held{f, label, m.opts.Now().Add(m.opts.Undo), n, send})
 	f.typing = typingNothing
 	later := tea.Tick(m.opts.Undo, func(time.Time) tea.Msg { return heldMsg(n) })
-	if m.once() {
+	if m.single() {
 		return later
 	}
 	return tea.Batch(later, m.onward())
@@ -128,7 +128,7 @@ func (m *model) flush() error {
 			}
 			once.Lock()
 			defer once.Unlock()
-			if m.once() && (err == nil || is && refused.Outcome != nil) {
+			if m.single() && (err == nil || is && refused.Outcome != nil) {
 				m.outcome = &o
 				return
 			}

@@ -15,7 +15,7 @@ const (
 	listWidth = 36
 )
 
-func (m *model) wide() bool { return m.width >= wideFrom && !m.once() }
+func (m *model) wide() bool { return m.width >= wideFrom && !m.single() }
 
 // View renders the screen.
 func (m *model) View() tea.View {

@@ -86,7 +86,7 @@ func (s *Server) exported(rec *ask.Record, f sought) bool {
 	if by := rec.Outcome.By; by != nil {
 		who = by.Principal + " " + by.Name
 	}
-	return f.takes(end.Status, strings.ToLower(strings.Join([]string{end.Heading, end.Gist, rec.Ask.Agent.Name, rec.Ask.Agent.ID, rec.Ask.Key().String(), who, end.Where}, "\n")))
+	return f.takes(end.Status, strings.ToLower(strings.Join([]string{end.Heading, end.Summary, rec.Ask.Agent.Name, rec.Ask.Agent.ID, rec.Ask.Key().String(), who, end.Where}, "\n")))
 }
 
 // exporter writes records.
@@ -141,7 +141,7 @@ func (e *csvExport) record(rec *ask.Record) error {
 	}
 	return e.out.Write([]string{
 		k.Tenant, k.Session, k.ID, cell(cmp.Or(rec.Ask.Agent.Name, rec.Ask.Agent.ID)), cell(end.Heading), rec.AskedAt.UTC().Format(time.RFC3339), o.At.UTC().Format(time.RFC3339),
-		strconv.FormatFloat(o.At.Sub(rec.AskedAt).Seconds(), 'f', 1, 64), string(o.Status), cell(end.Gist), cell(by.Principal), cell(by.Name), by.Responder, cell(o.Reason),
+		strconv.FormatFloat(o.At.Sub(rec.AskedAt).Seconds(), 'f', 1, 64), string(o.Status), cell(end.Summary), cell(by.Principal), cell(by.Name), by.Responder, cell(o.Reason),
 	})
 }
 

@@ -253,9 +253,9 @@ func (f *feed) drawn() bool {
 	return f.seq > 0
 }
 
-// begin returns the position of a page that has the content a mark names. It is
+// resume returns the position of a page that has the content a mark names. It is
 // 0 if that is not known, and before anything was drawn.
-func (f *feed) begin(mark string) (seq uint64) {
+func (f *feed) resume(mark string) (seq uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if mark == "" || f.seq == 0 {

@@ -89,7 +89,7 @@ func TestADeltaIsSmall(t *testing.T) {
 func TestAPageThatIsBehindGetsTheKeptEvents(t *testing.T) {
 	t.Parallel()
 	f := &feed{news: make(chan struct{})}
-	if _, late, _ := f.after(f.begin("m1")); late {
+	if _, late, _ := f.after(f.resume("m1")); late {
 		t.Error("late before anything was drawn")
 	}
 	f.publish(nil, "m1")
@@ -97,13 +97,13 @@ func TestAPageThatIsBehindGetsTheKeptEvents(t *testing.T) {
 		f.publish(&delta{Waiting: i}, fmt.Sprint("m", i+2))
 	}
 	for mark, want := range map[string]int{"m1": feedEvents, "m2": feedEvents - 1, "m40": feedEvents - 39, fmt.Sprint("m", feedEvents+1): 0, "never": -1, "": -1} {
-		events, late, _ := f.after(f.begin(mark))
+		events, late, _ := f.after(f.resume(mark))
 		if late != (want < 0) || !late && len(events) != want {
 			t.Errorf("a page at %q gets %d events, late: %t", mark, len(events), late)
 		}
 	}
 	f.publish(&delta{}, "more")
-	if _, late, _ := f.after(f.begin("m1")); !late {
+	if _, late, _ := f.after(f.resume("m1")); !late {
 		t.Error("a page that is further behind than the log is not late")
 	}
 	f.publish(&delta{Parts: map[string]string{"problem": strings.Repeat("x", feedBytes)}}, "big")

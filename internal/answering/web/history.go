@@ -115,11 +115,11 @@ type day struct {
 
 // pastRow is one ended ask in a list.
 type pastRow struct {
-	Path, Heading, Gist, Who, Where, Agent, Session, SessionPath string
-	Status                                                       ask.Status
-	Clock                                                        string
-	Stamp                                                        string
-	After                                                        string // how long it was pending
+	Path, Heading, Summary, Who, Where, Agent, Session, SessionPath string
+	Status                                                          ask.Status
+	Clock                                                           string
+	Stamp                                                           string
+	After                                                           string // how long it was pending
 }
 
 // showHistory lists ended asks, newest first.
@@ -176,9 +176,9 @@ func dayWords(me board.Viewer, at, now time.Time) string {
 }
 
 func (p *past) row(me board.Viewer, at time.Time) pastRow {
-	told := p.told[lang.Of(me.Language).Tag]
+	end := p.ends[lang.Of(me.Language).Tag]
 	r := pastRow{
-		Path: askPath(p.key), Heading: p.heading, Gist: told.gist, Where: told.where, Agent: cmp.Or(p.agent, say(me, "an agent")), Session: p.key.Session,
+		Path: askPath(p.key), Heading: p.heading, Summary: end.summary, Where: end.where, Agent: cmp.Or(p.agent, say(me, "an agent")), Session: p.key.Session,
 		SessionPath: "/history/" + p.key.Tenant + "/" + p.key.Session, Status: p.status, Clock: at.Format("15:04"), Stamp: card.Moment{At: at}.Stamp(),
 		After: viewer(me).When(p.asked, p.ended, card.Since).Words,
 	}

@@ -94,15 +94,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.signIn(w, r, answeredIn(w).Say("This login link was used already. Each one works once."))
 		return
 	}
-	if err := s.begin(ctx, w, r, auth.SignIn{Person: auth.Person{By: by}}); err != nil {
+	if err := s.startSession(ctx, w, r, auth.SignIn{Person: auth.Person{By: by}}); err != nil {
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link has been used: ask for another one."))
 		return
 	}
 	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
 }
 
-// begin starts a session and sets its cookie.
-func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, in auth.SignIn) error {
+// startSession starts a session and sets its cookie.
+func (s *Server) startSession(ctx context.Context, w http.ResponseWriter, r *http.Request, in auth.SignIn) error {
 	in.Client = r.UserAgent()
 	id, err := s.opts.Sessions.Begin(ctx, in)
 	if err != nil {

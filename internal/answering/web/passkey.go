@@ -95,10 +95,10 @@ func (s *Server) ceremony(r *http.Request) (c ceremony, err error) {
 	return c, nil
 }
 
-// tell answers the first step with the options for the browser's authenticator
+// replyOptions answers the first step with the options for the browser's authenticator
 // and the signed state of the ceremony, which the browser returns. Replicas
 // store nothing.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options, keep []byte) error {
+func (s *Server) replyOptions(w http.ResponseWriter, r *http.Request, to string, options, keep []byte) error {
 	f, err := s.start(w, r, to)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (s *Server) joinOptions(w http.ResponseWriter, r *http.Request) {
 		options, keep, err = s.opts.Passkeys.BeginRegister(ctx, who)
 	}
 	if err == nil {
-		err = s.tell(w, r, "/", options, keep)
+		err = s.replyOptions(w, r, "/", options, keep)
 	}
 	s.failed(w, r, err)
 }
@@ -166,7 +166,7 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		who, err = s.opts.Passkeys.FinishRegister(ctx, who, kept, c.Answer, func() error {
-			if err := s.once(ctx, f); err != nil {
+			if err := s.useFlow(ctx, f); err != nil {
 				return err
 			}
 			first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
@@ -189,7 +189,7 @@ func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) {
 		options, keep, err = s.opts.Passkeys.BeginLogin()
 	}
 	if err == nil {
-		err = s.tell(w, r, landing(c.To), options, keep)
+		err = s.replyOptions(w, r, landing(c.To), options, keep)
 	}
 	s.failed(w, r, err)
 }
@@ -210,7 +210,7 @@ func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		if err := s.once(ctx, f); err != nil {
+		if err := s.useFlow(ctx, f); err != nil {
 			return err
 		}
 		return s.welcome(ctx, w, r, who, f.to)
@@ -218,7 +218,7 @@ func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Request, who auth.Person, to string) error {
-	if err := s.begin(ctx, w, r, auth.SignIn{Person: who}); err != nil {
+	if err := s.startSession(ctx, w, r, auth.SignIn{Person: who}); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"to": landing(to)})

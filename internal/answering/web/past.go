@@ -32,7 +32,7 @@ const (
 type past struct {
 	key     ask.Key
 	heading string
-	told    map[string]gist // by language tag
+	ends    map[string]summary // by language tag
 	agent   string
 	status  ask.Status
 	by      *ask.By
@@ -43,22 +43,22 @@ type past struct {
 	text    string // searchable text, in lower case
 }
 
-// gist describes how an ask ended, in one language.
-type gist struct{ gist, where string }
+// summary describes how an ask ended, in one language.
+type summary struct{ summary, where string }
 
-// gists describes how an ask ended in every language.
-func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
-	told = map[string]gist{}
+// summaries describes how an ask ended in every language.
+func summaries(r *ask.Record, now time.Time) (ends map[string]summary, all []string) {
+	ends = map[string]summary{}
 	for _, l := range lang.All() {
 		end := card.NewEnd(r, viewer(board.Viewer{Language: l.Tag}), now)
-		one := gist{strings.Clone(end.Gist), end.Where}
-		if first, ok := told[lang.English]; ok && first.gist == one.gist {
-			one.gist = first.gist
+		one := summary{strings.Clone(end.Summary), end.Where}
+		if first, ok := ends[lang.English]; ok && first.summary == one.summary {
+			one.summary = first.summary
 		}
-		told[l.Tag] = one
-		all = append(all, one.gist, one.where)
+		ends[l.Tag] = one
+		all = append(all, one.summary, one.where)
 	}
-	return told, all
+	return ends, all
 }
 
 // archive caches ended asks. It reads nothing before somebody first opens the
@@ -87,7 +87,7 @@ func newArchive(asks Asks, now func() time.Time, log *slog.Logger) *archive {
 // the bus keeps, as far as is known. Recent holds those that the board saw
 // ending.
 func (a *archive) newest(ctx context.Context, recent []ask.Record) (rows []*past, whole bool) {
-	done := a.begin(ctx)
+	done := a.load(ctx)
 	late := time.NewTimer(pastWait)
 	defer late.Stop()
 	select {
@@ -103,7 +103,7 @@ func (a *archive) known(recent []ask.Record) (rows []*past, whole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range recent {
-		a.take(&recent[i])
+		a.add(&recent[i])
 	}
 	return slices.SortedFunc(maps.Values(a.rows), newestFirst), !a.read.IsZero()
 }
@@ -112,9 +112,9 @@ func newestFirst(x, y *past) int {
 	return cmp.Or(y.ended.Compare(x.ended), strings.Compare(x.key.String(), y.key.String()))
 }
 
-// begin starts a full read if the last one is old enough. A page waits only for
+// load starts a full read if the last one is old enough. A page waits only for
 // the first read.
-func (a *archive) begin(ctx context.Context) (done <-chan struct{}) {
+func (a *archive) load(ctx context.Context) (done <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first := a.read.IsZero()
@@ -151,7 +151,7 @@ func (a *archive) readAll(ctx context.Context) {
 		}
 		a.mu.Lock()
 		for i := range page.Items {
-			a.take(&page.Items[i])
+			a.add(&page.Items[i])
 		}
 		a.mu.Unlock()
 		if q.Cursor = page.Next; q.Cursor == "" {
@@ -180,8 +180,8 @@ func (a *archive) close() {
 	a.running.Wait()
 }
 
-// take adds an ended ask. The caller holds mu.
-func (a *archive) take(r *ask.Record) {
+// add adds an ended ask. The caller holds mu.
+func (a *archive) add(r *ask.Record) {
 	end := card.NewEnd(r, viewer(board.Viewer{}), a.now())
 	if end == nil {
 		return
@@ -202,8 +202,8 @@ func (a *archive) take(r *ask.Record) {
 	if p.by != nil {
 		who = p.by.Principal + " " + p.by.Name
 	}
-	told, all := gists(r, a.now())
-	p.told = told
+	ends, all := summaries(r, a.now())
+	p.ends = ends
 	p.text = strings.ToLower(strings.Join(append([]string{p.heading, p.agent, k.String(), who}, all...), "\n"))
 	if a.rows[k] = p; len(a.rows) > maxPast+maxPast/5 {
 		a.cut()

@@ -69,11 +69,11 @@ func (s *Server) flowOf(w http.ResponseWriter, r *http.Request) (flow, error) {
 	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
 }
 
-// once uses a flow up: it can be finished once, at any replica. It writes an
+// useFlow uses a flow up: it can be finished once, at any replica. It writes an
 // entry in shared state, of which there is a limited number, so it is called
 // only for somebody who has proven who they are: a flow costs a stranger
 // nothing.
-func (s *Server) once(ctx context.Context, f flow) error {
+func (s *Server) useFlow(ctx context.Context, f flow) error {
 	first, err := s.opts.Sessions.UseOnce(ctx, f.id, f.until)
 	if err == nil && !first {
 		err = ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
@@ -128,10 +128,10 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 		in, err = s.opts.Provider.Finish(ctx, s.secrets(f), q.Get("code"))
 	}
 	if err == nil {
-		err = s.once(ctx, f)
+		err = s.useFlow(ctx, f)
 	}
 	if err == nil {
-		err = s.begin(ctx, w, r, in)
+		err = s.startSession(ctx, w, r, in)
 	}
 	switch {
 	case err == nil:

@@ -163,7 +163,7 @@ func parts() []part {
 		{"ended", func(p *frame) string {
 			var all []string
 			for _, e := range p.Ended {
-				all = append(all, e.Key.String(), e.At.Stamp(), e.Heading, e.Gist, e.Who)
+				all = append(all, e.Key.String(), e.At.Stamp(), e.Heading, e.Summary, e.Who)
 			}
 			return fmt.Sprintf("%q", all)
 		}},

@@ -25,8 +25,13 @@ func TestScreenshots(t *testing.T) {
 		scheme        string
 		language      string
 	}{
-		{"light", 1280, 900, "light", ""}, {"dark", 1280, 900, "dark", ""}, {"phone", 390, 844, "light", ""},
-		{"zh-light", 1280, 900, "light", "zh-Hans"}, {"zh-dark", 1280, 900, "dark", "zh-Hans"}, {"zh-phone", 390, 844, "light", "zh-Hans"}, {"zh-phone-dark", 390, 844, "dark", "zh-Hans"},
+		{"light", 1280, 900, "light", ""},
+		{"dark", 1280, 900, "dark", ""},
+		{"phone", 390, 844, "light", ""},
+		{"zh-light", 1280, 900, "light", "zh-Hans"},
+		{"zh-dark", 1280, 900, "dark", "zh-Hans"},
+		{"zh-phone", 390, 844, "light", "zh-Hans"},
+		{"zh-phone-dark", 390, 844, "dark", "zh-Hans"},
 	}
 	for _, s := range states() {
 		for _, f := range forms {

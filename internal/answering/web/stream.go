@@ -163,8 +163,8 @@ func (s *sender) send(e *event) bool {
 	return s.write(e.segment())
 }
 
-// begin sends the delay after which a cut-off browser reconnects.
-func (s *sender) begin() bool {
+// open sends the delay after which a cut-off browser reconnects.
+func (s *sender) open() bool {
 	if s.zip != nil && !s.write(s.zip.head()) {
 		return false
 	}
@@ -219,7 +219,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me board.Viewer)
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	out := newSender(w)
-	if !out.begin() {
+	if !out.open() {
 		return
 	}
 	beat := time.NewTicker(s.opts.Heartbeat)
@@ -229,7 +229,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me board.Viewer)
 	for {
 		events, late, news := f.after(seq)
 		if !known && (late || f.drawn()) { // the feed has begun: find the page's position
-			known, seq = true, f.begin(mark)
+			known, seq = true, f.resume(mark)
 			events, late, news = f.after(seq)
 		}
 		if late {

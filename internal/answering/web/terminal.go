@@ -194,7 +194,7 @@ func (s *Server) terminal(do func(ctx context.Context, secret string, c terminal
 	return func(w http.ResponseWriter, r *http.Request) {
 		var c terminalCall
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTerminalBody)).Decode(&c); err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || len(c.Tenant) > ask.MaxToken {
-			s.tellTerminal(w, r, ask.Refuse(ask.CodeInvalid, "this is not what \"askbus login\" sends"))
+			s.replyTerminal(w, r, ask.Refuse(ask.CodeInvalid, "this is not what \"askbus login\" sends"))
 			return
 		}
 		secret, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -205,15 +205,15 @@ func (s *Server) terminal(do func(ctx context.Context, secret string, c terminal
 			err = ask.Refuse(ask.CodeUnauthorized, "this terminal is signed out; sign in again with \"askbus login\"")
 		}
 		if err != nil {
-			s.tellTerminal(w, r, err)
+			s.replyTerminal(w, r, err)
 			return
 		}
 		writeJSON(w, http.StatusOK, reply)
 	}
 }
 
-// tellTerminal sends a refusal in a form that programs read.
-func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error) {
+// replyTerminal sends a refusal in a form that programs read.
+func (s *Server) replyTerminal(w http.ResponseWriter, r *http.Request, err error) {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok {
 		s.opts.Logger.ErrorContext(r.Context(), "cannot serve a terminal", slog.Any("error", err))

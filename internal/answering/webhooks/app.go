@@ -158,7 +158,7 @@ func (a *App) handle(ctx context.Context, it responder.Item) error {
 	}
 	for _, d := range append(a.deliveries(&rec), pushes...) {
 		d.Next = a.opts.Now().UTC()
-		g, free := a.take(d.receiver(), true)
+		g, free := a.admit(d.receiver(), true)
 		if free {
 			err := a.attempt(ctx, &d, &rec)
 			if ctx.Err() != nil {
@@ -223,9 +223,9 @@ func (a *App) attempt(ctx context.Context, d *delivery, rec *ask.Record) error {
 	return nil
 }
 
-// take takes one of a receiver's places, if one is free. What is new gets none at a receiver that is
+// admit takes one of a receiver's places, if one is free. What is new gets none at a receiver that is
 // down.
-func (a *App) take(r receiver, isNew bool) (*gate, bool) {
+func (a *App) admit(r receiver, isNew bool) (*gate, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g := a.gates[r]

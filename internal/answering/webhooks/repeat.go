@@ -126,7 +126,7 @@ func (a *App) due() (all []*waiting) {
 	a.mu.Unlock()
 	slices.SortFunc(all, func(x, y *waiting) int { return x.Next.Compare(y.Next) })
 	return slices.DeleteFunc(all, func(w *waiting) bool {
-		_, free := a.take(w.receiver(), false)
+		_, free := a.admit(w.receiver(), false)
 		if free {
 			a.mu.Lock()
 			w.busy = true

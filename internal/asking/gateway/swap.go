@@ -126,12 +126,12 @@ func (s *swaps) enter(from, valid string) (leave func(), err error) {
 			return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAMinute, "this_token", swapsPerToken, "exchanges")
 		}
 	case s.refused.Full(from, now):
-		if !s.suspects.Take(now) || !take(s.narrow) {
+		if !s.suspects.Take(now) || !acquire(s.narrow) {
 			return nil, ask.Refusal(ask.CodeQuota, ask.FaultRefusedTokens, refusedAMinute)
 		}
 		leave = func() { <-s.narrow }
 	}
-	if !take(s.slots) {
+	if !acquire(s.slots) {
 		leave()
 		return nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, cap(s.slots), "exchanges", "this_gateway")
 	}
@@ -142,7 +142,7 @@ func (s *swaps) enter(from, valid string) (leave func(), err error) {
 	}, nil
 }
 
-func take(slots chan struct{}) bool {
+func acquire(slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:
 		return true

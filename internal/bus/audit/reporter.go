@@ -138,7 +138,7 @@ func (r *Reporter) Refused(a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.refusals[k]
-	if s == nil && !r.tellApart(&a, now) {
+	if s == nil && !r.distinguish(&a, now) {
 		k = kind{what: "several", code: a.Code}
 		a = Attempt{What: k.what, Code: k.code, Why: "too many kinds of refusals"}
 		s = r.refusals[k]
@@ -151,8 +151,8 @@ func (r *Reporter) Refused(a Attempt) {
 	s.Refusal.Last = now.UTC()
 }
 
-// tellApart reports whether there is room for another kind of refusals.
-func (r *Reporter) tellApart(a *Attempt, now time.Time) bool {
+// distinguish reports whether there is room for another kind of refusals.
+func (r *Reporter) distinguish(a *Attempt, now time.Time) bool {
 	if len(r.refusals) >= reportKinds {
 		return false
 	}
@@ -195,7 +195,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 			r.deliver(work, p)
 		case <-every.C:
 			r.summarise(false)
-			r.tellLoss()
+			r.reportLoss()
 		case <-ctx.Done():
 			r.finish(work)
 			return nil
@@ -206,7 +206,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 // finish sends the queued reports within a grace period.
 func (r *Reporter) finish(ctx context.Context) {
 	r.summarise(true)
-	r.tellLoss()
+	r.reportLoss()
 	for {
 		select {
 		case p := <-r.queue:
@@ -233,8 +233,8 @@ func (r *Reporter) summarise(all bool) {
 	}
 }
 
-// tellLoss queues a report of the number of lost reports.
-func (r *Reporter) tellLoss() {
+// reportLoss queues a report of the number of lost reports.
+func (r *Reporter) reportLoss() {
 	n := r.untold.Load()
 	if n == 0 {
 		return

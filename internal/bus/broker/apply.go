@@ -161,7 +161,7 @@ func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (coun
 	return func(stored bool) { done(); settle(stored) }, nil
 }
 
-// look reads one ask, and expires it if it is overdue.
-func (b *Broker) look(ctx context.Context, k ask.Key) (lifecycle.State, error) {
+// load reads one ask, and expires it if it is overdue.
+func (b *Broker) load(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	return b.apply(ctx, k, lifecycle.Look{}, "")
 }

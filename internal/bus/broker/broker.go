@@ -136,7 +136,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
-	b.waits = &waits{b: b, look: b.look, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
+	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
 	b.leases = newLeases(b)
 	b.tracer = tracing.New(opts.Tracing, nil)
 	if opts.Metrics != nil {
@@ -382,7 +382,7 @@ func (b *Broker) sweep(ctx context.Context) {
 		if b.full.Load() {
 			return // the others are tried by the next sweep
 		}
-		if _, err := b.look(ctx, k); err != nil && ctx.Err() == nil {
+		if _, err := b.load(ctx, k); err != nil && ctx.Err() == nil {
 			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 	}

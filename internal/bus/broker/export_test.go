@@ -3,7 +3,7 @@ package broker
 import "context"
 
 // LookForLapsedLeases takes one look, as Run does.
-func (b *Broker) LookForLapsedLeases(ctx context.Context) { b.leases.look(ctx) }
+func (b *Broker) LookForLapsedLeases(ctx context.Context) { b.leases.refresh(ctx) }
 
 // BeganAgain reports whether a reconnect restarted the grace of every lease, or
 // the next look will.

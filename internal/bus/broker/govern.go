@@ -49,7 +49,7 @@ func (b *Broker) unlessAsked(ctx context.Context, r *request, sent *ask.Ask, ref
 	if err != nil {
 		return err
 	}
-	held, err := b.look(ctx, r.Key())
+	held, err := b.load(ctx, r.Key())
 	switch {
 	case errors.Is(err, ask.ErrNotFound), err == nil && !slices.Contains(held.Digests, digest):
 		return refusal

@@ -215,7 +215,7 @@ func (l *leases) run(ctx context.Context) {
 	tick := time.NewTicker(l.b.opts.Sweep)
 	defer tick.Stop()
 	for {
-		l.look(ctx)
+		l.refresh(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -224,11 +224,11 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
-// look reads the leases that lapsed since the last look, and ends those that
+// refresh reads the leases that lapsed since the last refresh, and ends those that
 // are due. After a gap in which renewals may have been lost (this broker was
 // frozen, disconnected or has just started) it restarts the grace of every
 // lease.
-func (l *leases) look(ctx context.Context) {
+func (l *leases) refresh(ctx context.Context) {
 	l.looking.Lock()
 	defer l.looking.Unlock()
 	if l.b.led.ClockError() != nil || !l.b.nc.IsConnected() {

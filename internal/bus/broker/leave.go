@@ -30,7 +30,7 @@ type leftEntry struct {
 // every broker refuses all other answers. If this broker dies meanwhile, the ask's lease ends it.
 func (b *Broker) leave(ctx context.Context, r *request, e wire.End) error {
 	k, withdraw := r.Key(), lifecycle.Withdraw{Reason: e.Reason}
-	s, err := b.look(ctx, k)
+	s, err := b.load(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (b *Broker) leave(ctx context.Context, r *request, e wire.End) error {
 	})
 	w := b.status(r, &s)
 	w.RawAsk = nil // the agent has it
-	return b.tellStatus(r, w)
+	return b.replyStatus(r, w)
 }
 
 // left reports whether the agent of a pending ask has left, for a command that decides the ask. Only the

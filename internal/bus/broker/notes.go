@@ -90,7 +90,7 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 // that is not pending, of another life, or, if by is set, that this person may
 // not decide.
 func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) (deadline, now time.Time, err error) {
-	s, err := b.look(ctx, r.Key())
+	s, err := b.load(ctx, r.Key())
 	if err != nil {
 		return deadline, now, err
 	}
@@ -131,5 +131,5 @@ func (b *Broker) writeNote(ctx context.Context, r *request, n *stateRequest, w *
 	if _, err := b.writeState(ctx, n, w); err != nil {
 		return err
 	}
-	return b.tellJSON(&n.to, []byte("{}"))
+	return b.replyJSON(&n.to, []byte("{}"))
 }

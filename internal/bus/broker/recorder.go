@@ -129,9 +129,9 @@ func (a *recorder) run(ctx context.Context) {
 			a.write(ctx, r)
 		case <-every.C:
 			a.summarise(false)
-			a.tellLoss()
+			a.reportLoss()
 		case <-look.C:
-			a.look(ctx)
+			a.check(ctx)
 		case <-ctx.Done():
 			a.finish(ctx)
 			return
@@ -144,7 +144,7 @@ func (a *recorder) finish(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditGrace)
 	defer cancel()
 	a.summarise(true)
-	a.tellLoss()
+	a.reportLoss()
 	for {
 		select {
 		case r := <-a.queue:
@@ -162,8 +162,8 @@ func (a *recorder) finish(ctx context.Context) {
 	}
 }
 
-// tellLoss queues a record of how many are missing.
-func (a *recorder) tellLoss() {
+// reportLoss queues a record of how many are missing.
+func (a *recorder) reportLoss() {
 	n := a.lost.Load()
 	if n == 0 {
 		return
@@ -180,8 +180,8 @@ func (a *recorder) began(note string) {
 	a.add(&audit.Record{Action: audit.AuditBegan, Actor: &audit.Actor{Role: "broker"}, Object: &audit.Object{Kind: "audit", Note: note}})
 }
 
-// look reads the size of the audit, and recreates it if it is gone.
-func (a *recorder) look(ctx context.Context) {
+// check reads the size of the audit, and recreates it if it is gone.
+func (a *recorder) check(ctx context.Context) {
 	one, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := a.led.RefreshAudit(one)
@@ -211,7 +211,7 @@ func (a *recorder) write(ctx context.Context, r *audit.Record) {
 			break
 		}
 		if try == 0 {
-			a.look(ctx) // the stream may be gone
+			a.check(ctx) // the stream may be gone
 		}
 		err = nil
 	}

@@ -45,14 +45,14 @@ func (b *Broker) repeat(ctx context.Context, r *request) error {
 				return err
 			}
 			if is || last == q.AskID {
-				return b.tellRepeat(r, last)
+				return b.replyRepeat(r, last)
 			}
 		}
 		now := b.led.Now()
 		if !old.Live(now) {
 			if err := b.repeats.room(ctx, b, k, now); err != nil {
 				if e := wire.AsError(err); e.Code == ask.CodeQuota || e.Code == ask.CodeLedgerFull {
-					return b.tellRepeat(r, q.AskID)
+					return b.replyRepeat(r, q.AskID)
 				}
 				return err
 			}
@@ -64,7 +64,7 @@ func (b *Broker) repeat(ctx context.Context, r *request) error {
 		err = b.writeRepeat(ctx, k, &old, repeatEntry{q.AskID}, now, open+lifecycle.RepeatWithin)
 		switch {
 		case err == nil:
-			return b.tellRepeat(r, q.AskID)
+			return b.replyRepeat(r, q.AskID)
 		case !ledger.IsRace(err):
 			return err
 		case ctx.Err() != nil:
@@ -87,13 +87,13 @@ func (b *Broker) delivered(ctx context.Context, r *request) error {
 			return err
 		}
 		if last != r.ID {
-			return b.tellJSON(r, []byte("{}"))
+			return b.replyJSON(r, []byte("{}"))
 		}
 		// A short life in place of a deletion, whose marker would stay for an hour.
 		err = b.writeRepeat(ctx, k, &old, repeatEntry{}, b.led.Now(), time.Second)
 		switch {
 		case err == nil:
-			return b.tellJSON(r, []byte("{}"))
+			return b.replyJSON(r, []byte("{}"))
 		case !ledger.IsRace(err):
 			return err
 		case ctx.Err() != nil:
@@ -120,7 +120,7 @@ func (b *Broker) lastRepeat(ctx context.Context, k subject.StateKey) (e ledger.S
 }
 
 func (b *Broker) isRepeatable(ctx context.Context, k ask.Key) (bool, error) {
-	s, err := b.look(ctx, k)
+	s, err := b.load(ctx, k)
 	if errors.Is(err, ask.ErrNotFound) {
 		return true, nil // another request was just given this id
 	}
@@ -140,12 +140,12 @@ func (b *Broker) writeRepeat(ctx context.Context, k subject.StateKey, old *ledge
 	return err
 }
 
-func (b *Broker) tellRepeat(r *request, id string) error {
+func (b *Broker) replyRepeat(r *request, id string) error {
 	body, err := wire.EncodeRepeat(wire.Repeat{AskID: id})
 	if err != nil {
 		return err
 	}
-	return b.tellJSON(r, body)
+	return b.replyJSON(r, body)
 }
 
 // repeats remembers for which tenants the bucket has room, because counting

@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// tellStatus replies with the status of an ask.
-func (b *Broker) tellStatus(r *request, s wire.StatusReply) error {
+// replyStatus replies with the status of an ask.
+func (b *Broker) replyStatus(r *request, s wire.StatusReply) error {
 	b.goOn(r, &s)
 	b.breakStatus(r, &s)
 	data, err := wire.EncodeStatus(&s)
@@ -36,8 +36,8 @@ func (b *Broker) tellStatus(r *request, s wire.StatusReply) error {
 	return b.send(r, msg)
 }
 
-// tellEnd replies with the outcome of an ask.
-func (b *Broker) tellEnd(r *request, s *lifecycle.State) error {
+// replyEnd replies with the outcome of an ask.
+func (b *Broker) replyEnd(r *request, s *lifecycle.State) error {
 	ev, err := cloudevent.EndEvent(b.breakEnd(r, s))
 	if err != nil {
 		return err
@@ -52,19 +52,19 @@ func (b *Broker) tellEnd(r *request, s *lifecycle.State) error {
 	return b.send(r, msg)
 }
 
-// tellJSON replies with plain JSON.
-func (b *Broker) tellJSON(r *request, body []byte) error {
+// replyJSON replies with plain JSON.
+func (b *Broker) replyJSON(r *request, body []byte) error {
 	return b.send(r, &nats.Msg{Header: nats.Header{"Content-Type": []string{cloudevent.TypeJSON}}, Data: body})
 }
 
 // errNobodyListens means that the server could not deliver a reply.
 var errNobodyListens = errors.New("nobody listens for the reply")
 
-// tellListener replies with plain JSON, as a request: the server reports at
+// replyListener replies with plain JSON, as a request: the server reports at
 // once if nobody is subscribed to its subject. A listener need not reply. So work
 // for a replica that died while its request was held is given back at once, and
 // not after its lease of a minute.
-func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) error {
+func (b *Broker) replyListener(ctx context.Context, r *request, body []byte) error {
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {

@@ -92,7 +92,7 @@ func (b *Broker) getState(ctx context.Context, r *stateRequest) error {
 	if !e.Live(b.led.Now()) {
 		return ask.Refuse(ask.CodeNotFound, "no entry %s in bucket %s", r.Key.Name, r.Bucket)
 	}
-	return b.tellEntry(r, &e)
+	return b.replyEntry(r, &e)
 }
 
 func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) error {
@@ -120,7 +120,7 @@ func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) er
 	if err != nil {
 		return err
 	}
-	return b.tellJSON(&r.to, body)
+	return b.replyJSON(&r.to, body)
 }
 
 const maxStatePage = 512 << 10 // bytes
@@ -134,12 +134,12 @@ func shown(e *ledger.StateEntry, now time.Time) wire.StateEntry {
 	return w
 }
 
-func (b *Broker) tellEntry(r *stateRequest, e *ledger.StateEntry) error {
+func (b *Broker) replyEntry(r *stateRequest, e *ledger.StateEntry) error {
 	body, err := wire.Marshal(shown(e, b.led.Now()))
 	if err != nil {
 		return err
 	}
-	return b.tellJSON(&r.to, body)
+	return b.replyJSON(&r.to, body)
 }
 
 func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) error {
@@ -170,7 +170,7 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 		return err
 	}
 	e.Value = nil // the writer has it
-	return b.tellEntry(r, &e)
+	return b.replyEntry(r, &e)
 }
 
 func (b *Broker) deleteState(ctx context.Context, data []byte, r *stateRequest) error {
@@ -182,7 +182,7 @@ func (b *Broker) deleteState(ctx context.Context, data []byte, r *stateRequest) 
 	if err != nil {
 		return err
 	}
-	return b.tellEntry(r, &e)
+	return b.replyEntry(r, &e)
 }
 
 // writeState reads, decides and writes, and repeats if it loses the race and

@@ -33,11 +33,11 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	state, err := b.govern(ctx, a, r, now)
 	if again, ok := errors.AsType[*askedError](err); ok {
 		if again.held.End != nil && r.hold > 0 {
-			return b.tellEnd(r, &again.held)
+			return b.replyEnd(r, &again.held)
 		}
 		s := b.status(r, &again.held)
 		s.RawAsk = nil
-		return b.tellStatus(r, s)
+		return b.replyStatus(r, s)
 	}
 	if err != nil {
 		return err
@@ -82,14 +82,14 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		if h.answered() {
 			return nil
 		}
-		return b.tellEnd(r, &held)
+		return b.replyEnd(r, &held)
 	case h != nil:
 		h.pending(held.Deadline) //nolint:contextcheck // waits longer than this request's limit
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
 	s.RawAsk = nil // the agent has it
-	return b.tellStatus(r, s)
+	return b.replyStatus(r, s)
 }
 
 // begin makes the state of a new ask. It is the only place where an ask is
@@ -150,7 +150,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 		return nil
 	}
 	began := time.Now()
-	held, err := b.look(ctx, r.Key())
+	held, err := b.load(ctx, r.Key())
 	if err != nil {
 		if h.answered() {
 			return nil
@@ -170,7 +170,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	case h.answered():
 		return nil
 	case r.Verb == subject.VerbWait && held.End != nil:
-		return b.tellEnd(r, &held)
+		return b.replyEnd(r, &held)
 	}
 	s := b.status(r, &held)
 	if r.Verb == subject.VerbGet {
@@ -178,7 +178,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	return b.tellStatus(r, s)
+	return b.replyStatus(r, s)
 }
 
 // status returns the status of a known ask.
@@ -263,11 +263,11 @@ func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) e
 	b.tracer.Link(ctx, s.Trace)
 	if s.Pending() {
 		b.log(ctx, "voted", r, &s)
-		return b.tellStatus(r, b.status(r, &s))
+		return b.replyStatus(r, b.status(r, &s))
 	}
 	b.traceEnd(ctx, r.Key(), &s)
 	b.log(ctx, string(s.End.Status), r, &s)
-	return b.tellEnd(r, &s)
+	return b.replyEnd(r, &s)
 }
 
 func (b *Broker) receipt(ctx context.Context, r *request) error {
@@ -277,7 +277,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	}
 	held, err := b.led.ReadAny(ctx, r.Key())
 	if err == nil && (!held.Known() || held.Pending() && b.led.Now().After(held.Deadline)) {
-		held, err = b.look(ctx, r.Key())
+		held, err = b.load(ctx, r.Key())
 	}
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	}
 	b.auditShown(r, &receipt)
 	s.Receipts = []ask.Receipt{receipt}
-	return b.tellStatus(r, s)
+	return b.replyStatus(r, s)
 }
 
 func (b *Broker) list(ctx context.Context, r *request) error {
@@ -330,7 +330,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 		if it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
 			continue
 		}
-		s, err := b.look(ctx, it.Record.Ask.Key())
+		s, err := b.load(ctx, it.Record.Ask.Key())
 		if errors.Is(err, ask.ErrNotFound) { // its outcome is past its retention
 			it.Record.State = ""
 			continue
@@ -349,7 +349,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	return b.tellJSON(r, body)
+	return b.replyJSON(r, body)
 }
 
 func (b *Broker) page(ctx context.Context, q wire.Query) (items []wire.ListItem, next string, mark wire.Mark, err error) {

@@ -250,11 +250,11 @@ func (h *held) step() {
 		switch {
 		case err == nil && s.End != nil:
 			if h.cancel() {
-				err = b.tellEnd(&h.r, &s)
+				err = b.replyEnd(&h.r, &s)
 			}
 		case err == nil && over:
 			if h.cancel() {
-				err = b.tellStatus(&h.r, b.status(&h.r, &s))
+				err = b.replyStatus(&h.r, b.status(&h.r, &s))
 			}
 		case err != nil && over:
 			if h.cancel() {
@@ -296,7 +296,7 @@ func (w *waits) outcome(m *nats.Msg) {
 	}
 	for _, h := range waiting {
 		if h.cancel() {
-			if err := w.b.tellEnd(&h.r, &end); err != nil {
+			if err := w.b.replyEnd(&h.r, &end); err != nil {
 				w.b.opts.Logger.Warn("cannot reply", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}

@@ -66,9 +66,9 @@ func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkIt
 		return err
 	}
 	if len(items) == 0 {
-		return b.tellJSON(r, body)
+		return b.replyJSON(r, body)
 	}
-	return b.tellListener(ctx, r, body)
+	return b.replyListener(ctx, r, body)
 }
 
 // giveBack returns work that could not be delivered, so that another replica
@@ -153,5 +153,5 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	return b.tellJSON(r, body)
+	return b.replyJSON(r, body)
 }

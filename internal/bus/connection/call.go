@@ -88,7 +88,7 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 		err := connected(ctx, nc, end)
 		var reply *nats.Msg
 		if err == nil {
-			reply, err = c.once(ctx, msg, subj, min(hold+attempt(try), time.Until(end)), send)
+			reply, err = c.sendOnce(ctx, msg, subj, min(hold+attempt(try), time.Until(end)), send)
 		}
 		if err == nil {
 			if err = Refusal(reply); err == nil {
@@ -125,9 +125,9 @@ func denied(violation error, subj string) bool {
 	return strings.Contains(violation.Error(), before) && (!named || strings.Contains(violation.Error(), after))
 }
 
-// once sends msg once. A reply is lost with its connection, so once does not
+// sendOnce sends msg once. A reply is lost with its connection, so it does not
 // wait for it then.
-func (c *Conn) once(ctx context.Context, msg *nats.Msg, subj string, limit time.Duration, send sending) (*nats.Msg, error) {
+func (c *Conn) sendOnce(ctx context.Context, msg *nats.Msg, subj string, limit time.Duration, send sending) (*nats.Msg, error) {
 	nc := c.nc
 	if err := c.sign(msg, subj); err != nil {
 		return nil, err

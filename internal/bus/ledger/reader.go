@@ -142,8 +142,8 @@ const (
 	maxKept    = 32 << 20
 )
 
-// take returns the reader at seq, or nil.
-func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) *reader {
+// acquire returns the reader at seq, or nil.
+func (rs *readers) acquire(ctx context.Context, stream, filter string, seq uint64) *reader {
 	k := rs.remove(position{stream, filter, seq}, nil)
 	if k == nil {
 		return nil

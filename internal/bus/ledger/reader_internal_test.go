@@ -18,7 +18,7 @@ func TestKeptReadersAreForgotten(t *testing.T) {
 		k := &keptReader{&reader{ahead: make([]message, 3)}, make(chan struct{}), 3}
 		close(k.ready)
 		rs.put(at, k)
-		if r := rs.take(t.Context(), at.stream, at.filter, at.seq); r != k.reader {
+		if r := rs.acquire(t.Context(), at.stream, at.filter, at.seq); r != k.reader {
 			t.Fatalf("took %v", r)
 		}
 		rs.put(at, k)
@@ -48,13 +48,13 @@ func TestKeptReadersHaveFewBytes(t *testing.T) {
 			t.Errorf("%d readers are kept, of %d bytes", n, rs.size)
 		}
 		at, r := large(maxReaders)
-		if rs.keep(t.Context(), r, at.seq, 1); rs.take(t.Context(), at.stream, at.filter, at.seq) != nil {
+		if rs.keep(t.Context(), r, at.seq, 1); rs.acquire(t.Context(), at.stream, at.filter, at.seq) != nil {
 			t.Error("one more was kept")
 		}
-		if rs.take(t.Context(), "ASKS_00", "f", 0) == nil {
+		if rs.acquire(t.Context(), "ASKS_00", "f", 0) == nil {
 			t.Error("the first one is gone")
 		}
-		if rs.keep(t.Context(), r, at.seq, 1); rs.take(t.Context(), at.stream, at.filter, at.seq) != r {
+		if rs.keep(t.Context(), r, at.seq, 1); rs.acquire(t.Context(), at.stream, at.filter, at.seq) != r {
 			t.Error("there was room again")
 		}
 		time.Sleep(forget + time.Millisecond) // of the synctest clock

@@ -23,7 +23,7 @@ const singly = 8
 func (l *Ledger) read(ctx context.Context, ln *lane, n, most int) (batch []message, end bool, err error) {
 	stream := subject.Stream(ln.p)
 	if ln.reader == nil {
-		ln.reader = l.readers.take(ctx, stream, ln.filter, ln.next)
+		ln.reader = l.readers.acquire(ctx, stream, ln.filter, ln.next)
 	}
 	if ln.reader == nil && (!ln.paging || n <= singly) {
 		seq, bytes := ln.next, 0

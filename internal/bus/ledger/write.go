@@ -230,7 +230,7 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 	}
 	budget := smaller(l.opts.Budget, info.Limits.MaxStore, l.limits.least())
 	l.budget.Store(budget)
-	used, err := l.once(ctx, info.Store, budget)
+	used, err := l.uniqueBytes(ctx, info.Store, budget)
 	if err != nil {
 		return err
 	}
@@ -242,12 +242,12 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 	return nil
 }
 
-// once returns how many bytes the ledger has when each is counted once. The server
+// uniqueBytes returns how many bytes the ledger has when each is counted once. The server
 // counts the bytes of every copy; the budget is what one node may store. Near half of
 // the budget it measures the audit again, because bytes that are not known to
 // be the audit's would count as the asks'. Without this a cluster with three
 // copies refused new asks at 27 % of its budget.
-func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
+func (l *Ledger) uniqueBytes(ctx context.Context, raw, budget int64) (int64, error) {
 	copies := int64(1)
 	if !l.alone() {
 		var stream struct {

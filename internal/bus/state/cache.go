@@ -266,16 +266,16 @@ func (c *Cache) Run(ctx context.Context) error {
 			if r.result != nil {
 				<-r.result // it ends with ctx
 			}
-			r.tell(ctx.Err())
+			r.finish(ctx.Err())
 			return nil
 		case err, ok := <-again:
 			if !ok || err != nil {
-				r.tell(err)
+				r.finish(err)
 				return fmt.Errorf("state: follow %s: %w", c.name, errors.Join(err, ask.ErrUnavailable))
 			}
 			r.soon(true)
 		case e := <-live:
-			c.take(&e)
+			c.apply(&e)
 			r.touched(e.Key)
 		case done := <-c.refresh:
 			r.wanted(done)
@@ -318,8 +318,8 @@ func (c *Cache) lapse() {
 	}
 }
 
-// take applies a change, if it is new.
-func (c *Cache) take(e *Entry) {
+// apply applies a change, if it is new.
+func (c *Cache) apply(e *Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if held := c.held[e.Key]; held == nil || held.Revision < e.Revision {
@@ -404,7 +404,7 @@ func (r *reading) wanted(done chan error) {
 	r.next.Reset(max(0, refreshEvery-time.Since(r.begun)))
 }
 
-func (r *reading) tell(err error) {
+func (r *reading) finish(err error) {
 	for _, done := range append(r.served, r.waiting...) {
 		done <- err
 	}
@@ -449,7 +449,7 @@ func (r *reading) end(ctx context.Context, got changes) {
 			c.forget(got.entries, during)
 		}
 		for i := range got.entries {
-			c.take(&got.entries[i])
+			c.apply(&got.entries[i])
 		}
 		c.mu.Lock()
 		c.contact = got.began

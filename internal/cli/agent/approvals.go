@@ -107,9 +107,9 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 		fmt.Fprintln(a.Stdout, "It has no approval: the first answer decides it.")
 		return nil
 	}
-	tellApproval(a, q.Approval)
+	printApproval(a, q.Approval)
 	for i := range q.Approval.And {
-		tellApproval(a, &q.Approval.And[i])
+		printApproval(a, &q.Approval.And[i])
 	}
 	if out := append(append([]string{}, q.Exclude...), excludedAsker(&q)...); len(out) > 0 {
 		fmt.Fprintf(a.Stdout, "Not by %s\n", ask.CleanLine(strings.Join(out, ", ")))
@@ -128,8 +128,8 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 	return nil
 }
 
-// tellApproval says whose votes reach one approval.
-func tellApproval(a *cli.App, p *ask.Approval) {
+// printApproval says whose votes reach one approval.
+func printApproval(a *cli.App, p *ask.Approval) {
 	by := ""
 	if p.Policy != "" {
 		by = "By policy " + p.Policy + ": "

@@ -116,7 +116,7 @@ else: no bus, no log. Exit code 1: something was changed.`,
 			if err != nil {
 				return err
 			}
-			return tellVerified(a, &r)
+			return printVerified(a, &r)
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", keyHelp)
@@ -136,8 +136,8 @@ func dialWide(a *cli.App) (*cli.Bus, error) {
 	return b, err
 }
 
-// tellVerified prints a report. The error says that something is wrong.
-func tellVerified(a *cli.App, r *auditlog.Report) error {
+// printVerified prints a report. The error says that something is wrong.
+func printVerified(a *cli.App, r *auditlog.Report) error {
 	if a.JSON() {
 		if err := a.TellJSON(r); err != nil {
 			return err

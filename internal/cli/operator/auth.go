@@ -221,7 +221,7 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 		if err != nil {
 			return err
 		}
-		return tellCred(a, c)
+		return printCred(a, c)
 	}
 	c, err := MakeBrokerCreds(give)
 	if err != nil {
@@ -250,7 +250,7 @@ func (f *credFlags) assertions(cmd *cobra.Command, role rights.Role) (assertion.
 	return may, nil
 }
 
-func tellCred(a *cli.App, c client.Credential) error {
+func printCred(a *cli.App, c client.Credential) error {
 	if a.JSON() {
 		return a.TellJSON(c)
 	}

@@ -34,7 +34,7 @@ func WithBacklog(b *broker.Broker, more func() error, metrics http.Handler, prof
 			for typ, f := range all {
 				types[typ] = backlogFigures{f, f.Sum()}
 			}
-			tellFigures(w, map[string]any{"types": types})
+			writeFigures(w, map[string]any{"types": types})
 		}
 	})
 	mux.HandleFunc("GET /backlog/{type}", func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func WithBacklog(b *broker.Broker, more func() error, metrics http.Handler, prof
 			return
 		}
 		if all, ok := backlog(w, r, b); ok {
-			tellFigures(w, backlogFigures{all[typ], all[typ].Sum()})
+			writeFigures(w, backlogFigures{all[typ], all[typ].Sum()})
 		}
 	})
 	return mux
@@ -58,7 +58,7 @@ func backlog(w http.ResponseWriter, r *http.Request, b *broker.Broker) (map[stri
 	return all, err == nil
 }
 
-func tellFigures(w http.ResponseWriter, figures any) {
+func writeFigures(w http.ResponseWriter, figures any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(figures) // the client is gone
 }

@@ -33,7 +33,7 @@ The server must be stopped. Exit code 1: something is damaged.`,
 			if err != nil {
 				return err
 			}
-			if err := tellReport(a, r); err != nil || len(r.Damages) == 0 {
+			if err := printReport(a, r); err != nil || len(r.Damages) == 0 {
 				return err
 			}
 			if !a.JSON() {
@@ -67,7 +67,7 @@ files are kept in a dated directory inside --dir. The server must be stopped.
 			if err != nil {
 				return err
 			}
-			if err := tellReport(a, r); err != nil {
+			if err := printReport(a, r); err != nil {
 				return err
 			}
 			if r.Aside != "" && !a.JSON() {
@@ -99,8 +99,8 @@ cluster copy the directory "auth" of another node instead: all nodes share it.`,
 	}
 }
 
-// tellReport prints the damage.
-func tellReport(a *cli.App, r storecheck.Report) error {
+// printReport prints the damage.
+func printReport(a *cli.App, r storecheck.Report) error {
 	if a.JSON() {
 		if r.Damages == nil {
 			r.Damages = []storecheck.Damage{}
@@ -113,10 +113,10 @@ func tellReport(a *cli.App, r storecheck.Report) error {
 	}
 	for _, d := range r.Damages {
 		fmt.Fprintln(a.Stdout, ask.CleanLine(d.Words()))
-		tellAsks(a, "lost: neither question nor outcome is left", d.Asks)
-		tellAsks(a, "have lost their stored outcome; those that are not listed above are pending again, or expire at once", d.Outcomes)
-		tellAsks(a, "have lost votes: they are pending as they were before these, which the audit has; tell their people to vote again", d.Votes)
-		tellAsks(a, "lost, unless they ended and expired shortly before the crash", d.Uncertain)
+		printAsks(a, "lost: neither question nor outcome is left", d.Asks)
+		printAsks(a, "have lost their stored outcome; those that are not listed above are pending again, or expire at once", d.Outcomes)
+		printAsks(a, "have lost votes: they are pending as they were before these, which the audit has; tell their people to vote again", d.Votes)
+		printAsks(a, "lost, unless they ended and expired shortly before the crash", d.Uncertain)
 		if len(d.Asks)+len(d.Outcomes)+len(d.Votes)+len(d.Uncertain) == 0 && !d.Whole {
 			fmt.Fprintln(a.Stdout, "  the affected asks are unknown: the server's index does not list them, or there are none")
 		}
@@ -124,7 +124,7 @@ func tellReport(a *cli.App, r storecheck.Report) error {
 	return nil
 }
 
-func tellAsks(a *cli.App, what string, asks []string) {
+func printAsks(a *cli.App, what string, asks []string) {
 	if len(asks) > 0 {
 		fmt.Fprintf(a.Stdout, "  %d asks %s:\n    %s\n", len(asks), what, ask.CleanLine(strings.Join(asks, "\n    ")))
 	}

@@ -57,7 +57,7 @@ It saves the store in --dir, whether its server runs or not; for another server 
 				a.Note("askbus: %s", summaryText(saved, "written to standard output"))
 				return nil
 			}
-			return tellBackup(a, saved, "saved to "+args[0])
+			return printBackup(a, saved, "saved to "+args[0])
 		},
 	}
 	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
@@ -207,7 +207,7 @@ cluster (--replicas 3), or to more partitions. --check only reads the file; - is
 				return err
 			}
 			if check {
-				return tellBackup(a, back.Summary, "in "+args[0]+", made "+back.Head.At.Format(time.RFC3339))
+				return printBackup(a, back.Summary, "in "+args[0]+", made "+back.Head.At.Format(time.RFC3339))
 			}
 			nc, leave, err := ledgerWriter(a)
 			if err != nil {
@@ -231,7 +231,7 @@ cluster (--replicas 3), or to more partitions. --check only reads the file; - is
 			if done.Expired > 0 {
 				a.Note("askbus: %d outcomes and entries were past their retention and are omitted", done.Expired)
 			}
-			return tellBackup(a, done.Summary, "restored and compared")
+			return printBackup(a, done.Summary, "restored and compared")
 		},
 	}
 	PartitionsFlag(cmd, &opts.Partitions)
@@ -240,7 +240,7 @@ cluster (--replicas 3), or to more partitions. --check only reads the file; - is
 	return cmd
 }
 
-func tellBackup(a *cli.App, s ledger.Summary, what string) error {
+func printBackup(a *cli.App, s ledger.Summary, what string) error {
 	if a.JSON() {
 		return a.TellJSON(s)
 	}

@@ -72,7 +72,7 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			if note := changedSettings(&before, &after, cmd); note != "" {
 				ledgerChanged(cmd.Context(), a, url == "", note)
 			}
-			return tellSettings(a, before, after, kept, copies)
+			return printSettings(a, before, after, kept, copies)
 		},
 	}
 	LedgerSettingFlags(cmd, &change.Retention, &change.Margin)
@@ -159,7 +159,7 @@ func ledgerStore(a *cli.App, role string) (nc *nats.Conn, end func(), err error)
 	return nc, func() { nc.Close(); srv.Close() }, nil
 }
 
-func tellSettings(a *cli.App, before, after ledger.Settings, audited ledger.AuditSettings, copies int) error {
+func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.AuditSettings, copies int) error {
 	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.JSON() {
 		return a.TellJSON(map[string]any{

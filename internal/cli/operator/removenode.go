@@ -46,12 +46,12 @@ run. Without a new node, asks are stored while two nodes run, with one copy less
 			if err != nil {
 				return err
 			}
-			return tellNodes(a, args[0], left)
+			return printNodes(a, args[0], left)
 		},
 	}
 }
 
-func tellNodes(a *cli.App, removed string, left []natsd.Member) error {
+func printNodes(a *cli.App, removed string, left []natsd.Member) error {
 	names, away := []string{}, 0
 	for _, m := range left {
 		names = append(names, m.Name)

@@ -101,7 +101,7 @@ it, os:<user>.`,
 			if err != nil {
 				return err
 			}
-			return tellToken(a, &made, secret)
+			return printToken(a, &made, secret)
 		},
 	}
 	f := cmd.Flags()
@@ -116,7 +116,7 @@ it, os:<user>.`,
 	return cmd
 }
 
-func tellToken(a *cli.App, t *token.Token, secret string) error {
+func printToken(a *cli.App, t *token.Token, secret string) error {
 	if a.JSON() {
 		return a.TellJSON(struct {
 			Token string `json:"token"`

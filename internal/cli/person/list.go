@@ -48,7 +48,7 @@ ended, the newest first.`,
 			if err != nil {
 				return err
 			}
-			return tellList(a, items, more)
+			return printList(a, items, more)
 		},
 	}
 	cmd.Flags().StringVar(&f.State, "state", "pending", "pending, resolved or all")
@@ -102,7 +102,7 @@ func newest(ended []ask.Record, most int) []ask.Record {
 	return ended[:min(most, len(ended))]
 }
 
-func tellList(a *cli.App, items []ask.Record, more bool) error {
+func printList(a *cli.App, items []ask.Record, more bool) error {
 	if a.JSON() {
 		data, err := encodeList(items)
 		if err != nil {

@@ -108,7 +108,7 @@ func signIn(a *cli.App, cmd *cobra.Command, address string, noBrowser bool) erro
 	if err := l.Save(); err != nil {
 		return err
 	}
-	return tellSignedIn(a, l, &p)
+	return printSignedIn(a, l, &p)
 }
 
 // inboxAddress returns the base URL of a web inbox to which secrets may be sent: over TLS, or on
@@ -207,8 +207,8 @@ func withoutSpace(r rune) rune {
 	return r
 }
 
-// tellSignedIn prints who is signed in.
-func tellSignedIn(a *cli.App, l *cli.SignedIn, p *cli.Personal) error {
+// printSignedIn prints who is signed in.
+func printSignedIn(a *cli.App, l *cli.SignedIn, p *cli.Personal) error {
 	path, err := cli.LoginFile()
 	if err != nil {
 		return err

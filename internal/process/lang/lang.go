@@ -128,7 +128,7 @@ func readOne(all *catalog.Builder, name string) (*Language, error) {
 			return nil, fmt.Errorf("%s: %w", section, err)
 		}
 		for key, raw := range messages {
-			if err := l.take(all, tag, key, raw); err != nil {
+			if err := l.load(all, tag, key, raw); err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", section, key, err)
 			}
 		}
@@ -137,7 +137,7 @@ func readOne(all *catalog.Builder, name string) (*Language, error) {
 	return l, nil
 }
 
-func (l *Language) take(all *catalog.Builder, tag language.Tag, key string, raw json.RawMessage) error {
+func (l *Language) load(all *catalog.Builder, tag language.Tag, key string, raw json.RawMessage) error {
 	if _, twice := l.plain[key]; twice || l.forms[key] != nil {
 		return fmt.Errorf("is in two sections")
 	}

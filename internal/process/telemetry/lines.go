@@ -53,13 +53,13 @@ func (l *lines) drop(message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.dropped) == 0 {
-		time.AfterFunc(time.Minute, l.tell)
+		time.AfterFunc(time.Minute, l.report)
 	}
 	l.dropped[message]++
 }
 
-// tell logs what was dropped since the last call.
-func (l *lines) tell() {
+// report logs what was dropped since the last call.
+func (l *lines) report() {
 	l.mu.Lock()
 	dropped := maps.Clone(l.dropped)
 	clear(l.dropped)

@@ -157,13 +157,13 @@ func (k *Keeper) parse(cert, key, clients []byte) (*loaded, error) {
 func (k *Keeper) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.look(true)
+	return k.reload(true)
 }
 
-// look reads the files. Certificate and key are two files, and seldom written
-// at the same moment: a mismatch is reported if it persists at the next look,
+// reload reads the files. Certificate and key are two files, and seldom written
+// at the same moment: a mismatch is reported if it persists at the next reload,
 // or at once.
-func (k *Keeper) look(atOnce bool) error {
+func (k *Keeper) reload(atOnce bool) error {
 	stamp, next, err := k.read()
 	switch {
 	case err == nil && stamp == k.stamp:
@@ -197,7 +197,7 @@ func (k *Keeper) Run(ctx context.Context, again <-chan os.Signal) error {
 		case <-tick.C:
 			k.everyDay(false)
 			k.mu.Lock()
-			_ = k.look(false) // it logs the error
+			_ = k.reload(false) // it logs the error
 			k.mu.Unlock()
 		}
 	}

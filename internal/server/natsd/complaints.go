@@ -63,8 +63,8 @@ func clientOf(line string) uint64 {
 	return id
 }
 
-// take reports whether a line is about a client, and whether to write it.
-func (c *complaints) take(line string, now time.Time) (about, write bool) {
+// count reports whether a line is about a client, and whether to write it.
+func (c *complaints) count(line string, now time.Time) (about, write bool) {
 	at := connection.FindString(line)
 	if at == "" {
 		return false, true
@@ -77,7 +77,7 @@ func (c *complaints) take(line string, now time.Time) (about, write bool) {
 	defer c.mu.Unlock()
 	c.leftOut[kind]++
 	if c.said == nil {
-		c.said = time.AfterFunc(time.Minute, c.tell)
+		c.said = time.AfterFunc(time.Minute, c.report)
 	}
 	return true, false
 }
@@ -93,8 +93,8 @@ func kindOf(line string) string {
 	return "other"
 }
 
-// tell logs what was dropped since its last call.
-func (c *complaints) tell() {
+// report logs what was dropped since its last call.
+func (c *complaints) report() {
 	c.mu.Lock()
 	left := maps.Clone(c.leftOut)
 	clear(c.leftOut)

@@ -78,7 +78,7 @@ func (l *logger) Noticef(format string, v ...any) {
 
 func (l *logger) Warnf(format string, v ...any) {
 	s, level := fmt.Sprintf(format, v...), slog.LevelWarn
-	if _, write := l.clients.take(s, time.Now()); !write {
+	if _, write := l.clients.count(s, time.Now()); !write {
 		return
 	}
 	if rebuildsState(s) {
@@ -98,7 +98,7 @@ func rebuildsState(s string) bool {
 
 func (l *logger) Errorf(format string, v ...any) {
 	s, now := fmt.Sprintf(format, v...), time.Now()
-	about, write := l.clients.take(s, now)
+	about, write := l.clients.count(s, now)
 	if about && isRefusedSubscription(s) {
 		defer l.clients.pause()
 		if g := l.guard.Load(); g != nil {

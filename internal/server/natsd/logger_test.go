@@ -51,7 +51,7 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	for cid := range 5000 {
 		l.Errorf("127.0.0.1:5000 - cid:%d - authentication error", cid+8)
 	}
-	l.clients.tell()
+	l.clients.report()
 	text := out.String()
 	if n := strings.Count(text, "cid:7 "); n > 2*ofConnection { // a new minute may have begun
 		t.Errorf("%d lines about one connection", n)

@@ -62,21 +62,21 @@ func (m *mark) follow() {
 	for {
 		select {
 		case now := <-tick.C:
-			m.look()
+			m.check()
 			m.list.Look(now)
 		case <-disk.C:
 			warnOfDisk(m.opts.Logger, m.opts.Dir, m.opts.MaxStore)
 		case <-m.stop:
-			m.look()
+			m.check()
 			return
 		}
 	}
 }
 
-// look writes the file if a stream has advanced: in one call, never shorter
+// check writes the file if a stream has advanced: in one call, never shorter
 // than before, so that a crash leaves the old or the new text. A stream of which
 // a write failed does not advance: the server may count the lost message.
-func (m *mark) look() {
+func (m *mark) check() {
 	if m.file == nil {
 		return
 	}

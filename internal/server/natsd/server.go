@@ -319,7 +319,7 @@ func (s *Server) Close() {
 		s.srv.WaitForShutdown()
 	}
 	if s.log != nil {
-		s.log.clients.tell()
+		s.log.clients.report()
 	}
 	if s.mark != nil {
 		_ = s.mark.list.Stopped(time.Now()) // otherwise the next start judges as after a crash

@@ -123,7 +123,7 @@ func (g *guard) watchSubscribers(now time.Time, next time.Duration) time.Duratio
 			g.churn = nil
 			return next
 		}
-		g.churn.look(all.Conns, now)
+		g.churn.check(all.Conns, now)
 	}
 	if g.churn.looks > churnLooks {
 		g.endChurn(now)
@@ -132,7 +132,7 @@ func (g *guard) watchSubscribers(now time.Time, next time.Duration) time.Duratio
 	return min(next, churnLook)
 }
 
-func (c *churn) look(conns []*server.ConnInfo, now time.Time) {
+func (c *churn) check(conns []*server.ConnInfo, now time.Time) {
 	for _, info := range conns {
 		a := c.conns[info.Cid]
 		switch {

@@ -159,7 +159,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 		if why == "" {
 			why = s.TakeBack(ctx, s.speaks(who.User, &rec.Ask), &rec, m.Ref(), chat.AnswerID(Type, m.Channel, m.ID, act.ActionTS, who.User), by)
 		}
-		s.tell(ctx, m, who.User, why)
+		s.notify(ctx, m, who.User, why)
 		return
 	case actionChoose:
 		if q.Kind == ask.KindBoolean {
@@ -187,7 +187,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	}
 	why, _ := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: chat.AnswerID(Type, m.Channel, m.ID, act.ActionTS, who.User), Answers: []ask.Answer{ans}})
 	if why != "" {
-		s.tell(ctx, m, who.User, why)
+		s.notify(ctx, m, who.User, why)
 	}
 }
 
@@ -230,8 +230,8 @@ func (s *App) close(ctx context.Context, m message, text string) {
 	})
 }
 
-// tell sends a person an ephemeral message in their language, after the acknowledgement.
-func (s *App) tell(ctx context.Context, m message, user, text string) {
+// notify sends a person an ephemeral message in their language, after the acknowledgement.
+func (s *App) notify(ctx context.Context, m message, user, text string) {
 	s.background(ctx, func(ctx context.Context) {
 		s.meet(ctx, user)
 		s.whisper(ctx, m, user, textCard(s.speaks(user, nil).Say(text)))
@@ -272,7 +272,7 @@ func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Rec
 	}
 	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
 		s.Log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
-		s.tell(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
+		s.notify(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
 	}
 }
 

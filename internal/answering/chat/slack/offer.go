@@ -50,7 +50,7 @@ func (s *App) pressed(ctx context.Context, in *interaction, act *action, who act
 	case !ok:
 		return
 	case by.User != who.User:
-		s.tell(ctx, m, who.User, "Only the person who wrote this can send it.")
+		s.notify(ctx, m, who.User, "Only the person who wrote this can send it.")
 		return
 	}
 	rec, err := s.Bus.Get(ctx, t.Key)
@@ -73,7 +73,7 @@ func (s *App) pressed(ctx context.Context, in *interaction, act *action, who act
 			}
 		}
 	}
-	s.take(ctx, m.Channel, by, o, who)
+	s.acceptReply(ctx, m.Channel, by, o, who)
 	s.background(ctx, func(ctx context.Context) {
 		if err := s.api.withdraw(ctx, in.ResponseURL); err != nil {
 			s.Log.InfoContext(ctx, "cannot remove a message to a user", slog.String("error", err.Error()))

@@ -48,14 +48,14 @@ func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 	by := chat.Said{User: who.User, Reply: m.ID, Thread: m.Thread, Words: h.Words}
 	switch {
 	case len(thread.Open) == 0 && h.Addressed:
-		s.tell(ctx, m, who.User, "No question is open in this thread. Your reply was not taken as an answer.")
+		s.notify(ctx, m, who.User, "No question is open in this thread. Your reply was not taken as an answer.")
 	case len(thread.Open) == 0:
 	case h.Words == "":
 		if h.Addressed {
-			s.tell(ctx, m, who.User, "Write your answer after “answer:”, or use the card.")
+			s.notify(ctx, m, who.User, "Write your answer after “answer:”, or use the card.")
 		}
 	case thread.Answers(h, more):
-		s.take(ctx, m.Channel, by, &thread.Open[0], who)
+		s.acceptReply(ctx, m.Channel, by, &thread.Open[0], who)
 	default:
 		s.meet(ctx, who.User)
 		text, offers := thread.Offer(s.speaks(who.User, &thread.Open[0].Rec.Ask), by)
@@ -115,8 +115,8 @@ const (
 	maxNames       = 10 // mentions of one message that are looked up
 )
 
-// take sends words as the answer to an ask, or asks for what is missing or unclear.
-func (s *App) take(ctx context.Context, channel string, by chat.Said, o *chat.Open, who actor) {
+// acceptReply sends words as the answer to an ask, or asks for what is missing or unclear.
+func (s *App) acceptReply(ctx context.Context, channel string, by chat.Said, o *chat.Open, who actor) {
 	m, why := message{Channel: channel, ID: by.Reply, Thread: by.Thread}, ""
 	taken := s.Take(s.speaks(who.User, &o.Rec.Ask), by, o)
 	switch {
@@ -136,7 +136,7 @@ func (s *App) take(ctx context.Context, channel string, by chat.Said, o *chat.Op
 		why = taken.Why
 	}
 	if why != "" {
-		s.tell(ctx, m, who.User, why)
+		s.notify(ctx, m, who.User, why)
 	}
 }
 

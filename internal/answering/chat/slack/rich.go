@@ -96,15 +96,15 @@ func styleOf(e *slackapi.RichTextSectionTextElement) style {
 	return *e.Style
 }
 
-// take returns the elements of the current section and starts a new one.
-func (r *rich) take() []slackapi.RichTextSectionElement {
+// finish returns the elements of the current section and starts a new one.
+func (r *rich) finish() []slackapi.RichTextSectionElement {
 	section := r.section
 	r.section, r.headed = nil, false
 	return section
 }
 
 func (r *rich) endSection() {
-	if section := r.take(); len(section) > 0 {
+	if section := r.finish(); len(section) > 0 {
 		r.elements = append(r.elements, slackapi.NewRichTextSection(section...))
 	}
 }
@@ -132,7 +132,7 @@ func (r *rich) blocks(parent ast.Node, indent int) {
 		case *ast.Blockquote:
 			r.endSection()
 			r.quoted(n)
-			if quote := r.take(); len(quote) > 0 {
+			if quote := r.finish(); len(quote) > 0 {
 				r.elements = append(r.elements, &slackapi.RichTextQuote{Type: slackapi.RTEQuote, Elements: quote})
 			}
 		case *ast.ThematicBreak:
@@ -204,7 +204,7 @@ func (r *rich) list(l *ast.List, indent int) {
 	for item := l.FirstChild(); item != nil; item = item.NextSibling() {
 		for n := item.FirstChild(); n != nil; n = n.NextSibling() {
 			if n, ok := n.(*ast.List); ok {
-				if section := r.take(); len(section) > 0 {
+				if section := r.finish(); len(section) > 0 {
 					entries, number = append(entries, slackapi.NewRichTextSection(section...)), number+1
 				}
 				flush()
@@ -220,7 +220,7 @@ func (r *rich) list(l *ast.List, indent int) {
 				r.inlines(n, style{})
 			}
 		}
-		if section := r.take(); len(section) > 0 {
+		if section := r.finish(); len(section) > 0 {
 			entries, number = append(entries, slackapi.NewRichTextSection(section...)), number+1
 		}
 	}

@@ -100,20 +100,20 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	l := s.Speaks(m.From.LanguageCode, nil)
 	here := place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID}
 	if word, _, _ := strings.Cut(m.Text, "@"); word == "/start" || word == "/id" {
-		s.tell(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
+		s.notify(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
 		return
 	}
 	id, n, _, ok := s.marked(m.ReplyToMessage)
 	private := m.Chat.Type == models.ChatTypePrivate
 	if !ok {
 		if private {
-			s.tell(ctx, here, l.Say("Please reply to the message of the question, or use its buttons."))
+			s.notify(ctx, here, l.Say("Please reply to the message of the question, or use its buttons."))
 		}
 		return
 	}
 	t := s.turn(ctx, id, m.From, m.ReplyToMessage, here)
 	t.ID = chat.AnswerID(Type, here.ref(), t.User)
-	s.tell(ctx, here, s.Write(ctx, t, m.Text, n, private, func(rec *ask.Record) (string, bool) {
+	s.notify(ctx, here, s.Write(ctx, t, m.Text, n, private, func(rec *ask.Record) (string, bool) {
 		for _, one := range chat.Posted(Type, rec) {
 			if at, ok := parsePlace(one.Ref); ok && at.Chat == here.Chat {
 				return at.ref(), at.ID != m.ReplyToMessage.ID
@@ -123,9 +123,9 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	}))
 }
 
-// tell writes to a person, as a reply to their message: Telegram has no message in a group that only
+// notify writes to a person, as a reply to their message: Telegram has no message in a group that only
 // one person is sure to see.
-func (s *App) tell(ctx context.Context, m place, words string) {
+func (s *App) notify(ctx context.Context, m place, words string) {
 	if words == "" {
 		return
 	}

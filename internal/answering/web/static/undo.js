@@ -108,7 +108,7 @@ export function draw() {
   line.className = 'done';
   line.classList.add('held');
   const words = document.createElement('span');
-  words.className = 'gist';
+  words.className = 'summary';
   words.dir = 'auto';
   words.textContent = one.late ? say('“%s” is sent when the inbox is back', one.label) : say('Sending “%s” …', one.label);
   line.append(words);

@@ -40,7 +40,7 @@ func (a *Control) foreign(r *http.Request, secret string) (token.Token, error) {
 		}
 		return token.Token{}, err
 	}
-	if b, ok := r.Context().Value(bondKey{}).(*bond); ok {
+	if b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens); ok {
 		timer := time.AfterFunc(t.Expires.Sub(a.opts.Now()), func() { b.end(refuseEnded()) })
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -72,7 +72,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		r, release := bonded(r)
+		r, release := withTokens(r)
 		defer release()
 		next.ServeHTTP(w, r)
 	})

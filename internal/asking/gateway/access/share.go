@@ -26,8 +26,8 @@ func newShares(all int) *shares {
 	return &shares{perToken: max(1, all/2), perTenant: max(1, all/4*3), of: map[holder]int{}}
 }
 
-// take counts a request until release is called, or refuses it. Operators' tokens have no tenant.
-func (s *shares) take(t *token.Token) (release func(), err error) {
+// acquire counts a request until release is called, or refuses it. Operators' tokens have no tenant.
+func (s *shares) acquire(t *token.Token) (release func(), err error) {
 	one, all := holder{token: t.ID}, holder{tenant: t.Tenant}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,11 +54,11 @@ func (s *shares) take(t *token.Token) (release func(), err error) {
 
 // share counts a request for its token while it is in progress.
 func (a *Control) share(r *http.Request, t *token.Token) error {
-	b, ok := r.Context().Value(bondKey{}).(*bond)
+	b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens)
 	if !ok {
 		return nil
 	}
-	release, err := a.shares.take(t)
+	release, err := a.shares.acquire(t)
 	if err != nil {
 		return err
 	}

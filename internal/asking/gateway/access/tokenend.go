@@ -13,8 +13,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// bond ends a request with its tokens.
-type bond struct {
+// requestTokens are the tokens that a request depends on, and end it when they end.
+type requestTokens struct {
 	end context.CancelCauseFunc
 
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type bond struct {
 }
 
 // token returns the id of the caller's token, or "" before it is verified.
-func (b *bond) token() string {
+func (b *requestTokens) token() string {
 	if id := b.asker.Load(); id != nil {
 		return *id
 	}
@@ -33,18 +33,18 @@ func (b *bond) token() string {
 
 // names remembers the caller's token for the asks of a request.
 func names(r *http.Request, t *token.Token) {
-	if b, ok := r.Context().Value(bondKey{}).(*bond); ok {
+	if b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens); ok {
 		b.asker.Store(&t.ID)
 	}
 }
 
-type bondKey struct{}
+type requestTokensKey struct{}
 
-// bonded returns a request whose context ends with the tokens bound to it. Call release.
-func bonded(r *http.Request) (_ *http.Request, release func()) {
+// withTokens returns a request whose context ends with the tokens bound to it. Call release.
+func withTokens(r *http.Request) (_ *http.Request, release func()) {
 	ctx, end := context.WithCancelCause(r.Context())
-	b := &bond{end: end}
-	return r.WithContext(client.ForToken(context.WithValue(ctx, bondKey{}, b), b.token)), func() {
+	b := &requestTokens{end: end}
+	return r.WithContext(client.ForToken(context.WithValue(ctx, requestTokensKey{}, b), b.token)), func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, stop := range b.stops {
@@ -56,7 +56,7 @@ func bonded(r *http.Request) (_ *http.Request, release func()) {
 
 // bind ends a request when a token becomes invalid.
 func (a *Control) bind(r *http.Request, t *token.Token) {
-	b, ok := r.Context().Value(bondKey{}).(*bond)
+	b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens)
 	if !ok {
 		return
 	}

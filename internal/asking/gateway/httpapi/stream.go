@@ -45,7 +45,7 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	}
 	changed, stop := api.board.Changes(board.Filter{Tenant: s.tenant, Session: s.session})
 	defer stop()
-	if err := s.look(r.Context()); err != nil && !s.begun { // before the status, so that its error is a problem
+	if err := s.check(r.Context()); err != nil && !s.begun { // before the status, so that its error is a problem
 		if why := access.Ended(r.Context()); why != nil {
 			return why
 		}
@@ -101,7 +101,7 @@ func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
 		}
 		wanted, rested = false, false
 		rest.Reset(restBetween)
-		if err := s.look(ctx); err != nil {
+		if err := s.check(ctx); err != nil {
 			if errors.Is(err, errWrite) {
 				return
 			}
@@ -111,8 +111,8 @@ func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// look sends what changed since the mark, and the next mark as the id of the event "synced".
-func (s *stream) look(ctx context.Context) error {
+// check sends what changed since the mark, and the next mark as the id of the event "synced".
+func (s *stream) check(ctx context.Context) error {
 	recs, mark, full, err := s.api.board.Since(ctx, s.tenant, s.session, s.mark, maxStreamed)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s *stream) look(ctx context.Context) error {
 	}
 	for i := range recs {
 		if s.c.MaySee(recs[i].Ask.Tenant, recs[i].Ask.Session) {
-			if err := s.tell(ctx, &recs[i]); err != nil {
+			if err := s.send(ctx, &recs[i]); err != nil {
 				s.out.Reset()
 				return err
 			}
@@ -138,8 +138,8 @@ func (s *stream) look(ctx context.Context) error {
 	return s.flush()
 }
 
-// tell adds an event about an ask.
-func (s *stream) tell(ctx context.Context, rec *ask.Record) error {
+// send adds an event about an ask.
+func (s *stream) send(ctx context.Context, rec *ask.Record) error {
 	k := rec.Ask.Key()
 	if rec.State == ask.StatePending {
 		if s.known[k] == rec.Life && rec.Life != "" {

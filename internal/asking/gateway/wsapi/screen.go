@@ -69,7 +69,7 @@ func newScreen(sh shape) *screen { return &screen{shape: sh, cards: map[ask.Key]
 
 // show sends the client the queued events.
 func (s *socket) show(ctx context.Context) error {
-	queue, dirty := s.take()
+	queue, dirty := s.drain()
 	if dirty {
 		return s.readAll(ctx)
 	}

@@ -155,7 +155,7 @@ func (s *socket) signal() {
 	}
 }
 
-func (s *socket) take() (queue []ask.Record, dirty bool) {
+func (s *socket) drain() (queue []ask.Record, dirty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	queue, dirty = s.queue, s.dirty
