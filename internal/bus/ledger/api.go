@@ -101,7 +101,7 @@ func (l *Ledger) send(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 // same.
 func errOff(err error) error {
 	if errors.Is(err, nats.ErrNoResponders) {
-		return ask.Refuse(ask.CodeUnavailable, "no server stores the ledger's messages now; try again with the same ids (the servers' logs say why)")
+		return ask.Refuse(ask.CodeUnavailable, "no server stores the ledger's messages now; try again with the same ids (their logs and /readyz say why)")
 	}
 	return ask.Refuse(ask.CodeUnavailable,
 		"the server did not acknowledge a write to the ledger within %s; try again with the same ids (its log and /readyz say whether it cannot write, or is only busy)", attempt)
