@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
@@ -255,9 +257,13 @@ func (p Approval) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads an approval. It ignores unknown fields.
-func (p *Approval) UnmarshalJSON(data []byte) error {
+func (p *Approval) UnmarshalJSON(data []byte) error { return jsonv1.Unmarshal(data, p) }
+
+// UnmarshalJSONFrom reads an approval within a document, whose reader says what
+// happens with unknown fields.
+func (p *Approval) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	var w wireApproval
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	if err := jsonv2.UnmarshalDecode(from, &w); err != nil {
 		return err
 	}
 	*p = Approval(w.plainApproval)

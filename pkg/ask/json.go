@@ -9,6 +9,7 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json on the decoder of its successor: reads in half the time
 )
 
@@ -221,14 +222,18 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads limits. It ignores unknown fields.
-func (l *Limits) UnmarshalJSON(data []byte) error {
+func (l *Limits) UnmarshalJSON(data []byte) error { return jsonv1.Unmarshal(data, l) }
+
+// UnmarshalJSONFrom reads limits within a document, whose reader says what
+// happens with unknown fields.
+func (l *Limits) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	type plain Limits
 	w := struct {
 		Min bound `json:"min"`
 		Max bound `json:"max"`
 		*plain
 	}{plain: &plain{}}
-	if err := jsonv1.Unmarshal(data, &w); err != nil {
+	if err := jsonv2.UnmarshalDecode(from, &w); err != nil {
 		return err
 	}
 	*l = Limits(*w.plain)

@@ -107,3 +107,30 @@ func ExampleAsk_MarshalJSON() {
 	fmt.Println(string(data))
 	// Output: {"id":"deploy-42","questions":[{"text":"Which?","options":[{"label":"A"},{"label":"B"}],"allow_other":true,"required":true}],"timeout":"2h0m0s"}
 }
+
+// A field of a newer peer is kept at every depth, also where a type reads itself.
+func TestUnknownFieldsOfLimitsAndApprovalsAreKept(t *testing.T) {
+	t.Parallel()
+	for what, body := range map[string]string{
+		"limits":          `{"id":"a","questions":[{"id":"q","text":"?","limits":{"min":1,"newer":true}}]}`,
+		"approval":        `{"id":"a","questions":[{"id":"q","text":"?"}],"approval":{"any_of":[{"need":1}],"newer":true,"fresh":"1h"}}`,
+		"below approval":  `{"id":"a","questions":[{"id":"q","text":"?"}],"approval":{"any_of":[{"need":1,"newer":{}}]}}`,
+		"the ask itself":  `{"id":"a","questions":[{"id":"q","text":"?"}],"newer":1}`,
+		"nothing unknown": `{"id":"a","questions":[{"id":"q","text":"?","limits":{"min":1}}],"approval":{"any_of":[{"need":1}],"fresh":"1h"}}`,
+	} {
+		var a ask.Ask
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if kept := string(a.Raw) == body; kept != strings.Contains(body, "newer") {
+			t.Errorf("%s: kept %q", what, a.Raw)
+		}
+		if a.Approval != nil && strings.Contains(body, "fresh") && a.Approval.Fresh != time.Hour {
+			t.Errorf("%s: fresh is %s", what, a.Approval.Fresh)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"min":1,"newer":2}`), new(ask.Limits)); err != nil {
+		t.Error(err)
+	}
+}
