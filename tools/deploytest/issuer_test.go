@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -175,5 +176,20 @@ func TestTheApprovalsFileIsTheBrokers(t *testing.T) {
 				t.Errorf("%s: %s is started with the file: %v, and has it: %v", shape, name, has, mounted)
 			}
 		}
+	}
+}
+
+// The brokers of Docker Compose read the approvals file of the repository, which is valid as it is.
+func TestTheApprovalsFileOfComposeIsTheBrokers(t *testing.T) {
+	t.Parallel()
+	broker := compose(t, nil).Services["broker"]
+	if file := broker.Environment["ASKBUS_APPROVALS"]; file == nil || *file != "/approvals/approvals.yaml" {
+		t.Errorf("the broker's file is %v", file)
+	}
+	if !slices.ContainsFunc(broker.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == "/approvals" && v.ReadOnly }) {
+		t.Errorf("the volumes are %v", broker.Volumes)
+	}
+	if out, err := askbus(t, "approvals", "check", "../../deploy/approvals/approvals.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
