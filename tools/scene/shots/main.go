@@ -53,6 +53,7 @@ func shots(embed string) []shot {
 		{"dark", "/ask/default/payments/refunds", 1280, 800, 1, "dark", `document.querySelector('input[value="=void"]').click()`},
 		{"previews", "/ask/default/checkout/layout", 1280, 720, 1, "light", `document.querySelector('input[value="=one"]').click()`},
 		{"phone", "/ask/default/auth/tokens", 390, 780, 2, "light", `document.querySelector('input[value="=d7"]').click()`},
+		{"approval", "/ask/default/release-9/deploy", 1280, 800, 1, "light", ""},
 		{"history", "/history", 1280, 800, 1, "light", ""},
 		{"embed", embed, 640, 200, 1, "light", ""},
 	}
