@@ -149,7 +149,7 @@ func (s *source) readGo(t *testing.T, file string) {
 		case *ast.ImportSpec, *ast.StructType:
 			return false
 		case *ast.CallExpr:
-			if name := called(n); name == "Say" || name == "tell" || name == "Tell" || checked && name == "say" {
+			if name := called(n); name == "Say" || name == "tell" || name == "notify" || name == "Tell" || checked && name == "say" {
 				at := slices.IndexFunc(n.Args, func(arg ast.Expr) bool { text, ok := literal(arg); return ok && text != "/" })
 				if at < 0 {
 					return true
