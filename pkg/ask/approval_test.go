@@ -180,6 +180,11 @@ func TestVotesAreCounted(t *testing.T) {
 			[]ask.Vote{vote("os:a", yes), vote("os:b", yes)},
 			"2 of 2 approvals: os:a, os:b; waiting for os:c to vote",
 		},
+		"who has approved is not waited for": {
+			deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].From = []string{"group:sre", "os:a", "os:b"} },
+			[]ask.Vote{vote("os:a", yes)},
+			"1 of 2 approvals: os:a; 1 more needed from group sre or os:b",
+		},
 		"a denial of two": {
 			deploy, func(a *ask.Ask) { a.Approval.Deny = &ask.Denial{Need: 2} },
 			[]ask.Vote{vote("os:jo", no, "sre")},
