@@ -18,6 +18,16 @@ func SurfaceWordsIn(lang, responder string) string {
 		return "Slack"
 	case "telegram":
 		return "Telegram"
+	case "discord":
+		return "Discord"
+	case "feishu":
+		return "飞书"
+	case "teams":
+		return "Teams"
+	case "mattermost":
+		return "Mattermost"
+	case "email":
+		return "邮件"
 	case "gateway":
 		return "HTTP"
 	case ResponderNative, ResponderElicit:

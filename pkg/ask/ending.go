@@ -123,6 +123,16 @@ func SurfaceWords(responder string) string {
 		return "on Slack"
 	case "telegram":
 		return "in Telegram"
+	case "discord":
+		return "in Discord"
+	case "feishu":
+		return "in Feishu"
+	case "teams":
+		return "in Teams"
+	case "mattermost":
+		return "in Mattermost"
+	case "email":
+		return "by e-mail"
 	case "gateway":
 		return "over HTTP"
 	case ResponderNative, ResponderElicit:

@@ -12,6 +12,12 @@ const (
 	ProofSSHKey     = "ssh-key"
 	ProofSlack      = "slack"
 	ProofTelegram   = "telegram"
+	ProofDiscord    = "discord"
+	ProofFeishu     = "feishu"
+	ProofTeams      = "teams"
+	ProofMattermost = "mattermost"
+	ProofEmailLink  = "email-link" // who opened a link that was mailed to them
+	ProofEmail      = "email"      // a reply by mail, vouched for by the server that received it
 	ProofOIDC       = "oidc"
 	ProofPasskey    = "passkey"
 	ProofWebhook    = "webhook" // a program that an operator registered: nobody in particular
@@ -23,7 +29,9 @@ const (
 // people have. To allow just one, use an audience whose principals come from
 // there. A token is weaker than a user of the system, because nothing proves that
 // the secret stayed with the one to whom it was handed; a proxy's claim is as
-// strong as one, because the bus cannot see how the proxy knows.
+// strong as one, because the bus cannot see how the proxy knows. A link in a mail
+// is as strong as any link: who has it acts with it, and mails are forwarded. A
+// reply by mail is weaker, because mail servers vouch for domains.
 const (
 	weak     = iota // nobody in particular
 	atHost          // somebody at the agent's own host, or with a token
@@ -36,9 +44,15 @@ func strength(proof string) int {
 	switch {
 	case proof == ProofHostDialog, proof == ProofAskerTerminal, proof == ProofToken:
 		return atHost
-	case proof == ProofOS, proof == ProofLink, proof == ProofProxy, proof == "local": // "local" is in older outcomes
+	case proof == ProofOS, proof == ProofLink, proof == ProofProxy, proof == ProofEmailLink, proof == "local": // "local" is in older outcomes
 		return onSystem
-	case proof == ProofSSHKey, proof == ProofOIDC, proof == ProofPasskey, proof == ProofSlack, proof == ProofTelegram, strings.HasPrefix(proof, ProofSlack+"-"):
+	case proof == ProofEmail:
+		return atHost
+	case proof == ProofSSHKey, proof == ProofOIDC, proof == ProofPasskey, strings.HasPrefix(proof, ProofSlack+"-"):
+		return signedIn
+	}
+	switch proof { // the chats whose platform signs its people in
+	case ProofSlack, ProofTelegram, ProofDiscord, ProofFeishu, ProofTeams, ProofMattermost:
 		return signedIn
 	}
 	return weak

@@ -29,8 +29,10 @@ func (r Role) Assertions() assertion.Set {
 		return assertion.Set{Proven: []string{ask.ProofSSHKey + "=*"}, Groups: groups}
 	case "slack": // the groups are those that the routes map
 		return assertion.Set{Proven: []string{ask.ProofSlack + "-*=slack:*"}, Groups: groups}
-	case "telegram": // the groups are those that the routes map
-		return assertion.Set{Proven: []string{ask.ProofTelegram + "=telegram:*"}, Groups: groups}
+	case ask.ProofTelegram, ask.ProofDiscord, ask.ProofFeishu, ask.ProofTeams, ask.ProofMattermost: // named like the types; the groups are those that the routes map
+		return assertion.Set{Proven: []string{r.Type + "=" + r.Type + ":*"}, Groups: groups}
+	case "email":
+		return assertion.Set{Proven: []string{ask.ProofEmailLink + "=mailto:*", ask.ProofEmail + "=mailto:*"}, Groups: groups}
 	case "webhook":
 		return assertion.Set{Proven: []string{ask.ProofWebhook + "=webhook:*"}}
 	case ask.ResponderNative, ask.ResponderElicit:
