@@ -73,16 +73,23 @@ that it names, never from flags; see "askbus settings" and docs/` + c.Type + `.m
 
 // fillUnder completes the settings with those that "askbus connect" wrote; flags stay as they were given.
 func fillUnder(cmd *cobra.Command, a *cli.App, c *chatEntry) error {
-	given := map[*pflag.Flag]string{}
-	cmd.Flags().Visit(func(f *pflag.Flag) { given[f] = f.Value.String() })
+	again := map[string]func() error{} // by the flag's name
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		again[f.Name] = func() error { return f.Value.Set(value) }
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			all := list.GetSlice()
+			again[f.Name] = func() error { return list.Replace(all) }
+		}
+	})
 	if err := c.fill(a.Dir); err != nil {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
-	for f, value := range given {
-		if f.Name == c.PlaceFlag && !cmd.Flags().Changed("routes") {
-			*c.Routes = "" // of the file, which would count instead
-		}
-		if err := f.Value.Set(value); err != nil {
+	if again[c.PlaceFlag] != nil && again["routes"] == nil {
+		*c.Routes = "" // of the file, which would count instead
+	}
+	for _, set := range again {
+		if err := set(); err != nil {
 			return err
 		}
 	}

@@ -137,6 +137,7 @@ func (s *App) Ready() error {
 const (
 	pollFor   = 25 * time.Second
 	handleFor = 15 * time.Second // one update
+	endFor    = 10 * time.Second // the end of a query, after that
 
 	// While another process polls this token: how long not to poll, twice as long each time, and when it begins anew.
 	rivalWait   = 30 * time.Second
@@ -162,6 +163,11 @@ func (s *App) poll(ctx context.Context) {
 		var updates []*models.Update
 		s.Retry(ctx, func(ctx context.Context) (err error) {
 			updates, err = s.api.updates(ctx, offset, pollFor)
+			if ctx.Err() != nil {
+				return nil
+			}
+			why := err
+			s.polled.Store(&why)
 			if errors.Is(err, errRival) { // fighting would only divide the updates between the two
 				if now := s.Clock.Now(); now.Sub(met) > rivalForgot {
 					rival, met = rivalWait, now
@@ -170,10 +176,6 @@ func (s *App) poll(ctx context.Context) {
 				}
 				err = &responder.RetryError{After: rival, Err: err}
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			s.polled.Store(&err)
 			return err
 		})
 		var all sync.WaitGroup
