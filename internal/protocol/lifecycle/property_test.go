@@ -59,7 +59,9 @@ func TestPropertiesOfLadders(t *testing.T) {
 }
 
 func FuzzDecide(f *testing.F) {
-	f.Fuzz(func(t *testing.T, input []byte) { rapid.MakeFuzz(properties(t, append(commands(), lifecycle.Climb{})))(t, input) })
+	f.Fuzz(func(t *testing.T, input []byte) {
+		rapid.MakeFuzz(properties(t, append(commands(), lifecycle.Climb{})))(t, input)
+	})
 }
 
 // TestApplyIsTotal applies events in orders that no ledger has.
