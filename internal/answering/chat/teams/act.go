@@ -43,7 +43,7 @@ func (s *App) act(ctx context.Context, in *activity, t target, fields chat.Field
 	case rec.Outcome != nil:
 		return s.Late(l, &rec, at.ref()), nil //nolint:contextcheck // the correction outlives the press
 	}
-	by, refused := s.by(ctx, l, in, &rec.Ask)
+	by, refused := s.may(ctx, l, in, t.Do, &rec)
 	if refused != "" {
 		return refused, nil
 	}
@@ -116,11 +116,19 @@ func (s *App) close(ctx context.Context, at place, words string) {
 	})
 }
 
+// may returns the person for the broker, or why they may not act at all, which it reports.
+func (s *App) may(ctx context.Context, l *lang.Language, in *activity, what string, rec *ask.Record) (by ask.By, refused string) {
+	if by, refused = s.by(ctx, l, in, &rec.Ask); refused != "" {
+		s.Refuse(chat.Refusal{What: what, Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+	}
+	return by, refused
+}
+
 // by returns the person for the broker, or why they may not act at all. Teams says in an activity who acted, and in the
 // list of members whether they are a guest.
 func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask) (ask.By, string) {
 	object := strings.ToLower(in.From.Object)
-	by := ask.By{Principal: Type + ":" + s.opts.Tenant + "/" + object, Name: cmp.Or(in.From.Name, object), Proof: ask.ProofTeams}
+	by := ask.By{Principal: Type + ":" + s.opts.Directory + "/" + object, Name: cmp.Or(in.From.Name, object), Proof: ask.ProofTeams}
 	if !guidForm.MatchString(object) || in.From.Role == "bot" {
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
 	}
@@ -131,7 +139,7 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 		case err != nil && m.Role == "":
 			s.Log.WarnContext(ctx, "cannot look up a person of Teams", slog.String("error", err.Error()))
 			return by, l.Say("The chat could not be reached; please press again in a moment.")
-		case !strings.EqualFold(m.Role, "user"), m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Tenant):
+		case !strings.EqualFold(m.Role, "user"), m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Directory):
 			return by, l.Say("Guests may not answer here. The administrator of askbus can list you: %s.", object)
 		}
 	}
@@ -147,16 +155,13 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 
 // notify writes to the person who acted: to them alone where they have added the app, else where they acted.
 func (s *App) notify(ctx context.Context, in *activity, words string) {
-	if words == "" {
-		return
-	}
 	to := place{Service: in.Service, Conversation: in.Conversation.ID}
-	if ref, ok, err := s.refs.find(ctx, strings.ToLower(in.From.Object)); err == nil && ok && !in.personal() {
-		to = place{Service: ref.Service, Conversation: ref.Conversation}
+	if words != "" && !in.personal() {
+		if ref, ok, err := s.refs.find(ctx, strings.ToLower(in.From.Object)); err == nil && ok {
+			to = place{Service: ref.Service, Conversation: ref.Conversation}
+		}
 	}
-	if _, err := s.api.send(ctx, to, false, s.Now(), &message{Type: "message", Text: inert.Replace(words), TextFormat: "plain"}); err != nil {
-		s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
-	}
+	s.write(ctx, to, words)
 }
 
 // maxPages bounds the pages of 100 pending asks that are read for the card that words are written below.
@@ -188,7 +193,7 @@ func (s *App) wrote(ctx context.Context, in *activity) {
 		s.tell(ctx, in, told)
 		return
 	}
-	by, refused := s.by(ctx, l, in, &one.Rec.Ask)
+	by, refused := s.may(ctx, l, in, "words", one.Rec)
 	if refused != "" {
 		s.tell(ctx, in, refused)
 		return
@@ -210,12 +215,15 @@ func (s *App) wrote(ctx context.Context, in *activity) {
 
 // tell answers words where they were written.
 func (s *App) tell(ctx context.Context, in *activity, words string) {
+	s.write(ctx, place{Service: in.Service, Conversation: in.Conversation.ID}, words)
+}
+
+func (s *App) write(ctx context.Context, to place, words string) {
 	if words == "" {
 		return
 	}
-	to := place{Service: in.Service, Conversation: in.Conversation.ID}
 	if _, err := s.api.send(ctx, to, false, s.Now(), &message{Type: "message", Text: inert.Replace(words), TextFormat: "plain"}); err != nil {
-		s.Log.InfoContext(ctx, "cannot answer in a conversation", slog.String("error", err.Error()))
+		s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 	}
 }
 

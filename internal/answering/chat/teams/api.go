@@ -52,7 +52,7 @@ func newAPI(o *Options, clock responder.Clock) *api {
 	pace := map[string]responder.Pace{classBot: {Every: 40 * time.Millisecond, Burst: 20}, classConversation: {Every: 2010 * time.Millisecond, Burst: 7}}
 	return &api{
 		http: &http.Client{Timeout: callFor}, app: o.AppID, limiter: responder.NewLimiter(clock, func(class string) responder.Pace { return pace[class] }),
-		creds: clientcredentials.Config{ClientID: o.AppID, ClientSecret: o.Secret, TokenURL: o.LoginURL + "/" + o.Tenant + "/oauth2/v2.0/token", Scopes: []string{scope}, AuthStyle: oauth2.AuthStyleInParams},
+		creds: clientcredentials.Config{ClientID: o.AppID, ClientSecret: o.Secret, TokenURL: o.LoginURL + "/" + o.Directory + "/oauth2/v2.0/token", Scopes: []string{scope}, AuthStyle: oauth2.AuthStyleInParams},
 	}
 }
 

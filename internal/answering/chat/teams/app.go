@@ -23,17 +23,17 @@ const Type = "teams"
 // Options tunes an [App]. The app's id and secret, its directory and a place to post to are required.
 type Options struct {
 	chat.Options
-	AppID  string // of the app's registration
-	Tenant string // id of its directory, whose members may answer
-	Secret string
+	AppID     string // of the app's registration
+	Directory string // id of its directory (tenant), whose members may answer
+	Secret    string
 	// Guests are object ids of guests of the directory who may answer; default: none.
 	Guests []string
 	// AckAfter is when a press is acknowledged even if its answer is not stored yet; default 8 s.
 	AckAfter time.Duration
 
-	ServiceURL  string // of the connector, for conversations that Teams has not named yet; default: the public cloud's
-	LoginURL    string // default: the public cloud's
-	MetadataURL string // of the connector's signing keys; default: the public cloud's
+	ServiceURL string // of the connector, for conversations that Teams has not named yet; default: the public cloud's
+	LoginURL   string // default: the public cloud's
+	KeysURL    string // of the OpenID metadata of the connector's signing keys; default: the public cloud's
 }
 
 // Defaults of [Options].
@@ -53,8 +53,8 @@ func (o *Options) Check() error {
 	switch {
 	case !guidForm.MatchString(o.AppID):
 		return errors.New("teams: the app id must be that of the app's registration, such as 1f3a…-…: set ASKBUS_TEAMS_APP_ID")
-	case !guidForm.MatchString(o.Tenant):
-		return errors.New("teams: the tenant must be the id of the directory, such as 9c2b…-…: set ASKBUS_TEAMS_TENANT")
+	case !guidForm.MatchString(o.Directory):
+		return errors.New("teams: the directory must be the id of a tenant, such as 9c2b…-…: set ASKBUS_TEAMS_DIRECTORY")
 	case o.Secret == "":
 		return errors.New("teams: missing client secret: set ASKBUS_TEAMS_SECRET or ASKBUS_TEAMS_SECRET_FILE")
 	case o.Nowhere():
@@ -77,6 +77,9 @@ func ids(tenant string) chat.IDs {
 		Member: func(principal string) (string, bool) { return strings.CutPrefix(principal, Type+":"+tenant+"/") },
 	}
 }
+
+// ParseRoutes parses a routing file.
+func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(data, ids("")) }
 
 // isChannel reports whether an id is that of a team's channel.
 func isChannel(id string) bool {
@@ -104,7 +107,7 @@ const (
 
 // New makes the surface. It makes no calls.
 func New(bus *responder.Responder, opts Options) (*App, error) {
-	opts.AppID, opts.Tenant = strings.ToLower(opts.AppID), strings.ToLower(opts.Tenant)
+	opts.AppID, opts.Directory = strings.ToLower(opts.AppID), strings.ToLower(opts.Directory)
 	opts.Guests = slices.Clone(opts.Guests)
 	for i, id := range opts.Guests {
 		opts.Guests[i] = strings.ToLower(id)
@@ -114,15 +117,15 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	opts.ServiceURL = strings.TrimRight(cmp.Or(opts.ServiceURL, defaultService), "/")
 	opts.LoginURL = strings.TrimRight(cmp.Or(opts.LoginURL, defaultLogin), "/")
-	opts.MetadataURL, opts.AckAfter = cmp.Or(opts.MetadataURL, defaultMetadata), cmp.Or(opts.AckAfter, ackAfter)
-	surface, err := chat.NewSurface(Type, bus, opts.Options, ids(opts.Tenant))
+	opts.KeysURL, opts.AckAfter = cmp.Or(opts.KeysURL, defaultMetadata), cmp.Or(opts.AckAfter, ackAfter)
+	surface, err := chat.NewSurface(Type, bus, opts.Options, ids(opts.Directory))
 	if err != nil {
 		return nil, err
 	}
 	a := newAPI(&opts, surface.Clock)
 	s := &App{
 		Surface: surface, opts: opts, api: a, busy: make(chan struct{}, maxBusy),
-		from: &connector{http: a.http, metadata: opts.MetadataURL, app: opts.AppID, now: surface.Clock.Now},
+		from: &connector{http: a.http, metadata: opts.KeysURL, app: opts.AppID, now: surface.Clock.Now},
 		refs: &references{cache: chat.NewCache[string, reference](10_000), now: surface.Clock.Now, log: surface.Log},
 	}
 	if bus != nil {

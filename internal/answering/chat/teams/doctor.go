@@ -20,7 +20,7 @@ func (s *App) Doctor(ctx context.Context) (checks finding.List) {
 		check("secret", finding.Broken, "%s", words)
 		return checks
 	}
-	check("secret", finding.Good, "valid for the app %s in the directory %s", s.opts.AppID, s.opts.Tenant)
+	check("secret", finding.Good, "valid for the app %s in the directory %s", s.opts.AppID, s.opts.Directory)
 	if _, err := s.from.key(ctx, ""); s.from.read.IsZero() {
 		check("keys", finding.Broken, "the signing keys of the connector cannot be read, so every press is refused: %v", err)
 	} else {

@@ -51,7 +51,7 @@ func (p presenter) where(ctx context.Context, to chat.Target) (place, error) {
 // link returns a link to a message, where Teams documents one: in a channel.
 func (p presenter) link(at place) string {
 	if channel := base(at.Conversation); isChannel(channel) && at.Activity != "" {
-		return "https://teams.microsoft.com/l/message/" + url.PathEscape(channel) + "/" + url.PathEscape(at.Activity) + "?tenantId=" + p.opts.Tenant
+		return "https://teams.microsoft.com/l/message/" + url.PathEscape(channel) + "/" + url.PathEscape(at.Activity) + "?tenantId=" + p.opts.Directory
 	}
 	return ""
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // PathMessages is where Teams delivers activities: the messaging endpoint of the bot.
@@ -99,15 +101,22 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.from.check(r.Context(), header, in.Service, in.Channel); err != nil {
 		s.Log.WarnContext(r.Context(), "refused a request that the connector did not sign", slog.String("error", err.Error()))
+		s.refuseRequest(r, ask.CodeUnauthorized, err.Error())
 		http.Error(w, "not from the connector", http.StatusUnauthorized)
 		return
 	}
 	tenants := []string{in.Conversation.Tenant, in.Data.Tenant.ID}
-	if !slices.ContainsFunc(tenants, func(t string) bool { return t != "" }) || slices.ContainsFunc(tenants, func(t string) bool { return t != "" && !strings.EqualFold(t, s.opts.Tenant) }) {
+	if !slices.ContainsFunc(tenants, func(t string) bool { return t != "" }) || slices.ContainsFunc(tenants, func(t string) bool { return t != "" && !strings.EqualFold(t, s.opts.Directory) }) {
+		s.refuseRequest(r, ask.CodeForbidden, "of another directory")
 		http.Error(w, "of another directory", http.StatusForbidden)
 		return
 	}
 	s.happened(w, r, &in)
+}
+
+func (s *App) refuseRequest(r *http.Request, code, why string) {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	s.Refuse(chat.Refusal{What: r.Pattern, Code: code, Why: why, Address: host})
 }
 
 // happened handles a verified activity.

@@ -57,8 +57,8 @@ func routes() chat.Routes {
 
 func options(f *faketeams.Server) teams.Options {
 	return teams.Options{
-		AppID: faketeams.App, Tenant: faketeams.Tenant, Secret: faketeams.Secret,
-		ServiceURL: f.URL(), LoginURL: f.URL(), MetadataURL: f.Metadata(), Options: chat.Options{Routes: routes(), Logger: natstest.Logger()},
+		AppID: faketeams.App, Directory: faketeams.Tenant, Secret: faketeams.Secret,
+		ServiceURL: f.URL(), LoginURL: f.URL(), KeysURL: f.Metadata(), Options: chat.Options{Routes: routes(), Logger: natstest.Logger()},
 	}
 }
 
