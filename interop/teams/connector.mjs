@@ -1,6 +1,10 @@
 // Microsoft's own connector client against the fake: posts, a thread in a channel, an edit, a member; and its own check of
 // the tokens that the fake signs.
-import { ConnectorClient, JwtTokenExtractor } from 'botframework-connector';
+import connector from 'botframework-connector';
+import extraction from 'botframework-connector/lib/auth/jwtTokenExtractor.js';
+
+const { ConnectorClient } = connector;
+const { JwtTokenExtractor } = extraction;
 
 const { TEAMS_URL, TEAMS_METADATA, TEAMS_TENANT, TEAMS_APP, TEAMS_SECRET, TEAMS_TOKEN, TEAMS_OTHER, ROOM, CHANNEL, MEMBER } = process.env;
 const say = (name, value) => console.log(JSON.stringify({ name, ...value }));

@@ -219,8 +219,20 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, body []byte) {
 	if !s.watch(w, method, m, false) {
 		return
 	}
-	s.locked(func() { m.Card, m.Text, m.Edits = card, a.Text, m.Edits+1 })
-	if s.watch(w, method, m, true) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if method == "open" { // people see it when the bot knows
+		write(w, http.StatusOK, map[string]string{"id": m.ID})
+		_ = http.NewResponseController(w).Flush()
+	}
+	m.Card, m.Text, m.Edits = card, a.Text, m.Edits+1
+	if method == "open" {
+		return
+	}
+	s.mu.Unlock()
+	on := s.watch(w, method, m, true)
+	s.mu.Lock()
+	if on {
 		write(w, http.StatusOK, map[string]string{"id": m.ID})
 	}
 }

@@ -106,7 +106,7 @@ type callError struct {
 }
 
 func (e *callError) Error() string {
-	return "the connector says " + strconv.Itoa(e.Status) + " " + e.Code + ": " + e.Message
+	return "Bot Connector: " + strconv.Itoa(e.Status) + " " + e.Code + " " + e.Message
 }
 
 // place is where a message is, or goes.

@@ -3,6 +3,7 @@ package teams
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -101,22 +102,27 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.from.check(r.Context(), header, in.Service, in.Channel); err != nil {
 		s.Log.WarnContext(r.Context(), "refused a request that the connector did not sign", slog.String("error", err.Error()))
-		s.refuseRequest(r, ask.CodeUnauthorized, err.Error())
+		s.refuseRequest(r, ask.CodeUnauthorized, err)
 		http.Error(w, "not from the connector", http.StatusUnauthorized)
 		return
 	}
 	tenants := []string{in.Conversation.Tenant, in.Data.Tenant.ID}
 	if !slices.ContainsFunc(tenants, func(t string) bool { return t != "" }) || slices.ContainsFunc(tenants, func(t string) bool { return t != "" && !strings.EqualFold(t, s.opts.Directory) }) {
-		s.refuseRequest(r, ask.CodeForbidden, "of another directory")
-		http.Error(w, "of another directory", http.StatusForbidden)
+		s.refuseRequest(r, ask.CodeForbidden, errDirectory)
+		http.Error(w, errDirectory.Error(), http.StatusForbidden)
 		return
 	}
 	s.happened(w, r, &in)
 }
 
-func (s *App) refuseRequest(r *http.Request, code, why string) {
+var (
+	errDirectory = errors.New("it is of another directory")
+	errAction    = errors.New("not an action of this app")
+)
+
+func (s *App) refuseRequest(r *http.Request, code string, why error) {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	s.Refuse(chat.Refusal{What: r.Pattern, Code: code, Why: why, Address: host})
+	s.Refuse(chat.Refusal{What: r.Pattern, Code: code, Why: why.Error(), Address: host})
 }
 
 // happened handles a verified activity.
@@ -181,7 +187,7 @@ func (s *App) invoked(w http.ResponseWriter, r *http.Request, in *activity) {
 		t, fields, ok = readTarget(v.Action.Data)
 	}
 	if !ok {
-		reply(w, http.StatusBadRequest, "application/vnd.microsoft.error", map[string]string{"code": "BadRequest", "message": "not an action of this app"})
+		reply(w, http.StatusBadRequest, "application/vnd.microsoft.error", map[string]string{"code": "BadRequest", "message": errAction.Error()})
 		return
 	}
 	l := s.Speaks(in.Locale, nil)

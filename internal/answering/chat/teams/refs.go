@@ -40,7 +40,7 @@ const (
 var errUnknownPerson = errors.New("this person has not added the app in Teams")
 
 func (r *references) key(of string) state.Key {
-	sum := sha256.Sum256([]byte("askbus teams\x00" + of))
+	sum := sha256.Sum256([]byte("askbus-teams\x00" + of))
 	return state.Key{Tenant: r.bucket.Tenant(), Name: Type + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
 }
 
