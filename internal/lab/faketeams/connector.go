@@ -17,7 +17,7 @@ const accessToken = "fake-access-token"
 
 // token is the login service.
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm() //nolint:gosec // a fake
+	_ = r.ParseForm()
 	s.mu.Lock()
 	revoked := s.revoked
 	s.mu.Unlock()

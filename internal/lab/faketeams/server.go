@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -344,10 +345,7 @@ func (s *Server) Write(ctx context.Context, p Person, conversation, text string,
 }
 
 func with(data map[string]any, inputs map[string]string) map[string]any {
-	all := map[string]any{}
-	for k, v := range data {
-		all[k] = v
-	}
+	all := maps.Clone(data)
 	for k, v := range inputs {
 		all[k] = v
 	}

@@ -190,7 +190,10 @@ func (a *api) do(ctx context.Context, method, address string, body, into any) er
 	}
 	e := &callError{Status: res.StatusCode}
 	var said struct {
-		Error struct{ Code, Message string } `json:"error"`
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
 	}
 	_ = json.Unmarshal(data, &said) // another body says no more than the status
 	e.Code, e.Message = said.Error.Code, said.Error.Message

@@ -84,8 +84,9 @@ func (r *references) find(ctx context.Context, of string) (ref reference, ok boo
 		return ref, false, nil
 	case err != nil:
 		return ref, false, err
-	case !e.Live(r.now()) || json.Unmarshal(e.Value, &ref) != nil:
+	case !e.Live(r.now()):
 		return ref, false, nil
 	}
-	return ref, true, nil
+	err = json.Unmarshal(e.Value, &ref)
+	return ref, err == nil, err
 }
