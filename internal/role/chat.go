@@ -49,7 +49,7 @@ type chatEntry struct {
 	Listens, Called func() bool
 
 	Questions []chatQuestion // what "askbus connect" asks for besides secrets and a place
-	// PublicURL is the setting, of the variable PublicName, with the address at which the platform must reach this machine,
+	// PublicURL is the setting, of the variable PublicName if processes read it, with the address at which the platform must reach this machine,
 	// and PublicWhy a sentence that says which; nil: no such address is needed.
 	PublicURL             *string
 	PublicName, PublicWhy string

@@ -37,7 +37,9 @@ func (c *chatEntry) askSettings(ctx context.Context, a *cli.App, in *asked, sett
 		if err := checkAddress(ctx, *c.PublicURL); err != nil {
 			return err
 		}
-		settings[c.env()+c.PublicName] = *c.PublicURL
+		if c.PublicName != "" {
+			settings[c.env()+c.PublicName] = *c.PublicURL
+		}
 		a.Note("askbus: %s answers with a valid certificate", *c.PublicURL)
 	}
 	for _, s := range c.Secrets {
