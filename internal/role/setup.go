@@ -49,8 +49,19 @@ func (r *Process) setup(w config.Web) web.Setup {
 
 // programs are the commands of the agents that askbus connects, by the name of the client.
 var programs = []struct{ name, program string }{ //nolint:gochecknoglobals // never changed
-	{"claude-code", "claude"}, {"codex", "codex"}, {"gemini", "gemini"}, {"opencode", "opencode"}, {"copilot", "copilot"}, {"qwen", "qwen"}, {"cline", "cline"},
-	{"crush", "crush"}, {"amp", "amp"}, {"goose", "goose"}, {"cursor", "cursor"}, {"zed", "zed"}, {"vscode", "code"},
+	{"claude-code", "claude"},
+	{"codex", "codex"},
+	{"gemini", "gemini"},
+	{"opencode", "opencode"},
+	{"copilot", "copilot"},
+	{"qwen", "qwen"},
+	{"cline", "cline"},
+	{"crush", "crush"},
+	{"amp", "amp"},
+	{"goose", "goose"},
+	{"cursor", "cursor"},
+	{"zed", "zed"},
+	{"vscode", "code"},
 }
 
 // Agents returns the agents whose programs are on the PATH.
@@ -70,7 +81,7 @@ func (f firstSteps) Agents() (found []web.LocalAgent) {
 			text, _ := os.ReadFile(filepath.Join(f.place.Home, ".claude", "settings.json"))
 			_, one.Connected = install.HookMode(string(text))
 		case client.Printed():
-			one.ByHand, one.Command = true, strings.TrimSuffix(one.Command, " --write")
+			one.ByHand, one.Command = true, f.a.Hint("mcp install "+client.Name)
 			one.Connected = strings.Contains(string(text), "askbus")
 		case p.name == "vscode": // its file is in a project
 			one.ByHand = true

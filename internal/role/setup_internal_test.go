@@ -14,7 +14,7 @@ import (
 func TestAgentsOnThePathAreFound(t *testing.T) {
 	home := t.TempDir()
 	for _, program := range []string{"claude", "codex", "goose", "unknown"} {
-		if err := os.WriteFile(filepath.Join(home, program), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(home, program), []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,10 +77,11 @@ func served(ctx context.Context, u *url.URL) (leaf *x509.Certificate, err error)
 		return nil, err
 	}
 	defer conn.Close() //nolint:errcheck // nothing was sent
-	chain := conn.(*tls.Conn).ConnectionState().PeerCertificates
-	if len(chain) == 0 {
+	secure, ok := conn.(*tls.Conn)
+	if !ok || len(secure.ConnectionState().PeerCertificates) == 0 {
 		return nil, errors.New("it has no certificate")
 	}
+	chain := secure.ConnectionState().PeerCertificates
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
@@ -99,8 +100,10 @@ func tailnet(ctx context.Context) string {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, "status", "--json").Output() //nolint:gosec // as a person would type it
 	var status struct {
-		BackendState string
-		Self         struct{ DNSName string }
+		BackendState string `json:"BackendState"`
+		Self         struct {
+			DNSName string `json:"DNSName"`
+		} `json:"Self"`
 	}
 	if err != nil || json.Unmarshal(out, &status) != nil || status.BackendState != "Running" {
 		return ""
