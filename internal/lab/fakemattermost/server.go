@@ -82,14 +82,14 @@ func (p *Post) Actions() (all []Action) {
 
 // Shown returns what people read.
 func (p *Post) Shown() string {
-	s := p.Message
+	all := []string{p.Message}
 	for _, a := range p.Props.Attachments {
-		s += "\n" + a.Text
+		all = append(all, a.Text)
 		for _, b := range a.Actions {
-			s += "\n[" + b.Name + "]"
+			all = append(all, "["+b.Name+"]")
 		}
 	}
-	return s
+	return strings.Join(all, "\n")
 }
 
 // Dialog is a dialog that somebody has before them.
@@ -365,10 +365,10 @@ func (s *Server) direct(w http.ResponseWriter, _ *http.Request, body []byte) {
 // check returns what the server would say against a post.
 func check(p *Post) error {
 	if utf8.RuneCountInString(p.Message) > 16_383 {
-		return errors.New("Post message property is longer than the maximum permitted length.")
+		return errors.New("the message is longer than 16,383 characters")
 	}
 	if strings.TrimSpace(p.Message) == "" && len(p.Props.Attachments) == 0 {
-		return errors.New("Invalid message.")
+		return errors.New("invalid message")
 	}
 	seen := map[string]bool{}
 	for _, a := range p.Actions() {

@@ -100,10 +100,10 @@ type integration struct {
 
 // callError is a refusal of the server.
 type callError struct {
-	Status  int
-	ID      string `json:"id"`
-	Message string `json:"message"`
-	After   time.Duration
+	Status  int           `json:"-"`
+	ID      string        `json:"id"`
+	Message string        `json:"message"`
+	After   time.Duration `json:"-"`
 }
 
 func (e *callError) Error() string {

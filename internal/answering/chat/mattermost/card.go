@@ -159,23 +159,22 @@ func (d *drawing) buttons(s card.Steps, address string, seal func(data string) h
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) string {
 	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
-	s := sum.Heading + "\n" + mark + "**" + sum.Verdict + "**"
+	verdict := mark + "**" + sum.Verdict + "**"
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
-			s += " · " + part
+			verdict += " · " + part
 		}
 	}
+	all := []string{sum.Heading, verdict}
 	for _, l := range sum.Lines {
-		s += "\n" + l.Question + " **" + l.Answer + "**"
+		said := l.Question + " **" + l.Answer + "**"
 		if l.Note != "" {
-			s += " (" + l.Note + ")"
+			said += " (" + l.Note + ")"
 		}
+		all = append(all, said)
 	}
 	if sum.Reply != "" {
-		s += "\n" + sum.Reply
+		all = append(all, sum.Reply)
 	}
-	for _, vote := range sum.Votes {
-		s += "\n" + vote
-	}
-	return s
+	return strings.Join(append(all, sum.Votes...), "\n")
 }

@@ -2,6 +2,7 @@ package mattermost_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -63,13 +64,8 @@ func TestForgedCalls(t *testing.T) {
 	b := p.Actions()[0].Integration
 	refused := func(what, user string, at *fakemattermost.Post, change map[string]any) {
 		t.Helper()
-		content := map[string]any{}
-		for k, v := range b.Context {
-			content[k] = v
-		}
-		for k, v := range change {
-			content[k] = v
-		}
+		content := maps.Clone(b.Context)
+		maps.Copy(content, change)
 		if told, err := w.fake.Call(t.Context(), user, at, b.URL, content); err == nil || !strings.Contains(err.Error(), "401") {
 			t.Errorf("%s: told %q, %v", what, told, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +157,7 @@ func (s *surface) Click(ctx context.Context, at respondertest.Post, c respondert
 }
 
 // buttons remembers the buttons of posts: people press what they still see.
-var buttons sync.Map //nolint:gochecknoglobals // by the id of a post and the name of a button
+var buttons sync.Map // by the address of the front, the id of a post and the name of a button
 
 func (s *surface) press(ctx context.Context, who string, p *fakemattermost.Post, name string) (string, error) {
 	for _, a := range p.Actions() {
@@ -297,10 +298,9 @@ func (w *world) click(who string, p *fakemattermost.Post, name string) string {
 // say sends the newest dialog of a person, and returns what it says is wrong.
 func (w *world) say(who, words string) string {
 	w.t.Helper()
-	all := w.fake.Dialogs()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].User == who {
-			wrong, err := w.fake.Submit(w.t.Context(), who, all[i], words)
+	for _, d := range slices.Backward(w.fake.Dialogs()) {
+		if d.User == who {
+			wrong, err := w.fake.Submit(w.t.Context(), who, d, words)
 			if err != nil {
 				w.t.Fatal(err)
 			}
