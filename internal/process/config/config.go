@@ -199,8 +199,12 @@ type Telegram struct {
 		TokenFile string `split_words:"true" desc:"file that holds the token"`
 		Routes    string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
 		Chat      string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
-		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		URL       string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+
+		WebhookURL string `split_words:"true" desc:"https URL at which Telegram reaches this process, for any number of replicas: it calls /telegram/updates there; default: one replica polls"`
+		HTTPAddr   string `split_words:"true" default:"127.0.0.1:8436" desc:"address of /telegram/updates, with a webhook URL"`
+
+		Inbox string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL   string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
 	}
 }
 
