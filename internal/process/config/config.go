@@ -227,6 +227,22 @@ type Teams struct {
 	}
 }
 
+// Mattermost has the settings of the surface in Mattermost. Its token has no
+// flag, because the arguments of a process are not secret.
+type Mattermost struct {
+	Mattermost struct {
+		URL       string   `desc:"address of the server, as its people open it; its host is part of their principals"`
+		Token     string   `desc:"token of the bot"`
+		TokenFile string   `split_words:"true" desc:"file that holds the token"`
+		Callback  string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
+		HTTPAddr  string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
+		Routes    string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel   string   `desc:"id of the channel for all asks, without a routing file"`
+		Guests    []string `desc:"ids of guests of the server who may answer; default: none"`
+		Inbox     string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+	}
+}
+
 // Webhook has the settings of webhooks: callbacks of agents, and programs that get asks.
 type Webhook struct {
 	Webhook struct {
