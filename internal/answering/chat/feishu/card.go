@@ -119,7 +119,7 @@ func (d *drawing) elements(r room) []object {
 	if len(d.mentions) > 0 {
 		at := make([]string, len(d.mentions))
 		for i, id := range d.mentions {
-			at[i] = "<at id=" + id + "></at>"
+			at[i] = "<at" + " id=" + id + "></at>"
 		}
 		all = append(all, markdown(strings.Join(at, " ")))
 	}

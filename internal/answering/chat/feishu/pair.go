@@ -22,7 +22,10 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	listening := make(chan error, 1)
 	go func() { listening <- s.Listen(ctx) }()
-	defer func() { cancel(); <-listening }()
+	defer func() {
+		cancel()
+		<-listening //nolint:errcheck // Listen fails never
+	}()
 	select {
 	case who := <-p.found:
 		if name, err := s.api.name(ctx, who.Place+"/"+who.Person); err == nil {

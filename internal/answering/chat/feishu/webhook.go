@@ -38,7 +38,7 @@ func (s *App) Handler() http.Handler {
 }
 
 func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
-	refuse := func(err error) { // all alike: who sends it learns nothing of the key
+	refuse := func(err error) { //nolint:contextcheck // a log line; all alike: who sends it learns nothing of the key
 		s.Log.WarnContext(r.Context(), "refused a webhook", slog.String("error", err.Error()))
 		address, _, _ := net.SplitHostPort(r.RemoteAddr)
 		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: err.Error(), Address: address})
