@@ -45,6 +45,7 @@ type Ask struct {
 	Context  string         `json:"context,omitempty"` // Markdown: what the agent is doing and why it asks; optional
 	Priority Priority       `json:"priority,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"` // for analysis and routing, never displayed
+	Files    []File         `json:"files,omitempty"`    // evidence: uploaded files; with those of options at most [MaxFiles]
 
 	// Audience says who may decide: each entry is "group:<name>" or a
 	// principal. Empty means everybody whom a responder has authenticated.
@@ -64,6 +65,10 @@ type Ask struct {
 	Exclude []string `json:"exclude,omitempty"`
 	// Approval, if set, makes each answer a vote: see [Approval].
 	Approval *Approval `json:"approval,omitempty"`
+	// Escalate are the steps that are taken one after the other while nobody
+	// decides the ask; they begin again EscalateRepeat times. See [Escalation].
+	Escalate       []Escalation `json:"escalate,omitempty"`
+	EscalateRepeat int          `json:"escalate_repeat,omitempty"`
 	// Policies are the operator's policies that apply to the ask, as they were
 	// when it was asked. Only the broker sets them.
 	Policies []Policy `json:"policies,omitempty" wire:"broker"`

@@ -56,6 +56,7 @@ const (
 	FaultApprovalDefault     FaultCode = "approval_default"
 	FaultApprovalCancels     FaultCode = "approval_cancels"
 	FaultApprovalUndeclared  FaultCode = "approval_undeclared"
+	FaultWidensNothing       FaultCode = "widens_nothing"
 	FaultApprovalGroups      FaultCode = "approval_groups"
 	FaultApprovalUnreachable FaultCode = "approval_unreachable"
 
@@ -93,6 +94,18 @@ const (
 	FaultEmptyDefault      FaultCode = "empty_default"
 	FaultDefaultCancels    FaultCode = "default_cancels"
 	FaultUnknownCallback   FaultCode = "unknown_callback"
+
+	// Files.
+	FaultBadFile        FaultCode = "bad_file"
+	FaultBadFileID      FaultCode = "bad_file_id"
+	FaultBadFileName    FaultCode = "bad_file_name"
+	FaultBadImage       FaultCode = "bad_image"
+	FaultLargeImage     FaultCode = "large_image"
+	FaultOtherMediaType FaultCode = "other_media_type"
+	FaultOtherFile      FaultCode = "other_file"
+	FaultNoFile         FaultCode = "no_file"
+	FaultForeignFile    FaultCode = "foreign_file"
+	FaultCutFile        FaultCode = "cut_file"
 
 	// Bodies in a dialect, and JSON of the wrong form.
 	FaultMissing           FaultCode = "missing"

@@ -27,13 +27,14 @@ const headerWait = "Askbus-Wait"
 // request is one running request.
 type request struct {
 	subject.Request
-	reply string
-	mode  cloudevent.Mode
-	event cloudevent.Incoming // zero if the request has none
-	body  []byte              // the data of the event, or the plain body
-	jwt   []string            // the sender's credentials
-	hold  time.Duration
-	token string // the id of the API token for which a gateway asks
+	reply  string
+	mode   cloudevent.Mode
+	event  cloudevent.Incoming // zero if the request has none
+	body   []byte              // the data of the event, or the plain body
+	header nats.Header         // of requests about files
+	jwt    []string            // the sender's credentials
+	hold   time.Duration
+	token  string // the id of the API token for which a gateway asks
 	attempt
 }
 
@@ -137,6 +138,10 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 	if len(msg.Data) > ask.MaxEventBytes {
 		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
 	}
+	if r.Verb == subject.VerbUpload || r.Verb == subject.VerbFile {
+		r.body, r.header = msg.Data, msg.Header
+		return nil
+	}
 	if err := wire.CheckText(msg.Data); err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater, subject.VerbRepeat, subject.VerbDelivered:
 		r.body = msg.Data
 		return nil
-	case subject.VerbSnooze, subject.VerbHandOver:
+	case subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen:
 		r.body, r.jwt = msg.Data, credentials(msg.Header)
 		return nil
 	case subject.VerbGet, subject.VerbWait:
@@ -248,10 +253,16 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 		return b.delivered(ctx, r)
 	case subject.VerbReceipt:
 		return b.receipt(ctx, r)
+	case subject.VerbUpload:
+		return b.upload(ctx, r)
+	case subject.VerbFile:
+		return b.file(ctx, r)
 	case subject.VerbSnooze:
 		return b.snooze(ctx, r)
 	case subject.VerbHandOver:
 		return b.handover(ctx, r)
+	case subject.VerbSeen:
+		return b.seen(ctx, r)
 	case subject.VerbList:
 		return b.list(ctx, r)
 	case subject.VerbNext:

@@ -71,6 +71,9 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		}
 		return err
 	}
+	if err := b.keepFiles(ctx, r.Key(), held.Deadline, a.AllFiles()); err != nil {
+		return err
+	}
 	b.log(ctx, "asked", r, &held)
 	s := b.status(r, &held)
 	s.Warnings = warnings(&a, &held, now)
@@ -88,6 +91,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
+	s.Warnings = append(s.Warnings, b.unheard(ctx, &a, s.Present)...)
 	s.RawAsk = nil // the agent has it
 	return b.replyStatus(r, s)
 }
@@ -188,8 +192,8 @@ func (b *Broker) status(r *request, s *lifecycle.State) wire.StatusReply {
 		RawAsk: cloudevent.AskJSON(s), Outcome: s.End,
 	}
 	if s.Pending() && s.Living() {
-		t := s.Ask.Tally(s.Votes(), b.led.Now())
-		w.Votes, w.Progress = s.Votes(), t.Words("")
+		rec := ask.Record{State: ask.StatePending, AskedAt: s.AskedAt, Ask: *s.Ask, Votes: s.Votes(), Escalated: s.Escalated()}
+		w.Votes, w.Escalated, w.Progress = rec.Votes, rec.Escalated, rec.Waits("", b.led.Now())
 	}
 	if s.End != nil {
 		w.State, w.Seq, w.RawOutcome = ask.StateResolved, 0, s.RawEnd
@@ -227,6 +231,9 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
+		if err := b.checkFiles(ctx, r.Key(), "answer", reply.AllFiles()); err != nil {
+			return err
+		}
 		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r), Credential: r.User, Token: r.token}
 	} else {
 		reply, reason, err := wire.DecodeDecline(r.body, r.ID)
@@ -259,6 +266,11 @@ func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) e
 	s, err := b.apply(ctx, r.Key(), c, r.User)
 	if err != nil {
 		return err
+	}
+	if given, ok := c.(lifecycle.Reply); ok {
+		if err := b.keepFiles(ctx, r.Key(), s.Deadline, given.Reply.AllFiles()); err != nil {
+			return err
+		}
 	}
 	b.tracer.Link(ctx, s.Trace)
 	if s.Pending() {

@@ -25,7 +25,9 @@ type askFlags struct {
 	header, kind, defaultValue                                        string
 	repository, branch, link                                          string
 	minProof, callback                                                string
-	approveBy, approveOptions                                         []string
+	approveBy, approveOptions, escalate                               []string
+	escalateRepeat                                                    int
+	escalateWiden                                                     bool
 	denyBy                                                            string
 	questions, options, audience, asker                               []string
 	excludeAsker                                                      bool
@@ -34,9 +36,12 @@ type askFlags struct {
 	wait                                                              string
 	withdraw, answerHere                                              bool
 	dialect                                                           string
+	attach                                                            []string
+	attachFrom                                                        string
 
-	foreign  *dialect.Dialect  // of the file
-	warnings []dialect.Warning // about it
+	attachments []attachment
+	foreign     *dialect.Dialect  // of the file
+	warnings    []dialect.Warning // about it
 }
 
 // AskCmd is "askbus ask".
@@ -65,6 +70,8 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringVar(&f.file, "file", "", "the ask as JSON; - reads standard input")
 	fl.StringVar(&f.dialect, "dialect", "", "the shape of --file, and of the outcome as JSON: "+strings.Join(dialect.Names(), ", ")+" (default native)")
 	cli.Fixed(cmd, "dialect", dialect.Names()...)
+	fl.StringArrayVar(&f.attach, "attach", nil, "a file to show beside the question: PNG, JPEG, WebP, PDF or text, at most 5 MiB; repeatable, up to 8")
+	fl.StringVar(&f.attachFrom, "attach-from", "", `a directory: in --file, files and options' file may be {"path": "a.png"}, and are uploaded from below it`)
 	fl.StringArrayVar(&f.questions, "question", nil, "the question; repeatable, for several that are answered with text (others need --file)")
 	fl.StringVar(&f.header, "header", "", "a chip of at most 12 characters")
 	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; repeatable")
@@ -88,6 +95,9 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringArrayVar(&f.approveBy, "approve-by", nil, `how many votes approve it, and whose, such as 2:group:sre or 1:os:mei,os:jo; repeatable, one is enough`)
 	fl.StringVar(&f.denyBy, "deny-by", "", `how many votes deny it, and whose (default: 1 of those who may approve)`)
 	fl.StringArrayVar(&f.approveOptions, "approve-option", nil, "label of an option that approves, with --approve-by; repeatable; all others deny")
+	fl.StringArrayVar(&f.escalate, "escalate", nil, `while nobody decides it, whom to tell and after how long: 10m:group:oncall, "10m:os:ana,os:jo via slack", or 10m to remind; repeatable, one after the other`)
+	fl.IntVar(&f.escalateRepeat, "escalate-repeat", 0, "how often the steps of --escalate begin again, at most 9 times")
+	fl.BoolVar(&f.escalateWiden, "escalate-widen", false, "those whom --escalate tells may then decide as well; needs --audience")
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
 	fl.StringVar(&f.callback, "callback", "", "name of a callback that an operator registered: the outcome is sent there too")
 	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after the last wait for it has ended")
@@ -133,6 +143,9 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 	asks := b.Asks.Session(tenant, session)
 	if q.ExcludeAsker && len(q.Asker) == 0 && !asks.HasAsker() {
 		q.Asker = []string{cli.LocalUser(nil).Principal}
+	}
+	if err := f.upload(ctx, asks); err != nil {
+		return err
 	}
 	send := asks.AskToWait
 	if wait == 0 {
@@ -198,6 +211,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	switch {
 	case f.file != "" && len(f.questions) > 0:
 		return q, cli.Usage("give --file or --question, not both")
+	case f.attachFrom != "" && (f.file == "" || f.dialect != ""):
+		return q, cli.Usage("--attach-from goes with --file in native JSON")
 	case f.file == "" && f.dialect != "":
 		return q, cli.Usage("--dialect goes with --file")
 	case cmd.Flags().Changed("timeout") && f.timeout < ask.MinTimeout:
@@ -212,6 +227,9 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		}
 		data, err := cli.ReadFile(f.file, cmd.InOrStdin(), ask.MaxEventBytes)
 		if err != nil {
+			return q, err
+		}
+		if data, err = f.withPaths(data); err != nil {
 			return q, err
 		}
 		if q, err = f.read(data); err != nil {
@@ -258,8 +276,13 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
 	q.Callback = cmp.Or(f.callback, q.Callback)
-	err := f.approval(&q)
-	return q, err
+	if err := f.attachAll(&q, cmd); err != nil {
+		return q, err
+	}
+	if err := f.approval(&q); err != nil {
+		return q, err
+	}
+	return q, f.ladder(&q)
 }
 
 func set[T ~string](into *T, value T) {

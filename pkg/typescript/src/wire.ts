@@ -7,6 +7,8 @@ export interface Ask {
   title?: string
   /** Markdown: what the agent is doing and why it asks. */
   context?: string
+  /** Evidence: uploaded files. An ask has at most 8, with those of its options. */
+  files?: File[]
   /** Who asks, and what it works on. */
   agent?: {
     id?: string
@@ -78,6 +80,19 @@ export interface Ask {
     /** Approvals of policies that must be reached as well. Only the broker sets them. */
     and?: (Record<string, unknown>)[]
   }
+  /** What is done while nobody decides the ask: steps, one after the other. They change who is told, and only with widen who may decide. */
+  escalate?: ({
+    /** How long it waits after the step before, or after the ask was asked; 10s to 720h. */
+    after: string
+    /** Who is told: "group:<name>", "schedule:<name>" or a principal. Left out: a reminder, to those who may decide the ask and those whom earlier steps told. */
+    tell?: string[]
+    /** The responder types that tell them, such as slack. Left out: each that serves the ask. */
+    via?: string[]
+    /** Adds tell to the audience: they may then decide the ask. It changes nothing about whose votes an approval counts. */
+    widen?: boolean
+  })[]
+  /** How often the steps begin again; at most 50 steps in all. */
+  escalate_repeat?: number
   /** The operator's policies that applied when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
   policies?: ({
     name: string
@@ -135,6 +150,8 @@ export interface Option {
     format?: "markdown" | "text"
     body: string
   }
+  /** An uploaded file that shows the option; single choice only. */
+  file?: File
   recommended?: boolean
   /** Choosing it ends the whole ask as cancelled. */
   cancels?: boolean
@@ -184,6 +201,8 @@ export interface Outcome {
     /** A denial by declining the ask. */
     declined?: boolean
     reason?: string
+    /** Of the answer. */
+    files?: File[]
     at: string
     /** The public key of the surface's credential. */
     credential?: string
@@ -194,6 +213,29 @@ export interface Outcome {
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
   })[]
+  /** Of an ask with a ladder: the steps that were taken, and who looked. */
+  escalated?: {
+    /** That were taken, in order. */
+    steps?: ({
+      /** From 1, over all repetitions. */
+      n: number
+      at: string
+      /** Who was told. */
+      tell?: string[]
+      via?: string[]
+      /** Those who may decide the ask were told as well. */
+      reminder?: boolean
+      /** They may decide the ask since then. */
+      widened?: boolean
+    })[]
+    /** Who looked, and so paused a step. */
+    seen?: ({
+      /** The step that waited as long again. */
+      n: number
+      at: string
+      by: By
+    })[]
+  }
   at: string
   waited_ms: number
   ask?: Ask
@@ -212,6 +254,8 @@ export interface Answer {
   /** An RFC 3339 full-date. */
   date?: string
   notes?: string
+  /** What the person added, such as a pasted screenshot. A reply has at most 8. */
+  files?: File[]
   skipped?: boolean
 }
 
@@ -224,6 +268,18 @@ export interface By {
   responder?: string
   /** How the responder knows, such as "slack-signature". */
   proof?: string
+}
+
+/** An uploaded file. */
+export interface File {
+  /** The SHA-256 of its bytes, in hex. */
+  id: string
+  /** For people, without a path and without invisible characters. */
+  name?: string
+  /** What the bytes are. */
+  media_type: "image/png" | "image/jpeg" | "image/webp" | "application/pdf" | "text/plain"
+  /** Bytes. */
+  size: number
 }
 
 /** The data of dev.askbus.ask.status.v1. */
@@ -263,6 +319,8 @@ export interface Status {
     /** A denial by declining the ask. */
     declined?: boolean
     reason?: string
+    /** Of the answer. */
+    files?: File[]
     at: string
     /** The public key of the surface's credential. */
     credential?: string
@@ -273,8 +331,31 @@ export interface Status {
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
   })[]
-  /** How far the votes have come, in a sentence. */
+  /** How far the votes and the ladder have come, in a sentence. */
   progress?: string
+  /** Of a pending ask with a ladder: the steps so far, and who looked. */
+  escalated?: {
+    /** That were taken, in order. */
+    steps?: ({
+      /** From 1, over all repetitions. */
+      n: number
+      at: string
+      /** Who was told. */
+      tell?: string[]
+      via?: string[]
+      /** Those who may decide the ask were told as well. */
+      reminder?: boolean
+      /** They may decide the ask since then. */
+      widened?: boolean
+    })[]
+    /** Who looked, and so paused a step. */
+    seen?: ({
+      /** The step that waited as long again. */
+      n: number
+      at: string
+      by: By
+    })[]
+  }
 }
 
 export interface Receipt {
@@ -292,6 +373,8 @@ export interface Receipt {
     /** For people, such as a link. */
     where?: string
   })[]
+  /** The last step of the ask's ladder that it told of. */
+  step?: number
   at?: string
 }
 
@@ -325,6 +408,8 @@ export interface Page {
       /** A denial by declining the ask. */
       declined?: boolean
       reason?: string
+      /** Of the answer. */
+      files?: File[]
       at: string
       /** The public key of the surface's credential. */
       credential?: string
@@ -335,6 +420,29 @@ export interface Page {
       /** Who voted, if the operator's list of people has the principal. */
       person?: string
     })[]
+    /** Of a pending ask with a ladder: the steps so far, and who looked. */
+    escalated?: {
+      /** That were taken, in order. */
+      steps?: ({
+        /** From 1, over all repetitions. */
+        n: number
+        at: string
+        /** Who was told. */
+        tell?: string[]
+        via?: string[]
+        /** Those who may decide the ask were told as well. */
+        reminder?: boolean
+        /** They may decide the ask since then. */
+        widened?: boolean
+      })[]
+      /** Who looked, and so paused a step. */
+      seen?: ({
+        /** The step that waited as long again. */
+        n: number
+        at: string
+        by: By
+      })[]
+    }
   })[]
   /** The cursor of the next page; absent on the last one. */
   next?: string
