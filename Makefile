@@ -107,6 +107,10 @@ footprint: build ## print the size of bin/askbus, and what a command costs befor
 packages: ## pack the packages for TypeScript and Python in bin/packages, and print their sizes
 	@hack/packages bin/packages $(VERSION)
 
+.PHONY: release
+release: ## build everything that a release has, in bin/release; publishes nothing (VERSION=v0.1.0)
+	@hack/release $(VERSION)
+
 .PHONY: chart
 chart: ## render charts/askbus and check the manifests against the Kubernetes types
 	go -C tools/deploytest test -count=1 ./...

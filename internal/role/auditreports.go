@@ -3,7 +3,7 @@ package role
 import (
 	"strings"
 
-	"github.com/askbus/askbus/internal/answering/chat/slack"
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/sshserver"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/asking/gateway/access"
@@ -58,9 +58,9 @@ func inboxEvents(to *audit.Reporter) func(web.Event) {
 	}
 }
 
-// slackRefusals reports whom a Slack surface refuses.
-func slackRefusals(to *audit.Reporter) func(slack.Refusal) {
-	return func(f slack.Refusal) {
+// chatRefusals reports whom a chat refuses.
+func chatRefusals(to *audit.Reporter) func(chat.Refusal) {
+	return func(f chat.Refusal) {
 		to.Refused(audit.Attempt{What: f.What, Code: f.Code, Why: f.Why, Tenant: f.Ask.Tenant, Session: f.Ask.Session, Address: f.Address, By: f.By, Known: f.By.Principal != ""})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/asking/hook"
 	"github.com/askbus/askbus/internal/asking/install"
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -25,7 +24,7 @@ import (
 
 // DoctorCmd is "askbus doctor".
 func DoctorCmd(a *cli.App) *cobra.Command {
-	var s slackSettings
+	entries := make([]*chatEntry, 0, len(chats()))
 	var admin string
 	var noAsk bool
 	cmd := &cobra.Command{
@@ -33,7 +32,7 @@ func DoctorCmd(a *cli.App) *cobra.Command {
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
 JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
-do, by trying; the issuer and push; Slack, if its token is set; the hook of Claude Code, if this user or
+do, by trying; the issuer and push; each chat whose token is set; the hook of Claude Code, if this user or
 directory has it; and then asks a question and answers it. It changes nothing else. What a
 role must not do is denied, and the server logs each denial as a violation of "askbus doctor
 as ROLE".
@@ -54,12 +53,16 @@ is broken.`,
 			if err != nil {
 				return err
 			}
-			found = append(found, slackFindings(ctx, a, &s)...)
+			found = append(found, chatFindings(ctx, a, entries)...)
 			found = append(found, claudeFindings(a)...)
 			return printFindings(a, found)
 		},
 	}
-	cli.Load(&s, cmd)
+	for _, entry := range chats() {
+		c := entry()
+		cli.Load(c.Settings, cmd)
+		entries = append(entries, c)
+	}
 	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
 	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
 	return cmd
@@ -105,26 +108,6 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 		defer opts.Reader.Close()
 	}
 	return doctor.Run(ctx, opts), nil
-}
-
-// slackFindings returns the findings of "askbus slack doctor", if a token is set.
-func slackFindings(ctx context.Context, a *cli.App, s *slackSettings) finding.List {
-	if s.Slack.Slack.BotToken == "" && s.Slack.Slack.BotTokenFile == "" {
-		return nil
-	}
-	opts, err := slackOptions(a, &s.Slack)
-	if err != nil {
-		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
-	}
-	app, err := slack.New(nil, opts)
-	if err != nil {
-		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
-	}
-	found := app.Doctor(ctx, "")
-	for i := range found {
-		found[i].What = "slack " + found[i].What
-	}
-	return found
 }
 
 // claudeFindings returns findings for each settings file of Claude Code that has our hook: what cannot be seen while it

@@ -27,8 +27,21 @@ type Options struct {
 	// Link returns the URL at which an ask can be answered in a browser; nil: none.
 	Link func(ask.Key) string
 
+	// Refused is called for each refused request and answer that no broker sees, without waiting; nil: not called.
+	Refused func(Refusal)
+
 	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
+}
+
+// Refusal is a request or an answer that the surface refused.
+type Refusal struct {
+	What    string // "POST /slack/interactions", "answer", "decline"
+	Code    string
+	Why     string
+	Address string  // of the sender of an unverified request
+	By      ask.By  // the person whom the platform named; zero: nobody is verified
+	Ask     ask.Key // zero: none
 }
 
 // Nowhere reports whether no place to post to is given.
@@ -47,6 +60,7 @@ type Surface struct {
 	Log    *slog.Logger
 
 	link    func(ask.Key) string
+	refused func(Refusal)
 	server  atomic.Pointer[responder.Server]
 	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
 }
@@ -56,7 +70,7 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 	o.Routes.Member = ids.Member
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		Routes: func() *Routes { return &o.Routes }, link: o.Link, clicked: NewCache[string, struct{}](2_000),
+		Routes: func() *Routes { return &o.Routes }, link: o.Link, refused: o.Refused, clicked: NewCache[string, struct{}](2_000),
 	}
 	if o.RouteFile != "" {
 		f, err := file.OpenLive(o.RouteFile, func(data []byte) (*Routes, error) { return ParseRoutes(data, ids) }, s.Log)
@@ -93,6 +107,13 @@ func (s *Surface) Health() (h responder.Health, ok bool) {
 		return h, false
 	}
 	return srv.Health(), true
+}
+
+// Refuse reports a refusal that no broker sees.
+func (s *Surface) Refuse(f Refusal) {
+	if s.refused != nil {
+		s.refused(f)
+	}
 }
 
 // Now is the rank of a call that a person waits for.

@@ -24,8 +24,8 @@ was built with it.`,
 func groups(a *cli.App) []cli.Group {
 	return []cli.Group{
 		{ID: "lab", Title: "Measure and torture:", Commands: []*cobra.Command{benchCmd(a), tortureCmd(a)}},
-		{ID: "operate", Title: "Processes of askbus that these start:", Commands: []*cobra.Command{
-			role.UpCmd(a), role.ServerCmd(a), role.BrokerCmd(a), role.WebCmd(a), role.GatewayCmd(a), role.SlackCmd(a), agent.AskCmd(a), operator.AuthCmd(a), operator.TokenCmd(a),
-		}},
+		{ID: "operate", Title: "Processes of askbus that these start:", Commands: append([]*cobra.Command{
+			role.UpCmd(a), role.ServerCmd(a), role.BrokerCmd(a), role.WebCmd(a), role.GatewayCmd(a), agent.AskCmd(a), operator.AuthCmd(a), operator.TokenCmd(a),
+		}, role.ChatCmds(a)...)},
 	}
 }

@@ -294,7 +294,7 @@ func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor
 
 // refuse refuses a person who may not answer at all.
 func (s *App) refuse(what string, who actor, rec *ask.Record, why string) (string, error) {
-	s.refused(Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: rec.Ask.Key()})
+	s.Refuse(chat.Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: rec.Ask.Key()})
 	return why, ask.Refuse(ask.CodeForbidden, "%s", why)
 }
 

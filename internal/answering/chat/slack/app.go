@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -46,27 +45,7 @@ type Options struct {
 	// NoLimits disables rate limits, for measurements with a fake Slack that has none.
 	NoLimits bool
 
-	// Refused is called for each refused request and answer that no broker sees, without waiting; nil:
-	// not called.
-	Refused func(Refusal)
-
 	APIURL string // default: Slack's
-}
-
-// Refusal is a request or an answer that the surface refused.
-type Refusal struct {
-	What    string // "POST /slack/interactions", "answer", "decline"
-	Code    string
-	Why     string
-	Address string  // of the sender of an unverified request
-	By      ask.By  // the person whom Slack named; zero: nobody is verified
-	Ask     ask.Key // zero: none
-}
-
-func (s *App) refused(f Refusal) {
-	if s.opts.Refused != nil {
-		s.opts.Refused(f)
-	}
 }
 
 // Defaults of [Options].

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/process/finding"
@@ -389,10 +390,10 @@ func TestFact13GridAndStrangers(t *testing.T) {
 	plain.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
 	plain.fake.AddUser(fakeslack.User{ID: "U0PAR", Name: "Par", Team: "T0PARTNER"})
 	plain.fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0FAR", "U0PAR", fakeslack.BotUser}})
-	refused := make(chan slack.Refusal, 10)
+	refused := make(chan chat.Refusal, 10)
 	plain.start(true, func(o *slack.Options) {
 		o.Strangers = []string{"T0PARTNER"}
-		o.Refused = func(f slack.Refusal) { refused <- f }
+		o.Refused = func(f chat.Refusal) { refused <- f }
 	})
 	k = plain.ask(ask.Ask{ID: "a1"})
 	at := plain.card("a1").Place
@@ -417,8 +418,8 @@ func TestAStrangersActionNamesOurWorkspace(t *testing.T) {
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
 	w.fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0FAR", "U0TOM", fakeslack.BotUser}})
-	refused := make(chan slack.Refusal, 10)
-	r := w.start(true, func(o *slack.Options) { o.Refused = func(f slack.Refusal) { refused <- f } })
+	refused := make(chan chat.Refusal, 10)
+	r := w.start(true, func(o *slack.Options) { o.Refused = func(f chat.Refusal) { refused <- f } })
 	k := w.ask(ask.Ask{ID: "a1"})
 	click := func(user string) {
 		var payload map[string]any
@@ -450,8 +451,8 @@ func TestAStrangersActionNamesOurWorkspace(t *testing.T) {
 func TestAPayloadWithoutAUserIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
-	refused := make(chan slack.Refusal, 10)
-	r := w.start(true, func(o *slack.Options) { o.Refused = func(f slack.Refusal) { refused <- f } })
+	refused := make(chan chat.Refusal, 10)
+	r := w.start(true, func(o *slack.Options) { o.Refused = func(f chat.Refusal) { refused <- f } })
 	k := w.ask(ask.Ask{ID: "a1"})
 	at := w.card("a1")
 	send := func(path, kind, body string) int {
@@ -520,8 +521,8 @@ func TestFact14NoAgentMethodsAreNeeded(t *testing.T) {
 func TestFact15Signature(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
-	refused := make(chan slack.Refusal, 10)
-	r := w.start(true, func(o *slack.Options) { o.Refused = func(f slack.Refusal) { refused <- f } })
+	refused := make(chan chat.Refusal, 10)
+	r := w.start(true, func(o *slack.Options) { o.Refused = func(f chat.Refusal) { refused <- f } })
 	k := w.ask(ask.Ask{ID: "a1"})
 	m := w.card("a1")
 	forged := w.fake.ClickPayload("U0TOM", m.Place, "PostgreSQL")
@@ -561,7 +562,7 @@ func TestFact15Signature(t *testing.T) {
 		if got := send(c.target, c.body, c.at, c.change); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
-		var told slack.Refusal
+		var told chat.Refusal
 		select {
 		case told = <-refused: // before the response
 		default:

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
 )
@@ -75,7 +76,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 
 // refusedRequest reports a request that does not come from Slack.
 func (s *App) refusedRequest(r *http.Request, why string) {
-	s.refused(Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: address(r)})
+	s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: address(r)})
 }
 
 // address returns the sender's address without its port.
@@ -98,7 +99,7 @@ func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request, body []by
 	}
 	payload := []byte(form.Get("payload"))
 	if _, err := readInteraction(payload); err != nil {
-		s.refused(Refusal{What: r.Pattern, Code: ask.CodeInvalid, Why: err.Error(), Address: address(r)})
+		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeInvalid, Why: err.Error(), Address: address(r)})
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

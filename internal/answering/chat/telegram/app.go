@@ -50,6 +50,9 @@ func (o *Options) Check() error {
 	return nil
 }
 
+// ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
+func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(data, ids()) }
+
 // ids returns the forms of ids in routes. A channel is the id of a chat, with a topic after a slash ("-1001234/7"); a
 // person is the id of a user who has begun a chat with the bot; a group is a chat whose members are in it.
 func ids() chat.IDs {

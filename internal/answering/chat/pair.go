@@ -1,0 +1,43 @@
+package chat
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"strings"
+)
+
+// Paired is who said a pairing code in a private message, and where: the result of an app's Pair(ctx, code), which waits
+// for that message until ctx ends and ignores all others.
+type Paired struct {
+	Place     string // id of the private chat, as [Target.Channel]; empty: post to Person
+	Person    string // id of the user, as [Target.Person] and in [Routes.People]
+	Principal string // whom they are here: "telegram:123"
+	Name      string // what the platform says that they are called
+}
+
+// Target returns where to post to them.
+func (p *Paired) Target() Target {
+	if p.Place != "" {
+		return Target{Channel: p.Place}
+	}
+	return Target{Person: p.Person}
+}
+
+// NewPairingCode returns a code of eight letters and digits that are not taken for each other, in two halves: it is typed
+// on a phone, and lives for minutes. There are 2^40.
+func NewPairingCode() string {
+	const letters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = letters[b[i]%byte(len(letters))]
+	}
+	return string(b[:4]) + "-" + string(b[4:])
+}
+
+// SaysCode reports whether a private message is nothing but a pairing code, in any case and with or without its hyphen.
+func SaysCode(message, code string) bool {
+	plain := strings.NewReplacer("-", "", " ", "")
+	said, want := strings.ToUpper(plain.Replace(strings.TrimSpace(message))), plain.Replace(code)
+	return want != "" && subtle.ConstantTimeCompare([]byte(said), []byte(want)) == 1
+}

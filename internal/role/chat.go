@@ -1,0 +1,153 @@
+package role
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/spf13/pflag"
+)
+
+// chats is the table of chats: a function for each that makes its entry with settings of its own. A new chat is a folder
+// below internal/answering/chat, its settings in internal/process/config, and a line here.
+func chats() []func() *chatEntry {
+	return []func() *chatEntry{slackEntry, telegramEntry}
+}
+
+// chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".
+type chatEntry struct {
+	Type string // responder type, and the command's name
+	Name string // as people write it
+
+	Short, Long, Example string // of the command
+	DoctorShort          string
+	DoctorFlags          func(*pflag.FlagSet) // nil: none
+
+	// Settings is its group of internal/process/config, to which all pointers below lead.
+	Settings any
+	Secrets  []chatSecret
+	Place    *string              // where asks go without a routing file; its flag is PlaceFlag
+	Routes   *string              // routing file
+	Inbox    *string              // URL of the inbox, for links
+	HTTPAddr *string              // address for the platform's calls; nil: it never calls
+	Flags    func(*pflag.FlagSet) // further ones of the command; nil: none
+
+	PlaceFlag, PlaceUsage string
+
+	// Over says how clicks arrive at a process that is not called, for the line that says that it runs.
+	Over string
+	// Listens and Called say by which way of those that the app has clicks arrive; nil: by each that it has.
+	Listens, Called func() bool
+
+	// Proof is the pattern of its proofs, which a routing file may give any principal.
+	Proof string
+	// Proven are further proofs that its settings need; nil: none.
+	Proven func() []string
+
+	ParseRoutes func(data []byte) (*chat.Routes, error)
+	// New makes the app, without calls. Its error names the setting that is wrong. The responder is nil for a doctor.
+	New func(bus *responder.Responder, o chat.Options) (chatApp, error)
+}
+
+// chatSecret is a setting that is never a flag: the arguments of a process are not secret.
+type chatSecret struct {
+	Name       string // of the variable without its prefix: TOKEN
+	What       string // for the person who is asked for it
+	Text, File *string
+}
+
+// chatApp is what the app of every chat has. Those of its other methods that it has are used as well: Listen (holds a
+// connection to the platform), Handler (is called by it, below /TYPE/), Keep (asks who the token is for until it knows),
+// Drain (waits for what continues after its acknowledgement), and WriteMetrics.
+type chatApp interface {
+	Serve(ctx context.Context, opts responder.ServeOptions) error
+	Ready() error
+	Doctor(ctx context.Context) finding.List
+}
+
+type (
+	chatListener interface {
+		Listen(ctx context.Context) error
+	}
+	chatHandler interface{ Handler() http.Handler }
+	chatKeeper  interface {
+		Keep(ctx context.Context) error
+	}
+	chatDrainer interface{ Drain() }
+	chatMetrics interface{ WriteMetrics(w io.Writer) }
+)
+
+// env returns the prefix of the names of its variables.
+func (c *chatEntry) env() string { return "ASKBUS_" + strings.ToUpper(c.Type) + "_" }
+
+// app makes the app from the settings. Extend, which may be nil, completes the options.
+func (c *chatEntry) app(a *cli.App, bus *responder.Responder, link func(ask.Key) string, extend func(*chat.Options)) (chatApp, error) {
+	for _, s := range c.Secrets {
+		text, err := cli.SecretOf(c.env()+s.Name, *s.Text, *s.File)
+		if err != nil {
+			return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		}
+		*s.Text, *s.File = text, ""
+	}
+	o := chat.Options{RouteFile: *c.Routes, Link: link, Logger: a.Logger()}
+	o.Routes.Default.Channel = *c.Place
+	if extend != nil {
+		extend(&o)
+	}
+	app, err := c.New(bus, o)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	return app, nil
+}
+
+// listens and called report which ways of the app the settings choose.
+func (c *chatEntry) listens(app chatApp) (chatListener, bool) {
+	l, ok := app.(chatListener)
+	return l, ok && (c.Listens == nil || c.Listens())
+}
+
+func (c *chatEntry) called(app chatApp) (chatHandler, bool) {
+	h, ok := app.(chatHandler)
+	return h, ok && (c.Called == nil || c.Called())
+}
+
+// set reports whether any of its secrets is given.
+func (c *chatEntry) set() bool {
+	for _, s := range c.Secrets {
+		if *s.Text != "" || *s.File != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// chatLink returns a function for the URL at which an ask can be answered in a browser. Other machines cannot reach a
+// loopback address, so it uses one only if it was configured. Own is the address of an inbox in this process.
+func chatLink(a *cli.App, inbox, own string) func(ask.Key) string {
+	if inbox == "" {
+		inbox = a.HTTP.URL
+	}
+	if inbox == "" {
+		inbox = own
+		if before, err := cli.ReadContext(a.Dir); inbox == "" && err == nil {
+			inbox = before.HTTPURL
+		}
+		if u, err := url.Parse(inbox); err != nil || u.Hostname() == "" || loopback(u.Hostname()) {
+			return nil
+		}
+	}
+	base := strings.TrimRight(inbox, "/")
+	return func(k ask.Key) string { return base + "/ask/" + k.String() }
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
+}

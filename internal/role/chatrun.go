@@ -1,0 +1,111 @@
+package role
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/process/daemon"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// chatRun is a chat in a process: its app on a connection of its own.
+type chatRun struct {
+	app     chatApp
+	nc      *nats.Conn
+	parts   []daemon.Part
+	handler http.Handler // of the platform's calls; nil: it does not call
+}
+
+// drain waits for the work that continues after its acknowledgement.
+func (c *chatRun) drain() {
+	if d, ok := c.app.(chatDrainer); ok {
+		d.Drain()
+	}
+}
+
+// chat makes a chat's app, without starting it.
+func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (*chatRun, error) {
+	if _, err := c.app(r.a, nil, nil, nil); err != nil { // before anything is opened
+		return nil, err
+	}
+	cred, err := r.chatCred(c, tenant)
+	if err != nil {
+		return nil, err
+	}
+	role, _ := rights.ParseUser(cred.Name) // unknown roles stay empty
+	if role.Tenant != "" {
+		tenant = role.Tenant
+	}
+	nc, err := r.connect(cred)
+	if err != nil {
+		return nil, err
+	}
+	bus, err := responder.New(nc, c.Type, responder.Options{Tenant: tenant, Logger: r.Log, TracerProvider: r.tracing})
+	if err != nil {
+		return nil, err
+	}
+	app, err := c.app(r.a, bus, link, func(o *chat.Options) {
+		if role.Session == "" { // others may not report
+			o.Refused = chatRefusals(r.reports(nc, c.Type, audit.Surface(c.Type, role.Tenant)))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := app.(chatMetrics); ok {
+		r.metrics.Text(m.WriteMetrics)
+	}
+	one := &chatRun{app: app, nc: nc}
+	one.parts = append(one.parts, daemon.Part{Name: c.Type, Run: func(ctx context.Context) error {
+		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})
+	}})
+	if k, ok := app.(chatKeeper); ok {
+		one.parts = append(one.parts, daemon.Part{Name: "token", Run: func(ctx context.Context) error {
+			err := k.Keep(ctx)
+			<-ctx.Done()
+			return err
+		}})
+	}
+	if l, ok := c.listens(app); ok {
+		one.parts = append(one.parts, daemon.Part{Name: "connection to " + c.Name, Run: l.Listen})
+	}
+	if h, ok := c.called(app); ok {
+		one.handler = h.Handler()
+	}
+	return one, nil
+}
+
+// chatCred returns the credential of a chat. One that it makes may assert the chat's members, and any principal if there
+// is a routing file: it may map members to them, and may change.
+func (r *Process) chatCred(c *chatEntry, tenant string) (client.Credential, error) {
+	if r.keys == nil && r.a.Creds != "" {
+		return r.a.GivenCred()
+	}
+	role := rights.Role{Name: rights.RoleResponder, Type: c.Type, Tenant: tenant}
+	may := role.Assertions()
+	if c.Proven != nil {
+		may.Proven = append(may.Proven, c.Proven()...)
+	}
+	if *c.Routes != "" {
+		may.Proven = append(may.Proven, c.Proof+"=*")
+	}
+	if r.keys == nil {
+		return r.a.LocalAsserting(role, may)
+	}
+	cred, err := r.keys.Asserting(r.After.NATSURL, role, may)
+	return client.Credential(cred), err
+}
+
+// httpPart serves the calls of a platform at an address of its own.
+func httpPart(ln net.Listener, h http.Handler) daemon.Part {
+	return daemon.HTTP("http", ln, h, httpserver.Limits{}, 5*time.Second)
+}
