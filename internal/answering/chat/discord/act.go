@@ -63,6 +63,7 @@ func (s *App) act(ctx context.Context, in *interaction) outcome {
 	}
 	by, refused := s.by(ctx, l, in, &rec.Ask)
 	if refused != "" {
+		s.Refuse(chat.Refusal{What: "answer", Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
 		return tell(refused)
 	}
 	t := turn{s, l, &rec, key, at, by, chat.AnswerID(Type, in.ID), key + "/" + in.User.ID}

@@ -71,6 +71,9 @@ func ids() chat.IDs {
 	}
 }
 
+// ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
+func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(data, ids()) }
+
 // App is the surface: it posts with [App.Serve], and receives with [App.Listen] or [App.Handler]. It is safe for
 // concurrent use.
 type App struct {

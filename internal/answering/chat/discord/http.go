@@ -6,9 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // PathInteractions is the path of the endpoint for interactions.
@@ -35,6 +39,8 @@ func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.signed(r.Header, body) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: "wrong signature, or too old", Address: host})
 		http.Error(w, "invalid request signature", http.StatusUnauthorized)
 		return
 	}
