@@ -50,7 +50,7 @@ func (a *App) TellRecord(b *Bus, k ask.Key, rec *ask.Record) error {
 	if a.JSON() {
 		data, err := wire.EncodeStatus(&wire.StatusReply{
 			State: rec.State, Key: k, AskedAt: rec.AskedAt, Deadline: rec.Ask.Deadline, Life: rec.Life, Seq: rec.Seq, Ask: &rec.Ask, Outcome: rec.Outcome, Receipts: rec.Receipts,
-			Votes: rec.Votes, Progress: rec.Progress("", time.Now()),
+			Votes: rec.Votes, Escalated: rec.Escalated, Progress: rec.Waits("", time.Now()),
 		})
 		if err != nil {
 			return err

@@ -64,6 +64,10 @@ type Ask struct {
 	Exclude []string `json:"exclude,omitempty"`
 	// Approval, if set, makes each answer a vote: see [Approval].
 	Approval *Approval `json:"approval,omitempty"`
+	// Escalate are the steps that are taken one after the other while nobody
+	// decides the ask; they begin again EscalateRepeat times. See [Escalation].
+	Escalate       []Escalation `json:"escalate,omitempty"`
+	EscalateRepeat int          `json:"escalate_repeat,omitempty"`
 	// Policies are the operator's policies that apply to the ask, as they were
 	// when it was asked. Only the broker sets them.
 	Policies []Policy `json:"policies,omitempty" wire:"broker"`

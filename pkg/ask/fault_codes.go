@@ -56,6 +56,7 @@ const (
 	FaultApprovalDefault     FaultCode = "approval_default"
 	FaultApprovalCancels     FaultCode = "approval_cancels"
 	FaultApprovalUndeclared  FaultCode = "approval_undeclared"
+	FaultWidensNothing       FaultCode = "widens_nothing"
 	FaultApprovalGroups      FaultCode = "approval_groups"
 	FaultApprovalUnreachable FaultCode = "approval_unreachable"
 

@@ -107,6 +107,9 @@ type Outcome struct {
 
 	Votes []Vote `json:"votes,omitempty"` // of an ask with an approval: all of them, in the order in which they were given
 
+	// Escalated is how far an ask with a ladder was escalated.
+	Escalated *Escalated `json:"escalated,omitempty"`
+
 	At     time.Time     `json:"at"`
 	Waited time.Duration `json:"waited_ms"`     // whole milliseconds in JSON
 	Ask    *Ask          `json:"ask,omitempty"` // the question as it was asked
@@ -140,6 +143,7 @@ type Receipt struct {
 	State  ReceiptState `json:"state"`
 	Key    string       `json:"key,omitempty"`    // the surface's idempotency key
 	Places []Place      `json:"places,omitempty"` // where it was presented, at most [MaxPlaces]
+	Step   int          `json:"step,omitempty"`   // the last step of its ladder that it told of
 	At     time.Time    `json:"at,omitzero"`
 }
 
@@ -185,6 +189,9 @@ type Record struct {
 	Outcome  *Outcome  `json:"outcome,omitempty"` // without its ask in JSON: the record has it
 	Receipts []Receipt `json:"receipts,omitempty"`
 	Votes    []Vote    `json:"votes,omitempty"` // so far, while pending
+	// Escalated is how far a pending ask with a ladder has been escalated; nil:
+	// no step was taken, and nobody has looked.
+	Escalated *Escalated `json:"escalated,omitempty"`
 
 	Raw json.RawMessage `json:"-"` // like [Outcome.Raw]: a list item, or the reply to get
 }
@@ -197,6 +204,25 @@ func (r *Record) Progress(lang string, now time.Time) string {
 	}
 	t := r.Ask.Tally(r.Votes, now)
 	return t.Words(lang)
+}
+
+// Ladder says how far a pending ask has been escalated and what comes next; empty
+// for an ask without a ladder: see [Ask.LadderWords].
+func (r *Record) Ladder(lang string, now time.Time) string {
+	if r.State == StateResolved || r.Outcome != nil {
+		return ""
+	}
+	return r.Ask.LadderWords(r.AskedAt, r.Escalated, now, lang)
+}
+
+// Waits says in one sentence what a pending ask waits for: [Record.Progress] and
+// [Record.Ladder].
+func (r *Record) Waits(lang string, now time.Time) string {
+	votes, ladder := r.Progress(lang, now), r.Ladder(lang, now)
+	if votes == "" || ladder == "" {
+		return votes + ladder
+	}
+	return votes + voteWords(lang).semicolon + ladder
 }
 
 // Deadline returns when the ask ends by itself, and whether the asker declared

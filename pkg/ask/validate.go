@@ -70,6 +70,7 @@ func (a *Ask) Validate(now time.Time) error {
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
 	a.validateApproval(&f)
+	a.validateEscalate(&f)
 	return InvalidError("ask", f)
 }
 

@@ -54,6 +54,7 @@ func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool)
 // Look tells once what [Board.Attend] tells repeatedly. A screen that learns
 // about its viewer from outside, such as a web page, calls it every 10 s.
 func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
+	b.pauses.look(b, v, k)
 	return b.attention(k, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Answering: answering})
 }
 

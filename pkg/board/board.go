@@ -39,6 +39,7 @@ type Options struct {
 // same however many screens are open. It is safe for concurrent use.
 type Board struct {
 	r      *source
+	pauses *pauses
 	id     string // identifies this board in its messages
 	opts   Options
 	bodies *bodies
@@ -92,7 +93,7 @@ func newBoard(r *source, opts Options) *Board {
 		opts.Snoozes = &MemorySnoozes{}
 	}
 	return &Board{
-		r: r, id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
+		r: r, pauses: newPauses(), id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 }
@@ -115,6 +116,7 @@ func (b *Board) Run(ctx context.Context) error {
 		}
 	})
 	beside.Go(func() { b.fade(ctx) })
+	beside.Go(func() { b.pauses.run(ctx, b) })
 	if b.opts.Handovers != nil {
 		beside.Go(func() {
 			if err := b.opts.Handovers.run(ctx, b.setHandover); err != nil {
@@ -326,7 +328,7 @@ func (f *boardFollower) live(m *nats.Msg) {
 		if err != nil {
 			return // from a newer version; a page of heads may have it
 		}
-		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq, Votes: q.Votes()}
+		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq, Votes: q.Votes(), Escalated: q.Escalated()}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		h := b.headOf(&rec)

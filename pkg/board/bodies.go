@@ -98,6 +98,9 @@ func sizeOf(rec *ask.Record) int {
 	for i := range rec.Votes {
 		n += 512 + len(rec.Votes[i].Reason)
 	}
+	if e := rec.Escalated; e != nil {
+		n += 512 * (len(e.Steps) + len(e.Seen))
+	}
 	if o := rec.Outcome; o != nil {
 		n += 512 + len(o.Response) + len(o.Reason)
 		for i := range o.Answers {

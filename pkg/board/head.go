@@ -31,15 +31,19 @@ type Head struct {
 	Asker    []string
 	Approval *ask.Approval
 	Votes    []ask.Vote
-	Handed   *Handover // to whom it was handed over; nil: nobody
+	// Escalate, EscalateRepeat and Escalated are its ladder and how far it has come.
+	Escalate       []ask.Escalation
+	EscalateRepeat int
+	Escalated      *ask.Escalated
+	Handed         *Handover // to whom it was handed over; nil: nobody
 }
 
 // Record returns a head as a record whose ask has no questions.
 func (h Head) Record() ask.Record {
-	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Votes: h.Votes, Ask: ask.Ask{
+	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Votes: h.Votes, Escalated: h.Escalated, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
 		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.askers()),
-		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval,
+		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval, Escalate: h.Escalate, EscalateRepeat: h.EscalateRepeat,
 	}}
 }
 
@@ -68,12 +72,15 @@ type head struct {
 	handed   *Handover
 }
 
-// deciders is what only few asks say about who may decide them.
+// deciders is what only few asks say about who may decide them, and who is told.
 type deciders struct {
 	only           string
 	exclude, asker []string
 	approval       *ask.Approval
 	votes          []ask.Vote
+	escalate       []ask.Escalation
+	repeat         int
+	escalated      *ask.Escalated
 }
 
 func (h *head) id() ask.Key {
@@ -101,6 +108,7 @@ func (h *head) public() Head {
 	}
 	if d := h.deciders; d != nil {
 		p.Only, p.Exclude, p.Asker, p.Approval, p.Votes = d.only, d.exclude, d.asker, d.approval, d.votes
+		p.Escalate, p.EscalateRepeat, p.Escalated = d.escalate, d.repeat, d.escalated
 	}
 	return p
 }
@@ -146,8 +154,8 @@ func (b *Board) headOf(rec *ask.Record) *head {
 	if a.ExcludeAsker {
 		h.excluded = b.lists.share(a.Asker...)
 	}
-	if a.Only != "" || len(a.Exclude) > 0 || a.Approval != nil {
-		h.deciders = &deciders{a.Only, a.Exclude, a.Asker, a.Approval, rec.Votes}
+	if a.Only != "" || len(a.Exclude) > 0 || a.Approval != nil || len(a.Escalate) > 0 {
+		h.deciders = &deciders{a.Only, a.Exclude, a.Asker, a.Approval, rec.Votes, a.Escalate, a.EscalateRepeat, rec.Escalated}
 	}
 	return h
 }

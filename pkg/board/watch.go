@@ -100,7 +100,7 @@ func (w *watch) live(m *nats.Msg) {
 			w.r.opts.Logger.Warn("watch: cannot read a question", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return
 		}
-		w.pending(ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq, Votes: q.Votes()})
+		w.pending(ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq, Votes: q.Votes(), Escalated: q.Escalated()})
 		return
 	}
 	if _, first := cloudevent.FirstOutcome(m); !first {

@@ -137,13 +137,13 @@ func (c *call) sign(a *ask.Ask) {
 
 // wait waits for the outcome until the call's limit. A disconnect ends only the call.
 func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, asked client.Asked, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
-	if a.Approval != nil {
+	if a.Approval != nil || len(a.Escalate) > 0 {
 		n.votes = func(ctx context.Context) string {
 			rec, err := c.get(ctx, session, a.ID)
 			if err != nil {
 				return "" // the words without them hold as well
 			}
-			return rec.Progress(a.Language(), time.Now())
+			return rec.Waits(a.Language(), time.Now())
 		}
 	}
 	if limit <= 0 {

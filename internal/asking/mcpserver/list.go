@@ -39,7 +39,7 @@ func (c *call) list(ctx context.Context) (*mcp.CallToolResult, error) {
 	items := []item{}
 	lines := []string{fmt.Sprintf("%d open:", len(page.Items))}
 	for _, rec := range page.Items {
-		it := item{AskID: rec.Ask.ID, Question: rec.Ask.Heading(), AskedAt: rec.AskedAt.UTC(), Deadline: rec.Ask.Deadline.UTC(), Agent: rec.Ask.Agent.Name, Progress: rec.Progress("", time.Now())}
+		it := item{AskID: rec.Ask.ID, Question: rec.Ask.Heading(), AskedAt: rec.AskedAt.UTC(), Deadline: rec.Ask.Deadline.UTC(), Agent: rec.Ask.Agent.Name, Progress: rec.Waits("", time.Now())}
 		for _, r := range rec.Receipts {
 			if r.State == ask.ReceiptPosted {
 				it.Shown = append(it.Shown, strings.TrimSpace(r.Type+" "+r.Words()))

@@ -140,7 +140,7 @@ func (c *call) task(ctx context.Context, rec *ask.Record) (*task, error) {
 	t := newTask("complete", &rec.Ask, rec.AskedAt)
 	o := rec.Outcome
 	if o == nil {
-		if t.Message = rec.Progress(rec.Ask.Language(), time.Now()); t.Message == "" {
+		if t.Message = rec.Waits(rec.Ask.Language(), time.Now()); t.Message == "" {
 			t.Message = c.link(&rec.Ask)
 		}
 		return t, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
@@ -79,9 +80,16 @@ func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 			return Copied{}, fmt.Errorf("audit: %w", err)
 		}
 		c.asked(&s)
-		if votes := s.Votes(); len(votes) > 0 {
+		votes, at := s.Votes(), time.Time{}
+		if len(votes) > 0 {
+			at = votes[len(votes)-1].At
+		}
+		switch e, when := s.Escalated(), s.Escalated().At(); {
+		case e != nil && !when.Before(at):
+			c.escalated(e, when)
+		case len(votes) > 0:
 			c.voted(&s, &votes[len(votes)-1])
-		} else {
+		default:
 			c.askedBy(msg.Header.Get(HeaderAsker))
 		}
 		c.Whole = s.RawAsk
@@ -115,6 +123,21 @@ func (c *Copied) voted(s *lifecycle.State, v *ask.Vote) {
 	if v.Option != "" {
 		c.Decision.Answers = []Answer{answer(s.Ask, &ask.Answer{QuestionID: s.Ask.Questions[0].ID, Selected: []string{v.Option}})}
 	}
+}
+
+// escalated describes the step with which a question was written again, or who
+// looked, so that one waits.
+func (c *Copied) escalated(e *ask.Escalated, at time.Time) {
+	c.Action, c.Time, c.Actor = AskEscalated, at.UTC(), &Actor{Role: "broker"}
+	one := &ask.Escalated{}
+	if last := e.Last(); last != nil && last.At.Equal(at) {
+		one.Steps = []ask.Step{*last}
+	} else if n := len(e.Seen); n > 0 {
+		seen := e.Seen[n-1]
+		one.Seen = []ask.Seen{seen}
+		c.Surface, c.Actor = seen.By.Responder, &Actor{Role: roleOf(seen.By.Responder), Principal: seen.By.Principal, Proof: seen.By.Proof, Name: seen.By.Name}
+	}
+	c.Decision = &Decision{Status: "escalated", Escalated: one}
 }
 
 // askedBy names who asked, by [HeaderAsker].
@@ -155,6 +178,7 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 	for i := range o.Votes {
 		d.Votes = append(d.Votes, vote(s.Ask, &o.Votes[i]))
 	}
+	d.Escalated = o.Escalated
 	c.Decision = d
 	switch o.Status {
 	case ask.StatusAnswered:

@@ -31,6 +31,7 @@ const (
 	AskAsked     Action = "ask.asked"
 	AskShown     Action = "ask.shown"
 	AskVoted     Action = "ask.voted"
+	AskEscalated Action = "ask.escalated" // a step of its ladder was taken, or waits because somebody looks
 	AskAnswered  Action = "ask.answered"
 	AskCancelled Action = "ask.cancelled"
 	AskWithdrawn Action = "ask.withdrawn"
@@ -73,7 +74,7 @@ const (
 // Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
-		AskAsked, AskShown, AskVoted, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
+		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
@@ -165,6 +166,8 @@ type Decision struct {
 	Answers []Answer `json:"answers,omitempty"`
 	Typed   bool     `json:"typed,omitempty"` // a reply to the whole ask was typed; its text is in the ledger
 	Votes   []Vote   `json:"votes,omitempty"` // of an ask that several people decide, however it ended
+
+	Escalated *ask.Escalated `json:"escalated,omitempty"` // of an ask with a ladder: the steps that were taken, and who looked
 }
 
 // Vote is what one person said to an ask with an approval.

@@ -27,7 +27,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	_, looks := c.(lifecycle.Look)         // reading works even if nothing can be stored
+	looks := reads(c)                      // works even if nothing can be stored
 	counted, isNew := func(bool) {}, false // by the quotas
 	defer func() { counted(isNew) }()
 	for try := range maxTries {
@@ -63,14 +63,16 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 				s = lifecycle.Apply(s, lifecycle.Asked{State: stored})
 				b.counts.Asked(k.Tenant)
 				isNew = true
+				b.steps.expect(&s)
 			}
 		case lifecycle.Rewrite:
-			if b.breakVote(e.Votes) {
-				s.Will.Votes = e.Votes
-				return s, nil
+			if b.breakVote(e.Event) {
+				return lifecycle.Apply(s, e.Event), nil
 			}
-			if err = b.led.Rewrite(ctx, s, e.Votes); err == nil {
+			if err = b.led.Rewrite(ctx, s, e.Event); err == nil {
+				b.rewritten(ctx, k, e.Event)
 				s, err = b.led.Read(ctx, k)
+				b.steps.expect(&s)
 			}
 		case lifecycle.Resolve:
 			var stored lifecycle.State
@@ -103,6 +105,16 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		read = true
 	}
 	return lifecycle.State{}, fmt.Errorf("broker: %s: %w: %d writes in a row lost their race", k, ask.ErrUnavailable, maxTries)
+}
+
+// reads reports whether a command is one of the broker itself, which writes only
+// if something is due.
+func reads(c lifecycle.Command) bool {
+	switch c.(type) {
+	case lifecycle.Look, lifecycle.Climb:
+		return true
+	}
+	return false
 }
 
 // start reads what the first decision needs. A new ask needs nothing: the

@@ -43,8 +43,9 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 }
 
 // breakVote reports that a vote is acknowledged and not stored.
-func (b *Broker) breakVote(votes []ask.Vote) bool {
-	return b.opts.Sabotage == sabotage.VoteUnkept && votes[len(votes)-1].At.UnixMicro()%3 == 0
+func (b *Broker) breakVote(e lifecycle.Event) bool {
+	v, ok := e.(lifecycle.Voted)
+	return ok && b.opts.Sabotage == sabotage.VoteUnkept && v.Votes[len(v.Votes)-1].At.UnixMicro()%3 == 0
 }
 
 // breakStatus tells agents that somebody else answered.

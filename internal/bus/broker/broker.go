@@ -107,6 +107,7 @@ type Broker struct {
 	presence      *presence
 	leases        *leases
 	repeats       repeats
+	steps         *steps
 	quotas        *quota.Keeper // nil: no limits
 	told, shedLog *ratelimit.PerMinute
 	counts        *metrics.Broker
@@ -137,7 +138,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
-	b.leases = newLeases(b)
+	b.leases, b.steps = newLeases(b), newSteps()
 	b.tracer = tracing.New(opts.Tracing, nil)
 	if opts.Metrics != nil {
 		b.counts = opts.Metrics.Broker(b.reading)
@@ -291,7 +292,7 @@ func endpoints() map[string]string {
 		}
 	}
 	m["asker-ask"] = subject.AskedByAgent("*", "*", "")
-	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbGet} {
+	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
@@ -335,10 +336,20 @@ func (b *Broker) maintain(ctx context.Context) {
 	status := b.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer b.nc.RemoveStatusListener(status)
 	b.sweep(ctx)
+	step, swept := time.NewTimer(0), time.Now()
+	defer step.Stop()
 	for {
+		step.Stop()
+		if in, ok := b.steps.next(b.led.Now()); ok {
+			step.Reset(max(in, stepsEvery-time.Since(swept)))
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-b.steps.wake:
+		case <-step.C:
+			b.sweep(ctx)
+			swept = time.Now()
 		case s := <-status:
 			if s == nats.CLOSED {
 				return
@@ -371,19 +382,22 @@ func (b *Broker) reconnected(ctx context.Context) {
 	b.sweep(ctx)
 }
 
-// sweep expires asks that the server's timer missed.
+// sweep expires asks that the server's timer missed, and takes the steps of
+// ladders that are due.
 func (b *Broker) sweep(ctx context.Context) {
-	keys, err := b.led.Overdue(ctx, b.led.Now(), sweepMost)
+	b.steps.take()
+	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost)
 	if err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
+	b.steps.earlier(b.led.NextStep())
 	b.full.Store(false)
-	for _, k := range keys {
+	for _, d := range due {
 		if b.full.Load() {
 			return // the others are tried by the next sweep
 		}
-		if _, err := b.load(ctx, k); err != nil && ctx.Err() == nil {
-			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", slog.String("ask_id", k.ID), slog.Any("error", err))
+		if err := b.due(ctx, d); err != nil && ctx.Err() == nil {
+			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask, or take its step", slog.String("ask_id", d.ID), slog.Any("error", err))
 		}
 	}
 }

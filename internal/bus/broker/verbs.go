@@ -88,6 +88,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
+	s.Warnings = append(s.Warnings, b.unheard(ctx, &a, s.Present)...)
 	s.RawAsk = nil // the agent has it
 	return b.replyStatus(r, s)
 }
@@ -188,8 +189,8 @@ func (b *Broker) status(r *request, s *lifecycle.State) wire.StatusReply {
 		RawAsk: cloudevent.AskJSON(s), Outcome: s.End,
 	}
 	if s.Pending() && s.Living() {
-		t := s.Ask.Tally(s.Votes(), b.led.Now())
-		w.Votes, w.Progress = s.Votes(), t.Words("")
+		rec := ask.Record{State: ask.StatePending, AskedAt: s.AskedAt, Ask: *s.Ask, Votes: s.Votes(), Escalated: s.Escalated()}
+		w.Votes, w.Escalated, w.Progress = rec.Votes, rec.Escalated, rec.Waits("", b.led.Now())
 	}
 	if s.End != nil {
 		w.State, w.Seq, w.RawOutcome = ask.StateResolved, 0, s.RawEnd

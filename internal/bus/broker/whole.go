@@ -5,7 +5,6 @@ package broker
 import (
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/wire"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // The functions in this file do nothing. With the build tag sabotage, broken.go
@@ -15,7 +14,7 @@ type breakage struct{}
 
 func (b *Broker) broken(s lifecycle.State) lifecycle.State { _ = b.opts.breakage; return s }
 
-func (*Broker) breakVote([]ask.Vote) bool { return false }
+func (*Broker) breakVote(lifecycle.Event) bool { return false }
 
 func (*Broker) breakStatus(*request, *wire.StatusReply) {}
 

@@ -230,7 +230,7 @@ func TestABackupHasAnAskThatIsVotedOnMeanwhile(t *testing.T) {
 			return err
 		}
 		by := ask.By{Principal: fmt.Sprint("os:p", i), Proof: ask.ProofOS}
-		return b.led.Rewrite(t.Context(), s, append(slices.Clone(s.Votes()), ask.Vote{AnswerID: fmt.Sprint("v", i), By: by, Choice: ask.ChoiceApprove, At: time.Now()}))
+		return b.led.Rewrite(t.Context(), s, lifecycle.Voted{Votes: append(slices.Clone(s.Votes()), ask.Vote{AnswerID: fmt.Sprint("v", i), By: by, Choice: ask.ChoiceApprove, At: time.Now()})})
 	}
 	_, stream := b.place(k)
 	read, found := 0, false

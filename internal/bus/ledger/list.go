@@ -170,7 +170,8 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 		return wire.ListItem{}, false, nil
 	}
 	if kind == subject.Question {
-		r := ask.Record{State: ask.StatePending, AskedAt: e.At, Life: e.Life, Seq: m.Seq, Votes: e.Votes()}
+		r := ask.Record{State: ask.StatePending, AskedAt: e.At, Life: e.Life, Seq: m.Seq}
+		r.Votes, r.Escalated = e.Progress()
 		r.Ask = ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session, Deadline: e.Deadline}
 		if questions || e.Deadline.IsZero() {
 			q, err := e.Asked()

@@ -13,6 +13,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// Due is an ask about which something is to be done.
+type Due struct {
+	ask.Key
+	Step bool // a step of its ladder, which a broker takes; else the server's timer missed its deadline
+}
+
 // swept is the state of the sweep of a partition: how far it has read, and when
 // the earliest question of each earlier stretch is due. Questions are only
 // removed from a stretch, so that time is never too late.
@@ -31,7 +37,8 @@ type swept struct {
 type stretch struct {
 	from, to uint64
 	n        int
-	due      time.Time
+	due      time.Time // the deadline of one, with its allowance, or its next step
+	step     time.Time // the earliest next step; zero: none
 }
 
 const (
@@ -39,19 +46,20 @@ const (
 	stretchMax = 1_000  // questions of a stretch
 )
 
-// Overdue returns the questions that the server's timer missed. It reads those
+// Overdue returns the questions that the server's timer missed, and those whose
+// ladder has a step that is due. It reads those
 // stored since the last call, and the stretches in which one is due: at most
 // about most questions of a partition; the next call continues there, so where
 // more are late some end minutes late. Only asks at which nobody looks do: get,
 // wait, list, answer and next expire an overdue ask at once. It is not safe for
 // concurrent use.
-func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Key, error) {
+func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]Due, error) {
 	if l.restored.Swap(false) { // the streams may have come back shorter
 		clear(l.swept)
 	}
-	var keys []ask.Key
+	var keys []Due
 	for p := range l.n {
-		late, err := l.overdue(ctx, p, now.Add(-lifecycle.Overdue), most)
+		late, err := l.overdue(ctx, p, now, most)
 		if keys = append(keys, late...); err != nil {
 			return keys, err
 		}
@@ -59,8 +67,21 @@ func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Ke
 	return keys, l.refreshReserve(ctx)
 }
 
+// NextStep returns when the next step of a ladder is due, of those asks that
+// [Ledger.Overdue] has read; zero: none. It may be too early.
+func (l *Ledger) NextStep() (at time.Time) {
+	for p := range l.swept {
+		for _, st := range l.swept[p].stretches {
+			if !st.step.IsZero() && (at.IsZero() || st.step.Before(at)) {
+				at = st.step
+			}
+		}
+	}
+	return at
+}
+
 // overdue returns the questions of a partition that were due before limit.
-func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []ask.Key, err error) {
+func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []Due, err error) {
 	s := &l.swept[p]
 	looked := 0
 	kept := make([]stretch, 0, len(s.stretches))
@@ -108,12 +129,18 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 }
 
 // add counts a question; one that was due before limit is late.
-func (s *stretch) add(q dueQuestion, limit time.Time, late []ask.Key) []ask.Key {
-	if s.n++; s.n == 1 || q.due.Before(s.due) {
-		s.due = q.due
+func (s *stretch) add(q dueQuestion, limit time.Time, late []Due) []Due {
+	due := q.due.Add(lifecycle.Overdue)
+	if !q.step.IsZero() {
+		if due = q.step; s.step.IsZero() || q.step.Before(s.step) {
+			s.step = q.step
+		}
 	}
-	if q.due.Before(limit) {
-		return append(late, q.key)
+	if s.n++; s.n == 1 || due.Before(s.due) {
+		s.due = due
+	}
+	if due.Before(limit) {
+		return append(late, Due{q.key, !q.step.IsZero()})
 	}
 	return late
 }
@@ -122,6 +149,7 @@ type dueQuestion struct {
 	key  ask.Key
 	seq  uint64
 	due  time.Time
+	step time.Time // the next step of its ladder, which is before it is due; zero: none
 	size int64
 }
 
@@ -138,7 +166,8 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 			due = m.Time.Add(ask.MaxTimeout) // no ask waits longer
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
-		found = append(found, dueQuestion{k, m.Seq, due, body + int64(size(m.Msg))})
+		step, _ := time.Parse(time.RFC3339Nano, m.Header.Get(hdrNext))
+		found = append(found, dueQuestion{k, m.Seq, due, step, body + int64(size(m.Msg))})
 	}
 	return found, end, nil
 }

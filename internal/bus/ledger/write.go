@@ -29,6 +29,7 @@ const (
 	hdrScheduleNext    = "Nats-Schedule-Next"
 	hdrTTL             = "Nats-TTL"
 	hdrRollup          = "Nats-Rollup"
+	hdrNext            = "Askbus-Next" // of a question: when the next step of its ladder is due
 )
 
 // Store writes the question of a new ask; it is durable when Store returns. The
@@ -87,22 +88,31 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 	if s.Asker != "" {
 		msg.Header[audit.HeaderAsker] = []string{s.Asker}
 	}
+	if next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated()); ok {
+		msg.Header.Set(hdrNext, next.At.UTC().Format(time.RFC3339Nano))
+	}
 	return msg, nil
 }
 
-// Rewrite writes the votes of a pending ask in place of the question from which
-// [Ledger.Read] read the state. A compare-and-set of its Version detects
-// another vote, and an end unless that is being stored at this moment (see
-// [IsRace]): so only what Read says afterwards tells whether the votes count.
-func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, votes []ask.Vote) error {
-	s = lifecycle.Apply(s, lifecycle.Voted{Votes: votes})
+// Rewrite writes what has happened to a pending ask in place of the question from
+// which [Ledger.Read] read the state: votes, or a step of its ladder. A
+// compare-and-set of its Version detects another rewrite, and an end unless that
+// is being stored at this moment (see [IsRace]): so only what Read says
+// afterwards tells whether it counts.
+func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Event) (err error) {
+	before := s.Ask
+	if s = lifecycle.Apply(s, e); s.Ask != before { // the ladder widened its audience
+		if s.RawAsk, err = wire.SetAudience(s.RawAsk, s.Ask.Audience); err != nil {
+			return err
+		}
+	}
 	msg, err := l.questionMsg(&s)
 	if err != nil {
 		return err
 	}
 	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
 	if _, err = l.publish(ctx, msg); storageFull(err) {
-		return errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: the vote was not stored; make room and try again"), err)
+		return errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: it was not stored; make room and try again"), err)
 	}
 	return err
 }

@@ -25,7 +25,9 @@ type askFlags struct {
 	header, kind, defaultValue                                        string
 	repository, branch, link                                          string
 	minProof, callback                                                string
-	approveBy, approveOptions                                         []string
+	approveBy, approveOptions, escalate                               []string
+	escalateRepeat                                                    int
+	escalateWiden                                                     bool
 	denyBy                                                            string
 	questions, options, audience, asker                               []string
 	excludeAsker                                                      bool
@@ -88,6 +90,9 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringArrayVar(&f.approveBy, "approve-by", nil, `how many votes approve it, and whose, such as 2:group:sre or 1:os:mei,os:jo; repeatable, one is enough`)
 	fl.StringVar(&f.denyBy, "deny-by", "", `how many votes deny it, and whose (default: 1 of those who may approve)`)
 	fl.StringArrayVar(&f.approveOptions, "approve-option", nil, "label of an option that approves, with --approve-by; repeatable; all others deny")
+	fl.StringArrayVar(&f.escalate, "escalate", nil, `while nobody decides it, whom to tell and after how long: 10m:group:oncall, "10m:os:ana,os:jo via slack", or 10m to remind; repeatable, one after the other`)
+	fl.IntVar(&f.escalateRepeat, "escalate-repeat", 0, "how often the steps of --escalate begin again, at most 9 times")
+	fl.BoolVar(&f.escalateWiden, "escalate-widen", false, "those whom --escalate tells may then decide as well; needs --audience")
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
 	fl.StringVar(&f.callback, "callback", "", "name of a callback that an operator registered: the outcome is sent there too")
 	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after the last wait for it has ended")
@@ -258,8 +263,10 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
 	q.Callback = cmp.Or(f.callback, q.Callback)
-	err := f.approval(&q)
-	return q, err
+	if err := f.approval(&q); err != nil {
+		return q, err
+	}
+	return q, f.ladder(&q)
 }
 
 func set[T ~string](into *T, value T) {

@@ -74,7 +74,7 @@ func (w *waiting) pending(ctx context.Context) error {
 			return w.a.TellOutcome(rec.Outcome) // ended just now
 		}
 		s.AskedAt, s.Life, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Life, rec.Seq, rec.Ask.Deadline, rec.Receipts
-		s.Votes, s.Progress = rec.Votes, rec.Progress("", time.Now())
+		s.Votes, s.Escalated, s.Progress = rec.Votes, rec.Escalated, rec.Waits("", time.Now())
 	}
 	if s.Progress != "" {
 		w.a.Note("%s", ask.CleanLine(s.Progress))

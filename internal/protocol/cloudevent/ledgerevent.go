@@ -139,21 +139,21 @@ func (e *Entry) Asked() (lifecycle.State, error) {
 	}
 	s := e.state(a)
 	s.AskedAt, s.RawAsk = e.At, e.Ask
-	s.Will.Votes = e.Votes()
+	s.Will.Votes, s.Will.Escalated = e.Progress()
 	return s, nil
 }
 
-// Votes returns the votes on a pending ask. They are in its will, so that an
-// expiry has them.
-func (e *Entry) Votes() []ask.Vote {
-	if !bytes.Contains(e.Will, []byte(`"votes":[`)) {
-		return nil
+// Progress returns the votes on a pending ask, and how far it has been escalated.
+// Both are in its will, so that an expiry has them.
+func (e *Entry) Progress() ([]ask.Vote, *ask.Escalated) {
+	if !bytes.Contains(e.Will, []byte(`"votes":[`)) && !bytes.Contains(e.Will, []byte(`"escalated":{`)) {
+		return nil, nil
 	}
 	will, err := wire.DecodeOutcome(e.Will)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return will.Votes
+	return will.Votes, will.Escalated
 }
 
 // Ended decodes a message on an outcome's subject.

@@ -3,7 +3,7 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Unvote], [Withdraw], [Abort] and [Look].
+// [Unvote], [Withdraw], [Abort], [Climb], [Attend] and [Look].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -39,6 +39,10 @@ type (
 	Withdraw struct{ Reason string }
 	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
+	// Climb takes the next step of the ladder, if it is due. Only brokers do.
+	Climb struct{}
+	// Attend says that a person looks at the ask, so that the next step waits.
+	Attend struct{ By ask.By }
 	// Look only reads, but expires an overdue ask.
 	Look struct{}
 )
@@ -49,6 +53,8 @@ func (Decline) command()  {}
 func (Unvote) command()   {}
 func (Withdraw) command() {}
 func (Abort) command()    {}
+func (Climb) command()    {}
+func (Attend) command()   {}
 func (Look) command()     {}
 
 // Effect is what to do: one of [Store], [Rewrite], [Resolve] and [Tell].
@@ -59,8 +65,9 @@ type Effect interface{ effect() }
 type (
 	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
-	// Rewrite writes the votes of a pending ask. Then decide again.
-	Rewrite struct{ Votes []ask.Vote }
+	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped] or
+	// [Looked]. Then decide again.
+	Rewrite struct{ Event Event }
 	// Resolve writes the outcome. Then decide again: the reply follows from the
 	// resulting state.
 	Resolve struct{ Outcome ask.Outcome }

@@ -8,7 +8,8 @@
 //	             Store                 Resolve (answer, cancel, withdraw,
 //	(unknown) ---------> pending ------abort, expire)------> resolved
 //	                      |   ^
-//	                      '---' Rewrite (a vote that does not decide)
+//	                      '---' Rewrite (a vote that does not decide, a step of
+//	                            the ladder, somebody who looks)
 //
 // Each answer to an ask with an approval is a vote; the one that completes a
 // threshold is written as the outcome, never as a vote before it.
@@ -54,6 +55,10 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 		return decideEnd(&s, ask.StatusWithdrawn, c.Reason, now)
 	case Abort:
 		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
+	case Climb:
+		return decideClimb(&s, now), nil
+	case Attend:
+		return decideAttend(&s, c, now)
 	case Look:
 		if !s.Known() {
 			return nil, notFound()
@@ -78,7 +83,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
 		return e, err
 	}
-	if s.Living() {
+	if s.Voting() {
 		v, err := s.Ask.VoteOf(c.Reply)
 		if err != nil {
 			return nil, err
@@ -107,7 +112,7 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
 		return e, err
 	}
-	if s.Living() {
+	if s.Voting() {
 		v, err := s.Ask.DeclineOf(c.Reply, c.Reason)
 		if err != nil {
 			return nil, err
@@ -126,7 +131,7 @@ func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
 	switch {
 	case s.End != nil && own(s.End, r):
 		return Tell{}, nil // our own earlier attempt won
-	case s.Living() && voted(s, r):
+	case s.Voting() && voted(s, r):
 		return Tell{}, nil // our own earlier attempt was counted, whatever came of it since
 	}
 	return nil, s.MayDecide(r.By, minProof)
@@ -245,7 +250,7 @@ func end(s *State, status ask.Status, now time.Time) ask.Outcome {
 	}
 	return ask.Outcome{
 		AskID: s.Ask.ID, Tenant: s.Ask.Tenant, Session: s.Ask.Session, Status: status,
-		At: now.UTC(), Waited: max(0, now.Sub(s.AskedAt)), Votes: s.Votes(),
+		At: now.UTC(), Waited: max(0, now.Sub(s.AskedAt)), Votes: s.Votes(), Escalated: s.Escalated(),
 	}
 }
 

@@ -59,7 +59,7 @@ func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.State, error) {
 			if !w.held.Pending() {
 				t.Fatalf("%T rewrites what is not pending", c)
 			}
-			w.store(lifecycle.Voted(e))
+			w.store(e.Event)
 		case lifecycle.Resolve:
 			if !w.held.Pending() {
 				t.Fatalf("%T resolves what is not pending", c)

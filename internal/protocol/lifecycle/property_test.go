@@ -14,11 +14,10 @@ import (
 // late events of a server's timer. Replaying the stored events gives the state; a
 // repeated command ends in Tell or in the same refusal; an ended ask never
 // changes.
-func properties(t testing.TB) func(*rapid.T) {
+func properties(t testing.TB, all []lifecycle.Command) func(*rapid.T) {
 	t.Helper()
 	return func(r *rapid.T) {
 		w := &world{now: now}
-		all := commands()
 		var end *ask.Outcome
 		for range rapid.IntRange(1, 20).Draw(r, "commands") {
 			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3600).Draw(r, "seconds")) * time.Second / 4)
@@ -51,11 +50,18 @@ func properties(t testing.TB) func(*rapid.T) {
 
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, properties(t))
+	rapid.Check(t, properties(t, commands()))
+}
+
+func TestPropertiesOfLadders(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, properties(t, climbing()))
 }
 
 func FuzzDecide(f *testing.F) {
-	f.Fuzz(func(t *testing.T, input []byte) { rapid.MakeFuzz(properties(t))(t, input) })
+	f.Fuzz(func(t *testing.T, input []byte) {
+		rapid.MakeFuzz(properties(t, append(commands(), lifecycle.Climb{})))(t, input)
+	})
 }
 
 // TestApplyIsTotal applies events in orders that no ledger has.

@@ -44,13 +44,20 @@ func (s *State) Pending() bool { return s.Ask != nil && s.End == nil }
 func (s *State) Known() bool { return s.Ask != nil }
 
 // Living reports whether more than its end may change while the ask is pending:
-// it has votes. Such an ask is written only with a compare-and-set of its
-// Version.
-func (s *State) Living() bool { return s.Ask != nil && s.Ask.Approval != nil }
+// it has votes or a ladder. Such an ask is written only with a compare-and-set of
+// its Version.
+func (s *State) Living() bool { return s.Voting() || s.Ask != nil && len(s.Ask.Escalate) > 0 }
+
+// Voting reports whether each answer to the ask is a vote.
+func (s *State) Voting() bool { return s.Ask != nil && s.Ask.Approval != nil }
 
 // Votes returns the votes so far. They are part of the will: what the server
 // stores at the deadline has them.
 func (s *State) Votes() []ask.Vote { return s.Will.Votes }
+
+// Escalated returns how far the ask has been escalated. Like the votes it is part
+// of the will.
+func (s *State) Escalated() *ask.Escalated { return s.Will.Escalated }
 
 // Digest returns the digest of the current revision, or "" if it is unknown.
 func (s *State) Digest() string {
@@ -80,7 +87,8 @@ func New(a ask.Ask, now time.Time) State {
 	return State{Rev: 1, Ask: &a, Will: will, Deadline: a.Deadline, AskedAt: now}
 }
 
-// Event is what happened to an ask: [Asked], [Voted] or [Ended].
+// Event is what happened to an ask: [Asked], [Voted], [Stepped], [Looked] or
+// [Ended].
 //
 //sumtype:decl
 type Event interface{ event() }
@@ -90,6 +98,14 @@ type (
 	Asked struct{ State State }
 	// Voted means that these are the votes now.
 	Voted struct{ Votes []ask.Vote }
+	// Stepped means that a step of the ladder was taken. Audience, if it has
+	// entries, is the audience since then.
+	Stepped struct {
+		Step     ask.Step
+		Audience []string
+	}
+	// Looked means that somebody has looked, and so paused a step.
+	Looked struct{ Seen ask.Seen }
 	// Ended means that an outcome was stored.
 	Ended struct {
 		Outcome ask.Outcome
@@ -98,9 +114,11 @@ type (
 	}
 )
 
-func (Asked) event() {}
-func (Voted) event() {}
-func (Ended) event() {}
+func (Asked) event()   {}
+func (Voted) event()   {}
+func (Stepped) event() {}
+func (Looked) event()  {}
+func (Ended) event()   {}
 
 // Apply returns the state after an event. It is total: replaying the events of
 // an ask in the order in which they were stored gives its state, whatever other
@@ -117,6 +135,27 @@ func Apply(s State, e Event) State {
 			s.Will.Votes = e.Votes
 		}
 		return s
+	case Stepped:
+		if last := s.Escalated().Last(); !s.Pending() || last != nil && last.N >= e.Step.N {
+			return s
+		}
+		to := s.escalated()
+		to.Steps = append(to.Steps, e.Step)
+		s.Will.Escalated = &to
+		if len(e.Audience) > 0 {
+			a := *s.Ask
+			a.Audience = e.Audience
+			s.Ask = &a
+		}
+		return s
+	case Looked:
+		to := s.escalated()
+		if !s.Pending() || slices.ContainsFunc(to.Seen, func(seen ask.Seen) bool { return seen.N == e.Seen.N }) {
+			return s
+		}
+		to.Seen = append(to.Seen, e.Seen)
+		s.Will.Escalated = &to
+		return s
 	case Ended:
 		if !s.Pending() {
 			return s
@@ -127,4 +166,13 @@ func Apply(s State, e Event) State {
 		return s
 	}
 	return s
+}
+
+// escalated returns a copy of how far the ask has been escalated, to which can be
+// appended.
+func (s *State) escalated() ask.Escalated {
+	if s.Will.Escalated == nil {
+		return ask.Escalated{}
+	}
+	return ask.Escalated{Steps: slices.Clip(s.Will.Escalated.Steps), Seen: slices.Clip(s.Will.Escalated.Seen)}
 }

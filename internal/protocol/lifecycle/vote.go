@@ -22,14 +22,14 @@ func decideVote(s *State, v ask.Vote, now time.Time) (Effect, error) {
 		return Resolve{decision(s, votes, t.Denials[len(t.Denials)-1], now)}, nil
 	case ask.ChoiceWithdrawn, ask.ChoiceRevoked:
 	}
-	return Rewrite{votes}, nil
+	return Rewrite{Voted{votes}}, nil
 }
 
 // decideUnvote takes a vote back: it stays as one that was withdrawn. Somebody
 // who may no longer vote may still do that.
 func decideUnvote(s *State, c Unvote, now time.Time) (Effect, error) {
 	switch {
-	case s.Living() && voted(s, c.Reply):
+	case s.Voting() && voted(s, c.Reply):
 		return Tell{}, nil
 	case s.End != nil:
 		return nil, resolved(s.End)
@@ -50,7 +50,7 @@ func decideUnvote(s *State, c Unvote, now time.Time) (Effect, error) {
 		return nil, err
 	}
 	votes[len(votes)-1].By.Groups = nil
-	return Rewrite{votes}, nil
+	return Rewrite{Voted{votes}}, nil
 }
 
 // cast returns the votes with a vote at their end, in place of the person's

@@ -110,6 +110,7 @@ const (
 	VerbReceipt   Verb = "receipt"
 	VerbSnooze    Verb = "snooze"
 	VerbHandOver  Verb = "handover"
+	VerbSeen      Verb = "seen" // a person looks, so that a step of the ladder waits
 	VerbNext      Verb = "next"
 	VerbDone      Verb = "done"
 	VerbExtend    Verb = "extend"
@@ -177,7 +178,7 @@ func (r Request) Asserts() bool {
 		return r.Root == Responders && (r.Type == TypeAgent || r.Type == TypeOperator)
 	case VerbAnswer, VerbCancel:
 		return r.Root == Responders || r.Root == Hosts
-	case VerbUnvote, VerbSnooze, VerbHandOver:
+	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen:
 		return r.Root == Responders
 	}
 	return false
@@ -267,7 +268,7 @@ func (r Request) known() bool {
 		return r.Root != Operators && r.ID != ""
 	case VerbAnswer, VerbCancel, VerbReceipt:
 		return (r.Root == Responders || r.Root == Hosts) && r.ID != ""
-	case VerbUnvote, VerbSnooze, VerbHandOver:
+	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen:
 		return r.Root == Responders && r.ID != ""
 	case VerbList:
 		return (r.Root == Agents || r.Root == Responders) && r.ID == ""

@@ -25,13 +25,15 @@ type headJSON struct {
 	Only      string            `json:"only,omitempty"`
 	Exclude   []string          `json:"exclude,omitempty"`
 	Approval  json.RawMessage   `json:"approval,omitempty"`
+	Escalate  json.RawMessage   `json:"escalate,omitempty"`
+	Repeat    int               `json:"escalate_repeat,omitempty"`
 	Deadline  time.Time         `json:"deadline,omitzero"`
 	Questions []json.RawMessage `json:"questions"`
 }
 
 // Head reduces an ask's JSON to what a list shows: id, its heading as the
 // title, agent, priority, audience, min_proof, who is excluded or alone may
-// decide, approval and deadline, but no questions.
+// decide, approval, ladder and deadline, but no questions.
 func Head(raw []byte) (json.RawMessage, error) {
 	var h headJSON
 	if err := json.Unmarshal(raw, &h); err != nil {

@@ -54,6 +54,21 @@ func DecodeHandover(data []byte) (Handover, error) {
 	return h, ask.InvalidError("handover", f)
 }
 
+// Seen says that a person looks at an ask: the next step of its ladder waits.
+type Seen struct {
+	By   ask.By `json:"by,omitzero"`
+	Life string `json:"life"`
+}
+
+// DecodeSeen reads the body of seen, strictly.
+func DecodeSeen(data []byte) (Seen, error) {
+	var s Seen
+	if err := Strict("seen", data, &s); err != nil {
+		return Seen{}, err
+	}
+	return s, ask.InvalidError("seen", append(checkBy(s.By), checkLife(s.Life)...))
+}
+
 func checkNote(by ask.By, id string) []ask.Fault { return append(checkBy(by), writeID(id)...) }
 
 func checkLife(life string) []ask.Fault {

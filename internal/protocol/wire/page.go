@@ -88,6 +88,13 @@ func appendItem(b []byte, it *ListItem) ([]byte, error) {
 		}
 		b = append(append(b, `,"votes":`...), data...)
 	}
+	if r.Escalated != nil {
+		data, err := Marshal(r.Escalated)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, `,"escalated":`...), data...)
+	}
 	return append(b, '}'), nil
 }
 

@@ -27,7 +27,8 @@ type StatusReply struct {
 	RawOutcome json.RawMessage // replaces Outcome when encoding
 	Receipts   []ask.Receipt   // get
 	Votes      []ask.Vote      // pending: so far
-	Progress   string          // pending, with an approval: how far the votes have come
+	Progress   string          // pending, with an approval or a ladder: how far both have come
+	Escalated  *ask.Escalated  // pending, with a ladder: how far it has come
 	Warnings   []string        // ask
 	Present    []string        // ask: the responder types with a person present
 	Hold       time.Duration   // pending, to ask and wait: continue with wait, held for this long
@@ -55,6 +56,7 @@ type statusJSON struct {
 	Receipts []ask.Receipt   `json:"receipts,omitempty"`
 	Votes    []ask.Vote      `json:"votes,omitempty"`
 	Progress string          `json:"progress,omitempty"`
+	Escalate *ask.Escalated  `json:"escalated,omitempty"`
 }
 
 // EncodeStatus returns the data of a status event.
@@ -62,7 +64,7 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 	w := statusJSON{
 		State: string(s.State), AskID: s.Key.ID, Tenant: s.Key.Tenant, Session: s.Key.Session, Life: s.Life, Seq: s.Seq, Created: s.Created,
 		Warnings: s.Warnings, Present: s.Present, AskedAt: s.AskedAt.UTC(), Deadline: s.Deadline.UTC(), Ask: s.RawAsk, Receipts: s.Receipts, Holder: s.Holder,
-		Votes: s.Votes, Progress: s.Progress,
+		Votes: s.Votes, Progress: s.Progress, Escalate: s.Escalated,
 	}
 	if s.Hold > 0 {
 		w.Retry, w.Hold = "wait", s.Hold.String()
@@ -99,7 +101,7 @@ func decodeStatus(data []byte) (StatusReply, error) {
 	s := StatusReply{
 		State: ask.State(w.State), Key: ask.Key{Tenant: w.Tenant, Session: w.Session, ID: w.AskID},
 		Life: w.Life, Seq: w.Seq, Created: w.Created, Warnings: w.Warnings, Present: w.Present, RawAsk: w.Ask, Deadline: w.Deadline, AskedAt: w.AskedAt, Receipts: w.Receipts, Holder: w.Holder,
-		Votes: w.Votes, Progress: w.Progress,
+		Votes: w.Votes, Progress: w.Progress, Escalated: w.Escalate,
 	}
 	if len(w.Ask) > 0 {
 		s.Ask = &ask.Ask{Tenant: w.Tenant, Session: w.Session}
@@ -186,7 +188,7 @@ type ListItem struct {
 
 // Record returns the status as a record.
 func (s *StatusReply) Record() ask.Record {
-	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts, Votes: s.Votes, Raw: s.Raw}
+	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts, Votes: s.Votes, Escalated: s.Escalated, Raw: s.Raw}
 	if s.Ask != nil {
 		r.Ask = *s.Ask
 	}

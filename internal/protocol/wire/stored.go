@@ -24,13 +24,13 @@ func Digest(a *ask.Ask) (string, error) {
 
 // DigestJSON identifies the content of a normalized ask's JSON: "sha256:" and
 // the hex SHA-256 of the RFC 8785 JSON of its questions, title, context,
-// audience, min_proof, exclude_asker, asker, only, exclude, approval and
-// at_deadline. Deadline, agent, priority and metadata are excluded.
+// audience, min_proof, exclude_asker, asker, only, exclude, approval, escalate,
+// escalate_repeat and at_deadline. Deadline, agent, priority and metadata are excluded.
 func DigestJSON(raw []byte) (string, error) {
 	content := append(make(jsontext.Value, 0, len(raw)), '{')
 	err := members(raw, func(name string, value []byte) {
 		switch name {
-		case "title", "context", "audience", "min_proof", "exclude_asker", "asker", "only", "exclude", "approval", "at_deadline", "questions":
+		case "title", "context", "audience", "min_proof", "exclude_asker", "asker", "only", "exclude", "approval", "escalate", "escalate_repeat", "at_deadline", "questions":
 			if len(content) > 1 {
 				content = append(content, ',')
 			}
@@ -105,6 +105,30 @@ func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
 		}
 	})
 	return raw
+}
+
+// SetAudience returns the JSON of an ask with another audience. All else stays as
+// it is, also what this version does not know.
+func SetAudience(rawAsk []byte, audience []string) (json.RawMessage, error) {
+	to, err := Marshal(audience)
+	if err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, len(rawAsk)+len(to)), '{')
+	err = members(rawAsk, func(name string, value []byte) {
+		if name == "audience" {
+			value = to
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		quoted, _ := jsontext.AppendQuote(nil, name)
+		b = append(append(append(b, quoted...), ':'), value...)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set the audience: %w", err)
+	}
+	return append(b, '}'), nil
 }
 
 // members calls tell with the name and the raw value of each member of a JSON

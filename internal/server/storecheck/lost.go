@@ -185,8 +185,8 @@ func (i *Inspection) name() {
 }
 
 // rewritten returns the ask of a lost message that was a later state of a
-// question of which an earlier one is back; else "". Only votes rewrite a
-// question.
+// question of which an earlier one is back; else "". Votes and the steps
+// of a ladder rewrite a question.
 func (c *contents) rewritten(sub string, seq uint64) string {
 	k, kind, _, _ := subject.ParseLedger(sub)
 	if id := k.String(); kind == subject.Question && c.questions[id] && !c.outcomes[id] && c.newest[id] < seq {

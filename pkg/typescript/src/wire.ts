@@ -78,6 +78,19 @@ export interface Ask {
     /** Approvals of policies that must be reached as well. Only the broker sets them. */
     and?: (Record<string, unknown>)[]
   }
+  /** What is done while nobody decides the ask: steps, one after the other. They change who is told, and only with widen who may decide. */
+  escalate?: ({
+    /** How long it waits after the step before, or after the ask was asked; 10s to 720h. */
+    after: string
+    /** Who is told: "group:<name>", "schedule:<name>" or a principal. Left out: a reminder, to those who may decide the ask and those whom earlier steps told. */
+    tell?: string[]
+    /** The responder types that tell them, such as slack. Left out: each that serves the ask. */
+    via?: string[]
+    /** Adds tell to the audience: they may then decide the ask. It changes nothing about whose votes an approval counts. */
+    widen?: boolean
+  })[]
+  /** How often the steps begin again; at most 50 steps in all. */
+  escalate_repeat?: number
   /** The operator's policies that applied when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
   policies?: ({
     name: string
@@ -194,6 +207,29 @@ export interface Outcome {
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
   })[]
+  /** Of an ask with a ladder: the steps that were taken, and who looked. */
+  escalated?: {
+    /** That were taken, in order. */
+    steps?: ({
+      /** From 1, over all repetitions. */
+      n: number
+      at: string
+      /** Who was told. */
+      tell?: string[]
+      via?: string[]
+      /** Those who may decide the ask were told as well. */
+      reminder?: boolean
+      /** They may decide the ask since then. */
+      widened?: boolean
+    })[]
+    /** Who looked, and so paused a step. */
+    seen?: ({
+      /** The step that waited as long again. */
+      n: number
+      at: string
+      by: By
+    })[]
+  }
   at: string
   waited_ms: number
   ask?: Ask
@@ -273,8 +309,31 @@ export interface Status {
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
   })[]
-  /** How far the votes have come, in a sentence. */
+  /** How far the votes and the ladder have come, in a sentence. */
   progress?: string
+  /** Of a pending ask with a ladder: the steps so far, and who looked. */
+  escalated?: {
+    /** That were taken, in order. */
+    steps?: ({
+      /** From 1, over all repetitions. */
+      n: number
+      at: string
+      /** Who was told. */
+      tell?: string[]
+      via?: string[]
+      /** Those who may decide the ask were told as well. */
+      reminder?: boolean
+      /** They may decide the ask since then. */
+      widened?: boolean
+    })[]
+    /** Who looked, and so paused a step. */
+    seen?: ({
+      /** The step that waited as long again. */
+      n: number
+      at: string
+      by: By
+    })[]
+  }
 }
 
 export interface Receipt {
@@ -292,6 +351,8 @@ export interface Receipt {
     /** For people, such as a link. */
     where?: string
   })[]
+  /** The last step of the ask's ladder that it told of. */
+  step?: number
   at?: string
 }
 
@@ -335,6 +396,29 @@ export interface Page {
       /** Who voted, if the operator's list of people has the principal. */
       person?: string
     })[]
+    /** Of a pending ask with a ladder: the steps so far, and who looked. */
+    escalated?: {
+      /** That were taken, in order. */
+      steps?: ({
+        /** From 1, over all repetitions. */
+        n: number
+        at: string
+        /** Who was told. */
+        tell?: string[]
+        via?: string[]
+        /** Those who may decide the ask were told as well. */
+        reminder?: boolean
+        /** They may decide the ask since then. */
+        widened?: boolean
+      })[]
+      /** Who looked, and so paused a step. */
+      seen?: ({
+        /** The step that waited as long again. */
+        n: number
+        at: string
+        by: By
+      })[]
+    }
   })[]
   /** The cursor of the next page; absent on the last one. */
   next?: string

@@ -55,9 +55,9 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return sendOutcome(w, o)
 	}
 	s := wire.StatusReply{State: stateOf(o), Key: k, Deadline: st.Deadline, Created: &st.Created, Warnings: st.Warnings, Present: st.Present, Outcome: o}
-	if a.Approval != nil && o == nil {
+	if (a.Approval != nil || len(a.Escalate) > 0) && o == nil {
 		if rec, err := api.resp.Get(r.Context(), k); err == nil { // else the votes are left out
-			s.Votes, s.Progress = rec.Votes, rec.Progress("", time.Now())
+			s.Votes, s.Escalated, s.Progress = rec.Votes, rec.Escalated, rec.Waits("", time.Now())
 		}
 	}
 	body, err = wire.EncodeStatus(&s)
@@ -199,7 +199,7 @@ func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, waited bool) error {
 	s := wire.StatusReply{
 		State: rec.State, Key: k, Deadline: rec.Ask.Deadline, AskedAt: rec.AskedAt, Life: rec.Life, Seq: rec.Seq, Ask: &rec.Ask, Receipts: rec.Receipts,
-		Votes: rec.Votes, Progress: rec.Progress("", time.Now()),
+		Votes: rec.Votes, Escalated: rec.Escalated, Progress: rec.Waits("", time.Now()),
 	}
 	if rec.Outcome != nil {
 		o := *rec.Outcome

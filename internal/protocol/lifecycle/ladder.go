@@ -1,0 +1,63 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// decideClimb takes the next step of the ladder, if it is due. None follows the
+// end of the ask, or the moment at which its agent left it.
+func decideClimb(s *State, now time.Time) Effect {
+	if !s.Pending() || s.Left || now.IsZero() {
+		return Tell{}
+	}
+	next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated())
+	if !ok || now.Before(next.At) {
+		return Tell{}
+	}
+	step := ask.Step{N: next.N, At: now.UTC(), Tell: next.Tell, Via: next.Via, Remind: next.Remind}
+	if !next.Widen || len(s.Ask.Audience) == 0 {
+		return Rewrite{Stepped{Step: step}}
+	}
+	step.Widened = true
+	audience := slices.Clip(s.Ask.Audience)
+	for _, entry := range next.Tell {
+		if !slices.Contains(audience, entry) {
+			audience = append(audience, entry)
+		}
+	}
+	return Rewrite{Stepped{step, audience}}
+}
+
+// decideAttend lets the next step wait once more, because somebody who may decide
+// the ask, or was told of it, looks at it.
+func decideAttend(s *State, c Attend, now time.Time) (Effect, error) {
+	switch {
+	case s.End != nil:
+		return nil, resolved(s.End)
+	case !s.Known():
+		return nil, notFound()
+	case !s.mayAttend(c.By):
+		return nil, ask.Refuse(ask.CodeForbidden, "%s may not decide this ask and was not told of it, so its next step does not wait", c.By.Principal)
+	}
+	next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated())
+	if !ok || next.Paused || now.IsZero() || !now.Before(next.At) {
+		return Tell{}, nil
+	}
+	by := c.By
+	by.Groups = nil
+	return Rewrite{Looked{ask.Seen{N: next.N, At: now.UTC(), By: by}}}, nil
+}
+
+func (s *State) mayAttend(by ask.By) bool {
+	if s.Ask.Excludes(by) || excludedAs(s, by) != nil {
+		return false
+	}
+	if s.Ask.Allows(by) {
+		return true
+	}
+	e := s.Escalated()
+	return e != nil && slices.ContainsFunc(e.Steps, func(step ask.Step) bool { return s.Ask.Tells(&step, by) })
+}
