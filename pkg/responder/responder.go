@@ -106,6 +106,9 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	return &Responder{keys: keys, nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator)}, nil
 }
 
+// Tenant returns the tenant that it is limited to; empty: none.
+func (r *Responder) Tenant() string { return r.opts.Tenant }
+
 // Conn returns its connection.
 func (r *Responder) Conn() *nats.Conn { return r.nc }
 

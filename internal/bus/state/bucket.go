@@ -16,21 +16,22 @@ import (
 
 // The buckets; [subject.Buckets] has their permissions.
 const (
-	Tokens     = subject.BucketTokens
-	TokenUses  = subject.BucketTokenUses
-	Sessions   = subject.BucketSessions
-	LoginLinks = subject.BucketLoginLinks
-	Revoked    = subject.BucketRevoked
-	Passkeys   = subject.BucketPasskeys
-	Snoozes    = subject.BucketSnoozes
-	Handovers  = subject.BucketHandovers
-	Push       = subject.BucketPush
-	Policy     = subject.BucketPolicy
-	Leases     = subject.BucketLeases
-	Callbacks  = subject.BucketCallbacks
-	Deliveries = subject.BucketDeliveries
-	TaskPushes = subject.BucketTaskPushes
-	Replicas   = subject.BucketReplicas
+	Tokens        = subject.BucketTokens
+	TokenUses     = subject.BucketTokenUses
+	Sessions      = subject.BucketSessions
+	LoginLinks    = subject.BucketLoginLinks
+	Revoked       = subject.BucketRevoked
+	Passkeys      = subject.BucketPasskeys
+	Snoozes       = subject.BucketSnoozes
+	Handovers     = subject.BucketHandovers
+	Push          = subject.BucketPush
+	Policy        = subject.BucketPolicy
+	Leases        = subject.BucketLeases
+	Callbacks     = subject.BucketCallbacks
+	Deliveries    = subject.BucketDeliveries
+	TaskPushes    = subject.BucketTaskPushes
+	Replicas      = subject.BucketReplicas
+	Conversations = subject.BucketConversations
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.

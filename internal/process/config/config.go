@@ -219,6 +219,25 @@ type Telegram struct {
 	}
 }
 
+// Teams has the settings of the surface in Microsoft Teams. Its secret has no
+// flag, because the arguments of a process are not secret.
+type Teams struct {
+	Teams struct {
+		AppID      string   `split_words:"true" desc:"id of the app's registration in Microsoft Entra"`
+		Directory  string   `desc:"id of the directory (tenant) of the app, whose members may answer"`
+		Secret     string   `desc:"client secret of the app's registration"`
+		SecretFile string   `split_words:"true" desc:"file that holds the client secret"`
+		HTTPAddr   string   `split_words:"true" default:"127.0.0.1:8431" desc:"address of /teams/messages, the messaging endpoint of the bot"`
+		Routes     string   `desc:"routing file (YAML): which ask goes to which channel, group chat or person; read again when it changes"`
+		Channel    string   `desc:"id of the channel or group chat for all asks, without a routing file; \"@askbus id\" in it says it"`
+		Guests     []string `desc:"object ids of guests of the directory who may answer; default: none"`
+		Inbox      string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		ServiceURL string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
+		LoginURL   string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
+		KeysURL    string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
+	}
+}
+
 // Webhook has the settings of webhooks: callbacks of agents, and programs that get asks.
 type Webhook struct {
 	Webhook struct {

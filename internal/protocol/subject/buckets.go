@@ -9,23 +9,24 @@ import (
 
 // The buckets of shared state.
 const (
-	BucketTokens     = "tokens"          // API tokens, hashed
-	BucketTokenUses  = "token-uses"      // when each was last used
-	BucketSessions   = "people-sessions" // signed-in people, by the hash of the session's id
-	BucketLoginLinks = "login-links"     // used one-time links
-	BucketRevoked    = "revoked-people"  // when a person's sign-ins were last ended for them: their votes of before count no more
-	BucketPasskeys   = "passkeys"        // people's passkeys, with their public keys
-	BucketSnoozes    = "snoozes"         // the asks that each person put off; brokers write them
-	BucketHandovers  = "handovers"       // to whom asks were handed over; brokers write them
-	BucketPush       = "push"            // push subscriptions of browsers
-	BucketPolicy     = "policy"          // operators' decisions, by tenant
-	BucketLeases     = "leases"          // liveness of agents' sessions
-	BucketCallbacks  = "callbacks"       // the names under which asks may be called back, without the addresses
-	BucketDeliveries = "deliveries"      // webhooks that are sent later, and failures
-	BucketTaskPushes = "task-pushes"     // the callbacks that A2A clients chose for their tasks
-	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
-	BucketReplicas   = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
-	BucketLeft       = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
+	BucketTokens        = "tokens"          // API tokens, hashed
+	BucketTokenUses     = "token-uses"      // when each was last used
+	BucketSessions      = "people-sessions" // signed-in people, by the hash of the session's id
+	BucketLoginLinks    = "login-links"     // used one-time links
+	BucketRevoked       = "revoked-people"  // when a person's sign-ins were last ended for them: their votes of before count no more
+	BucketPasskeys      = "passkeys"        // people's passkeys, with their public keys
+	BucketSnoozes       = "snoozes"         // the asks that each person put off; brokers write them
+	BucketHandovers     = "handovers"       // to whom asks were handed over; brokers write them
+	BucketPush          = "push"            // push subscriptions of browsers
+	BucketPolicy        = "policy"          // operators' decisions, by tenant
+	BucketLeases        = "leases"          // liveness of agents' sessions
+	BucketCallbacks     = "callbacks"       // the names under which asks may be called back, without the addresses
+	BucketDeliveries    = "deliveries"      // webhooks that are sent later, and failures
+	BucketTaskPushes    = "task-pushes"     // the callbacks that A2A clients chose for their tasks
+	BucketRepeats       = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
+	BucketReplicas      = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
+	BucketConversations = "conversations"   // where a chat may be written to, as it told us
+	BucketLeft          = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
 )
 
 // Bucket describes one bucket: its bounds and permissions.
@@ -129,6 +130,7 @@ func Buckets() []Bucket {
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
 		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
 		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},
+		{BucketConversations, 2 << 10, 400 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbGet, VerbPut, VerbDelete}}}, true},
 	}
 }
 

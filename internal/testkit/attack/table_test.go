@@ -74,23 +74,24 @@ func state() map[string]map[string]string {
 		return more
 	}
 	return map[string]map[string]string{
-		subject.BucketTokens:     {"operator": write, "gateway": read, "issuer": "get"},
-		subject.BucketTokenUses:  {"operator": remove, "gateway": "put", "issuer": "put"},
-		subject.BucketSessions:   {"operator": remove, "web": write, "issuer": read},
-		subject.BucketLoginLinks: {"web": "put"},
-		subject.BucketPasskeys:   {"operator": remove, "web": write},
-		subject.BucketSnoozes:    all(read, map[string]string{"operator": remove, "gateway": read}),
-		subject.BucketHandovers:  all(read, map[string]string{"operator": remove, "gateway": read}),
-		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
-		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
-		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
-		subject.BucketCallbacks:  {"operator": remove, "gateway": "list", "webhook": write},
-		subject.BucketDeliveries: {"operator": remove, "webhook": write},
-		subject.BucketTaskPushes: {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
-		subject.BucketRepeats:    {"operator": remove},
-		subject.BucketLeft:       {"operator": remove},
-		subject.BucketRevoked:    {"operator": write, "web": "put"},
-		subject.BucketReplicas:   all("list watch put delete", map[string]string{"operator": remove}),
+		subject.BucketTokens:        {"operator": write, "gateway": read, "issuer": "get"},
+		subject.BucketTokenUses:     {"operator": remove, "gateway": "put", "issuer": "put"},
+		subject.BucketSessions:      {"operator": remove, "web": write, "issuer": read},
+		subject.BucketLoginLinks:    {"web": "put"},
+		subject.BucketPasskeys:      {"operator": remove, "web": write},
+		subject.BucketSnoozes:       all(read, map[string]string{"operator": remove, "gateway": read}),
+		subject.BucketHandovers:     all(read, map[string]string{"operator": remove, "gateway": read}),
+		subject.BucketPush:          {"operator": remove, "web": write, "push": remove},
+		subject.BucketPolicy:        all(read, map[string]string{"operator": write, "gateway": read}),
+		subject.BucketLeases:        all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
+		subject.BucketCallbacks:     {"operator": remove, "gateway": "list", "webhook": write},
+		subject.BucketDeliveries:    {"operator": remove, "webhook": write},
+		subject.BucketTaskPushes:    {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
+		subject.BucketRepeats:       {"operator": remove},
+		subject.BucketLeft:          {"operator": remove},
+		subject.BucketRevoked:       {"operator": write, "web": "put"},
+		subject.BucketReplicas:      all("list watch put delete", map[string]string{"operator": remove}),
+		subject.BucketConversations: all("get put delete", map[string]string{"operator": remove}),
 	}
 }
 
@@ -203,7 +204,7 @@ func publish() []line {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
 					}
-					if bucket == subject.BucketReplicas { // the key begins with the type
+					if bucket == subject.BucketReplicas || bucket == subject.BucketConversations { // the key begins with the type
 						add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+"."+typ+".k")
 						add(nobody, "kvv1.responder."+typ+"."+at+"."+tenant+".another.k", "kvv1.responder."+typ+"."+at+"."+tenant+".k")
 						continue

@@ -1,0 +1,325 @@
+package teams
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+)
+
+// Limits of a card. Teams takes messages of 100 KB, and advises 80 KB.
+const (
+	maxSheet   = 80_000 - 2_000 // bytes as UTF-16, without the activity around it
+	maxButtons = 6              // of one row
+	maxLabel   = 60
+	maxWords   = 3_000 // a person's, in a field
+	compact    = 8     // choices from which a field unfolds
+)
+
+// What actions do.
+const (
+	doChoose   = "choose"
+	doSend     = "send"
+	doDecline  = "decline"
+	doTakeBack = "take-back"
+	doRefresh  = "refresh"
+)
+
+// drawing is a pending ask to draw.
+type drawing struct {
+	*card.Card
+	ref      string // of the ask and its life
+	link     string
+	closed   bool // without controls: nobody knows yet where it is
+	mentions []mentioned
+	room     int // characters for each body of the agent
+	cut      bool
+	body     []element
+}
+
+// sheet returns the card: whole, or with shorter bodies, or only its heading and a link.
+func (d *drawing) sheet() *sheet {
+	for _, room := range []int{8_000, 3_000, 1_000, 300} {
+		if s := d.in(room); s.units() <= maxSheet {
+			return s
+		}
+	}
+	return d.short()
+}
+
+// in returns the card with so much room for each body.
+func (d *drawing) in(room int) *sheet {
+	d.room, d.cut, d.body = room, false, nil
+	s := d.begin()
+	if d.Context != nil {
+		d.preview(d.Context)
+	}
+	form := !d.closed && d.fillable() && !d.buttons()
+	for i := range d.Questions {
+		d.question(&d.Questions[i], form)
+	}
+	for _, vote := range chat.Votes(d.Approval, clip) {
+		d.add("Small", literal(vote))
+	}
+	switch {
+	case d.closed:
+	case form:
+		d.end(s, d.rest()...)
+	case d.fillable():
+		d.body = append(d.body, element{Type: "ActionSet", Actions: d.options()})
+	}
+	d.foot()
+	if !d.closed {
+		s.Actions = append(s.Actions, d.last(form)...)
+	}
+	s.Body = d.body
+	return s
+}
+
+// short returns the card of an ask that is too large to draw.
+func (d *drawing) short() *sheet {
+	d.body = nil
+	s := d.begin()
+	d.cut = true
+	for i := range d.Questions[:min(len(d.Questions), 3)] {
+		d.add("Medium", bold(clip(d.Questions[i].Plain(), 500)))
+	}
+	d.foot()
+	if !d.closed {
+		s.Actions = d.last(true)
+	}
+	s.Body = d.body
+	return s
+}
+
+func (d *drawing) add(spacing string, runs ...run) { d.body = append(d.body, line(spacing, runs...)) }
+
+// refreshing makes a client ask for the card when it shows it.
+func refreshing(ref string) *refresh {
+	return &refresh{Action: action{Type: "Action.Execute", Verb: doRefresh, Data: &target{Ref: ref, Do: doRefresh}}, UserIDs: []string{}}
+}
+
+func clip(s string, most int) string { return ask.Clip(chat.OneLine(s), most) }
+
+// begin returns a card with the heading of the ask, and adds its first lines.
+func (d *drawing) begin() *sheet {
+	s := newSheet()
+	s.Fallback = inert.Replace(clip(d.Head()+" "+cmp.Or(d.Title, d.Questions[0].Plain()), 500))
+	if !d.closed {
+		s.Refresh = refreshing(d.ref)
+	}
+	head := subtle(d.Head())
+	head.Size = "Small"
+	if d.Priority.Urgent() {
+		head.Color = "Attention"
+	}
+	d.add("", head)
+	if names := d.mention(s); names != "" {
+		d.body = append(d.body, element{Type: "TextBlock", Text: names, Wrap: true, Spacing: "Small"})
+	}
+	if d.Title != "" {
+		d.add("Small", bold(clip(d.Title, 300)))
+	}
+	return s
+}
+
+// mention mentions those who may decide, and returns the text that does it.
+func (d *drawing) mention(s *sheet) string {
+	var names []string
+	for _, m := range d.mentions {
+		m.Name = strings.NewReplacer("<", "", ">", "", "[", "(", "]", ")", "*", "", "_", " ").Replace(m.Name)
+		text := "<at>" + m.Name + "</at>"
+		names = append(names, text)
+		s.Teams.Entities = append(s.Teams.Entities, mention{"mention", text, m})
+	}
+	return strings.Join(names, " ")
+}
+
+// preview adds a body of the agent.
+func (d *drawing) preview(p *card.Preview) {
+	whole := strings.TrimSpace(p.Body)
+	if p.Kind == card.Layout {
+		short := card.Middle(whole, d.room)
+		d.cut = d.cut || short != whole
+		d.body = lines(d.body, short, true)
+		return
+	}
+	whole = card.Tables(whole)
+	short := ask.Clip(whole, d.room)
+	d.cut = d.cut || short != whole
+	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
+		if i%2 == 1 {
+			_, part, _ = strings.Cut(part, "\n") // the language of a fence
+		}
+		if part = strings.Trim(part, "\n"); part != "" {
+			d.body = lines(d.body, part, i%2 == 1)
+		}
+	}
+}
+
+// question adds a question, and its fields in a form.
+func (d *drawing) question(q *card.Question, form bool) {
+	var runs []run
+	if q.Step != "" {
+		runs = append(runs, subtle(q.Step+" · "))
+	}
+	text := q.Plain()
+	first, more, _ := strings.Cut(ask.Clip(text, 2*d.room), "\n")
+	d.cut = d.cut || len(text) > 2*d.room
+	runs = append(runs, bold(first))
+	if len(q.Marks) > 0 {
+		runs = append(runs, subtle(" ("+strings.Join(q.Marks, ", ")+")"))
+	}
+	d.add("Medium", runs...)
+	if more != "" {
+		d.body = lines(d.body, more, false)
+	}
+	if slices.ContainsFunc(q.Options, tells) {
+		for i := range q.Options {
+			d.option(i, &q.Options[i])
+		}
+	}
+	if q.Hint != "" {
+		d.add("Small", subtle(clip(q.Hint, 300)))
+	}
+	if form {
+		d.fields(q)
+	}
+}
+
+// tells reports whether an option says more than its button does.
+func tells(o card.Option) bool {
+	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || len([]rune(o.Label)) > maxLabel
+}
+
+func (d *drawing) option(i int, o *card.Option) {
+	label := bold(strconv.Itoa(i+1) + ". " + card.InlinePlain(o.Label))
+	runs := []run{label}
+	for _, mark := range o.Marks {
+		one := literal(" · " + mark)
+		if one.Color = "Good"; o.Destructive && !o.Recommended {
+			one.Color = "Attention"
+		}
+		runs = append(runs, one)
+	}
+	if o.Description != "" {
+		runs = append(runs, literal(" – "+clip(card.InlinePlain(o.Description), d.room)))
+		d.cut = d.cut || len(o.Description) > d.room
+	}
+	if o.Note != "" {
+		runs = append(runs, subtle(" ("+o.Note+")"))
+	}
+	d.add("Small", runs...)
+	if o.Preview != nil {
+		d.preview(o.Preview)
+	}
+}
+
+// foot adds the last lines.
+func (d *drawing) foot() {
+	more := ""
+	if d.cut {
+		more = d.Say("Not everything fits here.")
+	}
+	for _, words := range []string{more, d.ForThem, d.AtEnd} {
+		if words != "" {
+			d.add("Small", subtle(clip(words, 300)))
+		}
+	}
+	for _, l := range d.Defaults {
+		d.add("None", subtle(clip(l.Question+" "+l.Answer, 300)))
+	}
+}
+
+// fillable reports whether this version knows every question's kind.
+func (d *drawing) fillable() bool {
+	return !slices.ContainsFunc(d.Questions, func(q card.Question) bool { return q.Unknown })
+}
+
+// buttons reports whether one press can answer: a single choice of a few options, none of which needs more than that.
+func (d *drawing) buttons() bool {
+	q := &d.Questions[0]
+	return len(d.Questions) == 1 && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons && !destroys(q) && (d.Approval == nil || d.Approval.Reason == "")
+}
+
+func destroys(q *card.Question) bool {
+	return slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Destructive })
+}
+
+// options returns the buttons of the options.
+func (d *drawing) options() (all []action) {
+	for i, o := range d.Questions[0].Options {
+		label, style := title(card.InlinePlain(o.Label), maxLabel), ""
+		if o.Recommended {
+			label, style = "⭐ "+label, "positive"
+		}
+		all = append(all, execute(label, style, target{Ref: d.ref, Do: doChoose, Option: &i}))
+	}
+	return all
+}
+
+// last returns the actions at the end of a card.
+func (d *drawing) last(form bool) (all []action) {
+	if !form && d.fillable() {
+		if q := &d.Questions[0]; q.Other != nil {
+			words := element{Type: "Input.Text", ID: chat.Field(chat.FieldOther, 0), Multiline: true, MaxLength: maxWords, Label: d.Say("Answer")}
+			all = append(all, d.unfold(d.Say("Other…"), d.Say("Send"), doSend, words))
+		} else if q.Optional {
+			all = append(all, execute(d.Say("Skip"), "", target{Ref: d.ref, Do: doSend}))
+		}
+	}
+	reason := element{Type: "Input.Text", ID: chat.FieldReason, Multiline: true, MaxLength: maxWords, Label: d.Say("Why? The agent is told.")}
+	all = append(all, d.unfold(d.Say("Decline"), d.Say("Decline"), doDecline, reason))
+	if d.Approval != nil && d.Approval.TakeBack != "" {
+		all = append(all, execute(d.Approval.TakeBack, "", target{Ref: d.ref, Do: doTakeBack}))
+	}
+	if d.link != "" {
+		all = append(all, open(d.Say("Open in browser"), d.link))
+	}
+	return all
+}
+
+// unfold returns an action that shows a field, and an action that sends it.
+func (d *drawing) unfold(title, send, do string, field element) action {
+	return action{Type: "Action.ShowCard", Title: title, Card: &sheet{Type: "AdaptiveCard", Body: []element{field}, Actions: []action{execute(send, "", target{Ref: d.ref, Do: do})}}}
+}
+
+// outcome returns the card of an ended ask.
+func outcome(sum chat.Summary, ref string) *sheet {
+	s := newSheet()
+	s.Refresh = refreshing(ref) // a client that missed the edit
+	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
+	verdict := []run{bold(mark + sum.Verdict)}
+	for _, part := range []string{sum.At.Words, sum.Where} {
+		if part != "" {
+			verdict = append(verdict, subtle(" · "+part))
+		}
+	}
+	s.Body = []element{line("", literal(sum.Heading)), line("Small", verdict...)}
+	for _, l := range sum.Lines {
+		runs := []run{literal(l.Question + " "), bold(l.Answer)}
+		if l.Note != "" {
+			runs = append(runs, subtle(" ("+l.Note+")"))
+		}
+		s.Body = append(s.Body, line("Small", runs...))
+	}
+	if sum.Reply != "" {
+		s.Body = append(s.Body, line("Small", literal(sum.Reply)))
+	}
+	for _, vote := range sum.Votes {
+		s.Body = append(s.Body, line("Small", literal(vote)))
+	}
+	s.Fallback = inert.Replace(sum.Heading + " " + sum.Verdict)
+	return s
+}
+
+// said returns a card that says only these words.
+func said(words string) *sheet {
+	s := newSheet()
+	s.Body, s.Fallback = []element{line("", literal(words))}, inert.Replace(words)
+	return s
+}
