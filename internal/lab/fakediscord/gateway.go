@@ -118,8 +118,8 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer conn.CloseNow() //nolint:errcheck // it is done
-	if write(conn, frame{Op: 10, Data: map[string]int64{"heartbeat_interval": s.opts.Heartbeat.Milliseconds()}}) != nil {
+	defer conn.CloseNow()                                                                                                 //nolint:errcheck // it is done
+	if write(conn, frame{Op: 10, Data: map[string]int64{"heartbeat_interval": s.opts.Heartbeat.Milliseconds()}}) != nil { //nolint:contextcheck // it has its own limit
 		return
 	}
 	var mine *session
@@ -153,13 +153,13 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 		}
 		switch f.Op {
 		case 1:
-			_ = write(conn, frame{Op: 11}) // reading fails next
+			_ = write(conn, frame{Op: 11}) //nolint:contextcheck // it has its own limit
 		case 2, 6:
 			if mine != nil {
 				_ = conn.Close(4005, "Already authenticated")
 				return
 			}
-			if mine = s.greeted(conn, f.Op, f.Data); mine == nil {
+			if mine = s.greeted(conn, f.Op, f.Data); mine == nil { //nolint:contextcheck // the session outlives the request
 				return
 			}
 		default:

@@ -136,12 +136,12 @@ func (s *Server) happen(ctx context.Context, user string, at *Message, typ int, 
 	endpoint := s.endpoint
 	if endpoint == "" {
 		for _, one := range s.sessions {
-			one.dispatch("INTERACTION_CREATE", body)
+			one.dispatch("INTERACTION_CREATE", body) //nolint:contextcheck // it has its own limit
 		}
 	}
 	s.mu.Unlock()
 	if endpoint != "" {
-		go s.deliver(endpoint, in, body)
+		go s.deliver(endpoint, in, body) //nolint:contextcheck // Discord delivers it in any case
 	}
 	return s.Replied(ctx, in.ID, s.opts.AckWithin, func(in *Interaction) bool { return in.Type != 0 })
 }

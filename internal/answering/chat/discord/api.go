@@ -56,7 +56,7 @@ type call struct {
 
 // apiError is a refusal of Discord.
 type apiError struct {
-	Status  int
+	Status  int     `json:"-"`
 	Code    int     `json:"code"`
 	Message string  `json:"message"`
 	After   float64 `json:"retry_after"`
@@ -65,7 +65,7 @@ type apiError struct {
 
 // Error says what Discord said.
 func (e *apiError) Error() string {
-	return fmt.Sprintf("discord refused with status %d, code %d: %s", e.Status, e.Code, e.Message)
+	return "discord: " + strconv.Itoa(e.Status) + " " + strconv.Itoa(e.Code) + " " + e.Message
 }
 
 // limited returns how long Discord refuses by an error.

@@ -62,7 +62,7 @@ func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	replied := make(chan struct{})
-	s.after.Go(func() {
+	s.after.Go(func() { //nolint:contextcheck // it outlives the request
 		defer s.done()
 		s.inTime(r.Context(), in, func(ctx context.Context, r reply) error {
 			defer close(replied) // what is told later is a call of its own
