@@ -29,6 +29,10 @@ func AnswerWords(o *ask.Outcome) string {
 			if len(o.Ask.Questions) > 1 {
 				line = q.ID + ": " + line
 			}
+			for i := range ans.Files {
+				f := &ans.Files[i]
+				line += "\n  file: " + f.Label() + " (askbus file " + o.Session + "/" + f.ID + ")"
+			}
 			if ans.Notes != "" {
 				line += "\n  note: " + strings.ReplaceAll(ans.Notes, "\n", "\n  ")
 			}

@@ -62,7 +62,10 @@ type Process struct {
 	pages      string              // URL of the inbox for browsers
 	signedIn   chan struct{}       // signals a sign-in at the inbox
 	twin       net.Listener        // of the inbox, at the other loopback address; see [Process.listen]
-	second     bool                // another inbox of this directory runs and keeps its address in context.json
+	first      bool                // this is "askbus up", whose person may be helped with the first steps
+	// ownFingerprint is that of a certificate that this process made; empty: there is none.
+	ownFingerprint string
+	second         bool // another inbox of this directory runs and keeps its address in context.json
 }
 
 // NewRunning begins a process that ctx stops.
@@ -407,9 +410,13 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		return nil, err
 	}
 	options := web.Options{
-		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
+		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Tenant: role.Tenant, Logger: r.Log}), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
 	}
 	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
+	if r.first {
+		options.Setup = r.setup(w)
+	}
+	options.Fingerprint = r.ownFingerprint
 	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
 	ways.into(&options)
 	if pages != base {

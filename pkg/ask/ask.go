@@ -45,6 +45,7 @@ type Ask struct {
 	Context  string         `json:"context,omitempty"` // Markdown: what the agent is doing and why it asks; optional
 	Priority Priority       `json:"priority,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"` // for analysis and routing, never displayed
+	Files    []File         `json:"files,omitempty"`    // evidence: uploaded files; with those of options at most [MaxFiles]
 
 	// Audience says who may decide: each entry is "group:<name>" or a
 	// principal. Empty means everybody whom a responder has authenticated.

@@ -37,6 +37,7 @@ func (a *Ask) Check(r Reply) ([]Answer, *CancelledBy, error) {
 		given[q.ID] = ans
 	}
 	f.length("/response", r.Response, MaxLong)
+	f.files(r.AllFiles(), "/answers")
 	if len(f) == 0 {
 		if by := a.cancelledBy(r.Answers); by != nil {
 			return nil, by, nil

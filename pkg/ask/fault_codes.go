@@ -95,6 +95,18 @@ const (
 	FaultDefaultCancels    FaultCode = "default_cancels"
 	FaultUnknownCallback   FaultCode = "unknown_callback"
 
+	// Files.
+	FaultBadFile        FaultCode = "bad_file"
+	FaultBadFileID      FaultCode = "bad_file_id"
+	FaultBadFileName    FaultCode = "bad_file_name"
+	FaultBadImage       FaultCode = "bad_image"
+	FaultLargeImage     FaultCode = "large_image"
+	FaultOtherMediaType FaultCode = "other_media_type"
+	FaultOtherFile      FaultCode = "other_file"
+	FaultNoFile         FaultCode = "no_file"
+	FaultForeignFile    FaultCode = "foreign_file"
+	FaultCutFile        FaultCode = "cut_file"
+
 	// Bodies in a dialect, and JSON of the wrong form.
 	FaultMissing           FaultCode = "missing"
 	FaultMissingItems      FaultCode = "missing_items"

@@ -131,6 +131,17 @@ var faultTexts = map[FaultCode]faultText{
 	FaultApprovalGroups:      {english: `is "all", which waits for people by name; give principals in each from, without groups`, chinese: `是 "all"，需要逐个等待具名的人；请在每个 from 中写主体，不要写组`},
 	FaultApprovalUnreachable: {english: `needs the votes of {given} people, and at most {most} may vote for it`, chinese: `需要 {given} 人的票，但至多 {most} 人可以投票`},
 
+	FaultBadFile:        {english: `these bytes are none of {allowed}`, chinese: `这些字节不属于 {allowed} 中的任何一种`},
+	FaultBadFileID:      {english: `is {given:quoted}; give the SHA-256 of the file's bytes in lower-case hex, as the upload returned it`, chinese: `是 {given:quoted}；请给出文件字节的 SHA-256（小写十六进制），即上传时返回的 id`},
+	FaultBadFileName:    {english: `is {given:quoted}; give at most {most} characters without a path, and none that are invisible`, chinese: `是 {given:quoted}；请用不含路径、不含不可见字符的名称，最多 {most} 个字符`},
+	FaultBadImage:       {english: `is {given}, but the bytes are no such image: {error}`, chinese: `是 {given}，但这些字节不是这样的图片：{error}`},
+	FaultLargeImage:     {english: `the image has {given} pixels; each side may have {side}, and all of it {most}: make it smaller`, chinese: `图片有 {given} 像素；每边最多 {side}，总共最多 {most}：请缩小它`},
+	FaultOtherMediaType: {english: `is {given:quoted}, but the bytes are {want:quoted}`, chinese: `是 {given:quoted}，但这些字节是 {want:quoted}`},
+	FaultOtherFile:      {english: `is {given:quoted}, but the uploaded file has {want:quoted}`, chinese: `是 {given:quoted}，但上传的文件是 {want:quoted}`},
+	FaultNoFile:         {english: `is {given:quoted}, which nobody uploaded in this session; a file that no ask refers to is deleted after ten minutes: upload it again`, chinese: `是 {given:quoted}，此会话中没有人上传过它；没有提问引用的文件十分钟后删除：请重新上传`},
+	FaultForeignFile:    {english: `is only for single choice; leave it out`, chinese: `只用于单选；请去掉`},
+	FaultCutFile:        {english: `part {part} of the file is missing; upload all parts again`, chinese: `缺少文件的第 {part} 部分；请重新上传全部`},
+
 	FaultDecisionCount: {english: `has {given} decisions; give exactly {want}, in the order of the action requests`, chinese: `有 {given} 个决定；请按动作请求的顺序给出正好 {want} 个`},
 
 	FaultBadUTF8:         {english: `byte {byte} of the body ({value}) is not UTF-8; encode the text as UTF-8`, chinese: `正文第 {byte} 个字节（{value}）不是 UTF-8；请用 UTF-8 编码`},
@@ -318,6 +329,8 @@ var faultTerms = map[string][2]string{
 	"the_new_arguments":                                   {`the new arguments`, "新的参数"},
 	"options_or_set_custom_to_true":                       {`options or set custom to true`, "选项，或把 custom 设为 true"},
 	"an_array_with_one_array_of_labels_for_each_question": {`an array with one array of labels for each question`, "数组，每个问题一个选项文字的数组"},
+	"files":              {`files`, `个文件`},
+	"the_file":           {`the file`, `文件`},
 	"places":             {`places`, `个位置`},
 	"groups":             {`groups`, `个组`},
 	"actions":            {`actions`, `种操作`},

@@ -46,6 +46,7 @@ type Answer struct {
 	Boolean    *bool    `json:"boolean,omitempty"`
 	Date       string   `json:"date,omitempty"`    // RFC 3339 full-date
 	Notes      string   `json:"notes,omitempty"`   // what the person added
+	Files      []File   `json:"files,omitempty"`   // what the person added, such as a pasted screenshot; like a note, not a value
 	Skipped    bool     `json:"skipped,omitempty"` // the person left an optional question out
 }
 

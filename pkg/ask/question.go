@@ -41,6 +41,7 @@ type Option struct {
 	Label       string   `json:"label"`
 	Description string   `json:"description,omitempty"`
 	Preview     *Preview `json:"preview,omitempty"`     // single choice only
+	File        *File    `json:"file,omitempty"`        // an uploaded file that shows the option; single choice only
 	Recommended bool     `json:"recommended,omitempty"` // the agent's suggestion; shown as a small mark
 	Cancels     bool     `json:"cancels,omitempty"`     // choosing it ends the whole ask as cancelled
 	Destructive bool     `json:"destructive,omitempty"` // it destroys something for good: surfaces ask twice. Its absence promises nothing

@@ -67,6 +67,7 @@ func (a *Ask) Validate(now time.Time) error {
 	if a.Callback != "" && !ValidToken(a.Callback) {
 		f.add("/callback", FaultBadToken, clip(a.Callback), MaxToken)
 	}
+	f.files(a.AllFiles(), "/files")
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
 	a.validateApproval(&f)
@@ -195,6 +196,9 @@ func (q *Question) validateOptions(f *faults, at string) {
 			f.add(at+"/label", FaultDuplicateLabel, clip(o.Label), "option", first+1)
 		}
 		ids[o.ID], labels[strings.TrimSpace(o.Label)] = i, i
+		if o.File != nil && q.Multiple {
+			f.add(at+"/file", FaultForeignFile)
+		}
 		if o.Preview == nil {
 			continue
 		}

@@ -36,6 +36,7 @@ type Vote struct {
 	Option   string    `json:"option,omitempty"`   // of a choice: the option's id
 	Declined bool      `json:"declined,omitempty"` // a denial without an answer: the person declined the ask
 	Reason   string    `json:"reason,omitempty"`
+	Files    []File    `json:"files,omitempty"` // of the answer
 	At       time.Time `json:"at"`
 	// Credential is the public key of the surface's credential.
 	Credential string `json:"credential,omitempty"`
@@ -59,7 +60,7 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 	q := &a.Questions[0]
 	for i := range r.Answers {
 		ans := &r.Answers[i]
-		v.Reason = ans.Notes
+		v.Reason, v.Files = ans.Notes, ans.Files
 		if a.Approves(ans) {
 			v.Choice = ChoiceApprove
 		}

@@ -12,7 +12,7 @@ const target = new URL('src/wire.ts', import.meta.url)
 // The types that are written, by the reference that means them.
 const types = {
   'ask.json': 'Ask', 'ask.json#/$defs/question': 'Question', 'ask.json#/$defs/option': 'Option', 'ask.json#/$defs/limits': 'Limits',
-  'outcome.json': 'Outcome', 'common.json#/$defs/answer': 'Answer', 'common.json#/$defs/by': 'By',
+  'outcome.json': 'Outcome', 'common.json#/$defs/answer': 'Answer', 'common.json#/$defs/by': 'By', 'common.json#/$defs/file': 'File',
   'status.json': 'Status', 'status.json#/$defs/receipt': 'Receipt', 'list-page.json': 'Page', 'problem.json': 'Problem',
 }
 

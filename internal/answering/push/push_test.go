@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ type world struct {
 func newWorld(t *testing.T, opts natstest.Options) *world {
 	t.Helper()
 	w := &world{t: t, bus: natstest.Start(t, opts), phone: newService(t)}
-	w.store = push.NewStore(w.bus.Responder("web"), testKeys, "", []string{w.phone.host()}, nil)
+	w.store = push.NewStore(w.bus.Responder("web"), testKeys, push.Options{Hosts: []string{w.phone.host()}, Contact: "ops@example.com", Client: w.phone.Client()})
 	c, err := client.New(w.bus.Agent("acme", "s1"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func TestSigningOutEndsASubscription(t *testing.T) {
 
 func TestInvalidSubscriptionsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := push.NewStore(nil, testKeys, "", nil, time.Now)
+	s := push.NewStore(nil, testKeys, push.Options{})
 	const point = "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"
 	for body, want := range map[string]string{
 		`[]`: "PushSubscription",
@@ -291,4 +292,34 @@ func TestTwoThousandRingsLeaveNothing(t *testing.T) {
 		<-w.phone.rung
 		return err
 	})
+}
+
+func TestATestRingsOneBrowserOfThePerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.subscribe(mei, "phone")
+	w.subscribe(mei, "laptop")
+	endpoint := w.phone.URL + "/phone"
+	if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{"test":"1","title":"A test"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-w.phone.rung; r.browser != "phone" || r.notice.Title != "A test" || r.header.Get("Urgency") != "high" {
+		t.Errorf("rung: %+v", r)
+	}
+	if err := w.store.Test(t.Context(), tom, endpoint, []byte(`{}`)); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("somebody else's browser: %v", err)
+	}
+	w.phone.says("phone", http.StatusForbidden)
+	if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("refused: %v", err)
+	}
+	w.phone.says("phone", http.StatusGone)
+	for range 2 { // it is forgotten
+		if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{}`)); !errors.Is(err, ask.ErrNotFound) {
+			t.Errorf("gone: %v", err)
+		}
+	}
+	if n := len(w.phone.rung); n != 2 { // the two that were refused
+		t.Errorf("%d more messages", n)
+	}
 }

@@ -61,6 +61,7 @@ const (
 	CredentialRevoked Action = "credential.revoked" //nolint:gosec // a name
 	PolicyChanged     Action = "policy.changed"
 	PolicyRemoved     Action = "policy.removed"
+	FileUploaded      Action = "file.uploaded"  // its bytes are not in the audit; the object's id is their SHA-256
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
@@ -76,7 +77,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

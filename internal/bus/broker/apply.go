@@ -158,6 +158,9 @@ func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (coun
 	if err := b.checkCallback(ctx, k, s); err != nil {
 		return nil, err
 	}
+	if err := b.checkFiles(ctx, k, "ask", s.Ask.AllFiles()); err != nil {
+		return nil, err
+	}
 	if s.Ask.RequireResponder && len(b.presence.ask(k.Tenant, k.Session).wait(ctx, time.Second)) == 0 {
 		return nil, ask.Refuse(ask.CodeNobody, "no person is present, and the ask requires a responder; open a surface, or ask without require_responder")
 	}

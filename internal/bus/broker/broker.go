@@ -283,7 +283,7 @@ func endpoints() map[string]string {
 		"host-receipt": subject.Hosts + ".*.*.*.receipt.*",
 		"abort":        subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
 	}
-	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered} {
+	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered, subject.VerbUpload, subject.VerbFile} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered} {
@@ -292,7 +292,7 @@ func endpoints() map[string]string {
 		}
 	}
 	m["asker-ask"] = subject.AskedByAgent("*", "*", "")
-	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet} {
+	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet, subject.VerbUpload, subject.VerbFile} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {

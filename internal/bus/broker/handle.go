@@ -27,13 +27,14 @@ const headerWait = "Askbus-Wait"
 // request is one running request.
 type request struct {
 	subject.Request
-	reply string
-	mode  cloudevent.Mode
-	event cloudevent.Incoming // zero if the request has none
-	body  []byte              // the data of the event, or the plain body
-	jwt   []string            // the sender's credentials
-	hold  time.Duration
-	token string // the id of the API token for which a gateway asks
+	reply  string
+	mode   cloudevent.Mode
+	event  cloudevent.Incoming // zero if the request has none
+	body   []byte              // the data of the event, or the plain body
+	header nats.Header         // of requests about files
+	jwt    []string            // the sender's credentials
+	hold   time.Duration
+	token  string // the id of the API token for which a gateway asks
 	attempt
 }
 
@@ -136,6 +137,10 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 func (b *Broker) read(msg *nats.Msg, r *request) error {
 	if len(msg.Data) > ask.MaxEventBytes {
 		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
+	}
+	if r.Verb == subject.VerbUpload || r.Verb == subject.VerbFile {
+		r.body, r.header = msg.Data, msg.Header
+		return nil
 	}
 	if err := wire.CheckText(msg.Data); err != nil {
 		return err
@@ -248,6 +253,10 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 		return b.delivered(ctx, r)
 	case subject.VerbReceipt:
 		return b.receipt(ctx, r)
+	case subject.VerbUpload:
+		return b.upload(ctx, r)
+	case subject.VerbFile:
+		return b.file(ctx, r)
 	case subject.VerbSnooze:
 		return b.snooze(ctx, r)
 	case subject.VerbHandOver:

@@ -18,6 +18,7 @@ func newQuotas(led *ledger.Ledger, opts *Options) *quota.Keeper {
 	return quota.New(quota.Options{
 		Policy:  opts.Quotas,
 		Budget:  led.Share,
+		Files:   led.FileBudget,
 		Measure: led.Use,
 		Failed: func(ctx context.Context, k ask.Key, err error) {
 			opts.Logger.WarnContext(ctx, "cannot measure a tenant's use; quotas count only this broker's requests", slog.String("tenant", k.Tenant), slog.Any("error", err))

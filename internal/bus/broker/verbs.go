@@ -71,6 +71,9 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		}
 		return err
 	}
+	if err := b.keepFiles(ctx, r.Key(), held.Deadline, a.AllFiles()); err != nil {
+		return err
+	}
 	b.log(ctx, "asked", r, &held)
 	s := b.status(r, &held)
 	s.Warnings = warnings(&a, &held, now)
@@ -228,6 +231,9 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 		if reply.By, err = b.vouched(r, reply.By); err != nil {
 			return err
 		}
+		if err := b.checkFiles(ctx, r.Key(), "answer", reply.AllFiles()); err != nil {
+			return err
+		}
 		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r), Credential: r.User, Token: r.token}
 	} else {
 		reply, reason, err := wire.DecodeDecline(r.body, r.ID)
@@ -260,6 +266,11 @@ func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) e
 	s, err := b.apply(ctx, r.Key(), c, r.User)
 	if err != nil {
 		return err
+	}
+	if given, ok := c.(lifecycle.Reply); ok {
+		if err := b.keepFiles(ctx, r.Key(), s.Deadline, given.Reply.AllFiles()); err != nil {
+			return err
+		}
 	}
 	b.tracer.Link(ctx, s.Trace)
 	if s.Pending() {

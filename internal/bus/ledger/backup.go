@@ -143,7 +143,7 @@ func (l *Ledger) streams() []string {
 	for p := range l.n {
 		names = append(names, subject.Stream(p))
 	}
-	return names
+	return append(names, subject.FileStream) // last: a file is stored before the ask that refers to it
 }
 
 // consumers reads the progress of the durable consumers of a stream.

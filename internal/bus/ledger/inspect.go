@@ -19,7 +19,7 @@ type Inspection struct {
 	Used     int64  // bytes used by the account
 	MaxStore int64  // -1: no limit
 	Settings Settings
-	Streams  []StreamInspection // the partitions, then shared state
+	Streams  []StreamInspection // the partitions, then shared state and files
 	Audit    AuditInspection
 }
 
@@ -113,6 +113,14 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	if err != nil {
 		return in, err
 	}
+	if s, err = eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
+		return l.inspect(ctx, subject.FileStream, &in.Settings)
+	}); err != nil {
+		return in, err
+	}
+	if s.There { // the next broker creates it
+		in.Streams = append(in.Streams, s)
+	}
 	in.Audit, err = eachTry(ctx, l.inspectAudit)
 	return in, err
 }
@@ -175,6 +183,7 @@ func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.D
 // wrongs lists the settings of a stream that differ from those that a broker
 // makes.
 func wrongs(c *jetstream.StreamConfig, has *Settings) (wrong []string) {
+	beside := c.Name == subject.StateStream || c.Name == subject.FileStream // of the asks
 	for _, v := range []struct {
 		ok   bool
 		what string
@@ -186,11 +195,11 @@ func wrongs(c *jetstream.StreamConfig, has *Settings) (wrong []string) {
 		{c.AllowDirect, "allow_direct is off: brokers cannot read"},
 		{c.AllowMsgTTL, "allow_msg_ttl is off: outcomes never expire, or cannot be written"},
 		{c.DenyDelete, "deny_delete is off: messages can be deleted one by one"},
-		{c.RePublish != nil, "republish is off: agents and surfaces get no events until they poll"},
+		{c.Name == subject.FileStream || c.RePublish != nil, "republish is off: agents and surfaces get no events until they poll"},
 		{c.Replicas == has.Replicas, fmt.Sprintf("it has %d copies and the ledger's settings say %d", c.Replicas, has.Replicas)},
-		{c.Name == subject.StateStream || c.AllowMsgSchedules, "allow_msg_schedules is off: nothing expires at its deadline"},
-		{c.Name == subject.StateStream || c.AllowRollup, "allow_rollup_hdrs is off: receipts cannot be written"},
-		{c.Name == subject.StateStream || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks are removed when it is full"},
+		{beside || c.AllowMsgSchedules, "allow_msg_schedules is off: nothing expires at its deadline"},
+		{beside || c.AllowRollup, "allow_rollup_hdrs is off: receipts cannot be written"},
+		{beside || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks are removed when it is full"},
 	} {
 		if !v.ok {
 			wrong = append(wrong, v.what)

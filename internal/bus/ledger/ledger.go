@@ -34,6 +34,7 @@ type Options struct {
 	Retention  time.Duration // how long an outcome is kept after its ask's deadline; default for a new ledger: 720h; at least 1s
 	Margin     time.Duration // how much longer than anything that the timer can write; default for a new ledger: 24h; at least 5s
 	Budget     int64         // bytes that the ledger may use; default: no limit but the servers' and the account's, which hold in any case
+	UploadLife time.Duration // how long a file lives that no ask refers to; default 10m, less only in tests
 	Lease      time.Duration // how long a work item stays with its replica; default 1m, less only in tests
 	Logger     *slog.Logger  // default: discard
 
@@ -100,7 +101,9 @@ type Ledger struct {
 	clock               *clock
 	broken              broken
 	audit               auditUse
-	auditMade           bool // created by this process
+	fileBudget          int64        // bytes that files may have
+	filesLed            atomic.Int64 // as stateLed, of files
+	auditMade           bool         // created by this process
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
@@ -119,6 +122,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	}
 	if opts.Ahead == nil {
 		opts.Ahead = func() time.Duration { return 0 }
+	}
+	if opts.UploadLife == 0 {
+		opts.UploadLife = uploadLife
 	}
 	if opts.Lease == 0 {
 		opts.Lease = defaultLease
@@ -155,6 +161,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 		return nil, err
 	}
 	if err := l.openState(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.openFiles(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.openClock(ctx); err != nil {

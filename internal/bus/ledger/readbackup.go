@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -24,6 +25,7 @@ type Summary struct {
 	Ended      int `json:"ended"`    // asks, with their outcomes
 	Receipts   int `json:"receipts"` // of surfaces
 	State      int `json:"state"`    // entries of shared state
+	Files      int `json:"files"`    // uploaded files
 	Audit      int `json:"audit"`    // records and copies
 	Messages   int `json:"messages"`
 }
@@ -35,6 +37,7 @@ type picture struct {
 	asks     map[ask.Key]*pictured
 	receipts map[string]uint64 // subject -> sequence of the last one
 	state    map[string]uint64
+	files    map[string]uint64
 	audit    int
 	messages int
 }
@@ -49,7 +52,7 @@ type pictured struct {
 }
 
 func newPicture() *picture {
-	return &picture{asks: map[ask.Key]*pictured{}, receipts: map[string]uint64{}, state: map[string]uint64{}}
+	return &picture{asks: map[ask.Key]*pictured{}, receipts: map[string]uint64{}, state: map[string]uint64{}, files: map[string]uint64{}}
 }
 
 // add adds the next message of a stream. Of an ask the first outcome of its
@@ -62,6 +65,10 @@ func (p *picture) add(e *backupEntry) error {
 	}
 	if isState(e.Subject) {
 		p.state[e.Subject] = e.Seq
+		return nil
+	}
+	if subject.IsFile(e.Subject) {
+		p.files[e.Subject] = e.Seq
 		return nil
 	}
 	k, kind, _, ok := subject.ParseLedger(e.Subject)
@@ -91,6 +98,9 @@ func (p *picture) counts(e *backupEntry) bool {
 	if isState(e.Subject) {
 		return p.state[e.Subject] == e.Seq
 	}
+	if subject.IsFile(e.Subject) {
+		return p.files[e.Subject] == e.Seq
+	}
 	k, kind, _, _ := subject.ParseLedger(e.Subject)
 	a := p.asks[k]
 	switch {
@@ -106,6 +116,11 @@ func (p *picture) counts(e *backupEntry) bool {
 
 func (p *picture) summary(partitions int) Summary {
 	s := Summary{Partitions: partitions, Receipts: len(p.receipts), State: len(p.state), Audit: p.audit, Messages: p.messages}
+	for subj := range p.files {
+		if strings.HasSuffix(subj, ".head") {
+			s.Files++
+		}
+	}
 	for _, a := range p.asks {
 		if a.outcome != 0 {
 			s.Ended++

@@ -122,7 +122,7 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 		msg.Header = nats.Header{}
 	}
 	question := false
-	if !isState(e.Subject) {
+	if !isState(e.Subject) && !subject.IsFile(e.Subject) {
 		k, kind, typ, _ := subject.ParseLedger(e.Subject)
 		p, stream := r.l.place(k)
 		question = kind == subject.Question

@@ -158,11 +158,11 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		return before, after, fmt.Errorf("ledger: retention %s and margin %s together must be at least %s: questions stored with a retention of %s may still be pending; raise the margin as well",
 			after.Retention, after.Margin, before.longest+MinMargin, before.longest)
 	}
-	names := make([]string, 0, after.Partitions+1)
+	names := make([]string, 0, after.Partitions+2)
 	for p := range after.Partitions {
 		names = append(names, subject.Stream(p))
 	}
-	names = append(names, subject.StateStream)
+	names = append(names, subject.StateStream, subject.FileStream)
 	for _, name := range names {
 		s, err := js.Stream(ctx, name)
 		if err != nil {

@@ -43,6 +43,10 @@ func (l *Ledger) Use(ctx context.Context, k ask.Key) (quota.Use, error) {
 		messages += info.State.Messages
 		bytes += info.State.Bytes
 	}
+	var err error
+	if u.Files, err = l.fileBytes(ctx, k.InSession()); err != nil {
+		return quota.Use{}, err
+	}
 	if messages > 0 {
 		u.Mean = bytes / messages
 	}

@@ -22,6 +22,7 @@ type Keeper struct {
 type Options struct {
 	Policy  func() *Policy                                      // returns the current policy
 	Budget  func() int64                                        // bytes of the ledger; 0: unknown
+	Files   func() int64                                        // bytes that files may have in all; 0: unknown
 	Measure func(ctx context.Context, k ask.Key) (Use, error)   // reads the ledger; k has no id, and no session for a tenant
 	Failed  func(ctx context.Context, k ask.Key, failure error) // called when a measurement fails
 }
@@ -157,6 +158,31 @@ func (q *Keeper) settle(limits []limit, size int, stored bool) {
 		pending, most := l.Pending.value(0), l.StoredBytes.value(budget)
 		q.refresh(l, pending > 0 && float64(l.pending) > pending/2 || most > 0 && l.need() > most/2, now)
 	}
+}
+
+// Upload counts a part of a file, or refuses it. Parts that are stored already
+// count again until the next measurement.
+func (q *Keeper) Upload(k ask.Key, size int) error {
+	if q == nil {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	limits := q.of(k, now)
+	for _, l := range limits {
+		most := l.FileBytes.value(q.opts.Files())
+		near := most > 0 && l.files+float64(size) > most/2
+		q.refresh(l, near, now)
+		if most > 0 && l.files+float64(size) > most {
+			return ask.Refuse(ask.CodeQuota, "%s would have %.0f bytes of files with this part, and its quota file_bytes is %.0f: upload less or smaller files, wait until those of ended asks are past their retention, or raise the quota in the broker's policy file", who(l.key), l.files+float64(size), most)
+		}
+	}
+	for _, l := range limits {
+		l.files += float64(size)
+		l.uploaded += float64(size)
+	}
+	return nil
 }
 
 // Ended records that an ask is no longer pending.

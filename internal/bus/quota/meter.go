@@ -11,6 +11,7 @@ type Use struct {
 	Pending  int   // questions
 	Messages int   // of all kinds but receipts
 	Mean     int64 // mean size of a message of the ledger, as an estimate
+	Files    int64 // bytes of files
 }
 
 // meter counts the use of one tenant or session.
@@ -24,8 +25,9 @@ type meter struct {
 	measured          time.Time
 	stored, ended     int // here, in total
 	storedBytes       float64
-	flying            int  // counted, but perhaps not in the ledger yet
-	asked             bool // to be measured
+	files, uploaded   float64 // bytes of files: as measured plus what passed here since; here, in total
+	flying            int     // counted, but perhaps not in the ledger yet
+	asked             bool    // to be measured
 }
 
 // EndOverhead is the size of an outcome without its question.
@@ -85,6 +87,7 @@ func (m *meter) learn(u Use, before *meter, now time.Time) {
 	m.bytes = float64(u.Messages+before.flying)*mean + m.storedBytes - before.storedBytes
 	m.messages = u.Messages + since
 	m.pending = max(0, u.Pending+since-(m.ended-before.ended))
+	m.files = float64(u.Files) + m.uploaded - before.uploaded
 	m.measured, m.asked = now, false
 }
 

@@ -1,5 +1,6 @@
 // Package quota limits how much a tenant and each of its sessions may use, and
-// counts it: asks per second, pending asks, stored bytes, held requests.
+// counts it: asks per second, pending asks, stored bytes, bytes of files, held
+// requests.
 //
 // A broker counts what passes through it, and reads from the ledger, at most
 // once a second, what other brokers did. So the limits of pending asks and
@@ -89,6 +90,7 @@ type Limits struct {
 	Pending       *Amount `json:"pending"`             // asks that nobody has answered
 	AsksPerSecond *Amount `json:"asks_per_second"`     // for longer than a burst of twice as many
 	StoredBytes   *Amount `json:"stored_bytes"`        // of the ledger, with what the pending asks need to end
+	FileBytes     *Amount `json:"file_bytes"`          // of uploaded files
 	Waits         *Amount `json:"waits"`               // requests that a broker holds
 	Requests      *Amount `json:"requests_per_second"` // of every kind, at one broker, for longer than a burst of twice as many
 	Connections   *Amount `json:"connections"`         // to one NATS server at once
@@ -103,7 +105,7 @@ func (l *Limits) over(base *Limits) Limits {
 	}
 	return Limits{
 		pick(l.Pending, base.Pending), pick(l.AsksPerSecond, base.AsksPerSecond),
-		pick(l.StoredBytes, base.StoredBytes), pick(l.Waits, base.Waits),
+		pick(l.StoredBytes, base.StoredBytes), pick(l.FileBytes, base.FileBytes), pick(l.Waits, base.Waits),
 		pick(l.Requests, base.Requests), pick(l.Connections, base.Connections),
 	}
 }
@@ -111,7 +113,7 @@ func (l *Limits) over(base *Limits) Limits {
 func (l *Limits) check(at string) error {
 	for name, a := range map[string]*Amount{"pending": l.Pending, "asks_per_second": l.AsksPerSecond, "waits": l.Waits, "requests_per_second": l.Requests, "connections": l.Connections} {
 		if a != nil && a.percent {
-			return fmt.Errorf("%s/%s: only stored_bytes can be a share of the store", at, name)
+			return fmt.Errorf("%s/%s: only stored_bytes and file_bytes can be a share of the store", at, name)
 		}
 	}
 	return nil
@@ -136,8 +138,8 @@ type Policy struct {
 // leaves room for two others, and one session for another of its tenant.
 func Default() *Policy {
 	return &Policy{Default: Tenant{
-		Limits:  Limits{Pending: amountOf(200_000), AsksPerSecond: amountOf(4000), StoredBytes: percentOf(40), Waits: amountOf(20_000), Requests: amountOf(8000)},
-		Session: Limits{Pending: amountOf(50_000), AsksPerSecond: amountOf(1000), StoredBytes: percentOf(20), Waits: amountOf(5000), Requests: amountOf(2000), Connections: amountOf(500)},
+		Limits:  Limits{Pending: amountOf(200_000), AsksPerSecond: amountOf(4000), StoredBytes: percentOf(40), FileBytes: percentOf(40), Waits: amountOf(20_000), Requests: amountOf(8000)},
+		Session: Limits{Pending: amountOf(50_000), AsksPerSecond: amountOf(1000), StoredBytes: percentOf(20), FileBytes: percentOf(20), Waits: amountOf(5000), Requests: amountOf(2000), Connections: amountOf(500)},
 	}}
 }
 

@@ -36,9 +36,12 @@ type askFlags struct {
 	wait                                                              string
 	withdraw, answerHere                                              bool
 	dialect                                                           string
+	attach                                                            []string
+	attachFrom                                                        string
 
-	foreign  *dialect.Dialect  // of the file
-	warnings []dialect.Warning // about it
+	attachments []attachment
+	foreign     *dialect.Dialect  // of the file
+	warnings    []dialect.Warning // about it
 }
 
 // AskCmd is "askbus ask".
@@ -67,6 +70,8 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringVar(&f.file, "file", "", "the ask as JSON; - reads standard input")
 	fl.StringVar(&f.dialect, "dialect", "", "the shape of --file, and of the outcome as JSON: "+strings.Join(dialect.Names(), ", ")+" (default native)")
 	cli.Fixed(cmd, "dialect", dialect.Names()...)
+	fl.StringArrayVar(&f.attach, "attach", nil, "a file to show beside the question: PNG, JPEG, WebP, PDF or text, at most 5 MiB; repeatable, up to 8")
+	fl.StringVar(&f.attachFrom, "attach-from", "", `a directory: in --file, files and options' file may be {"path": "a.png"}, and are uploaded from below it`)
 	fl.StringArrayVar(&f.questions, "question", nil, "the question; repeatable, for several that are answered with text (others need --file)")
 	fl.StringVar(&f.header, "header", "", "a chip of at most 12 characters")
 	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; repeatable")
@@ -139,6 +144,9 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 	if q.ExcludeAsker && len(q.Asker) == 0 && !asks.HasAsker() {
 		q.Asker = []string{cli.LocalUser(nil).Principal}
 	}
+	if err := f.upload(ctx, asks); err != nil {
+		return err
+	}
 	send := asks.AskToWait
 	if wait == 0 {
 		send = asks.Ask
@@ -203,6 +211,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	switch {
 	case f.file != "" && len(f.questions) > 0:
 		return q, cli.Usage("give --file or --question, not both")
+	case f.attachFrom != "" && (f.file == "" || f.dialect != ""):
+		return q, cli.Usage("--attach-from goes with --file in native JSON")
 	case f.file == "" && f.dialect != "":
 		return q, cli.Usage("--dialect goes with --file")
 	case cmd.Flags().Changed("timeout") && f.timeout < ask.MinTimeout:
@@ -217,6 +227,9 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		}
 		data, err := cli.ReadFile(f.file, cmd.InOrStdin(), ask.MaxEventBytes)
 		if err != nil {
+			return q, err
+		}
+		if data, err = f.withPaths(data); err != nil {
 			return q, err
 		}
 		if q, err = f.read(data); err != nil {
@@ -263,6 +276,9 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
 	q.Callback = cmp.Or(f.callback, q.Callback)
+	if err := f.attachAll(&q, cmd); err != nil {
+		return q, err
+	}
 	if err := f.approval(&q); err != nil {
 		return q, err
 	}

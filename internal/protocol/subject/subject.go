@@ -266,6 +266,8 @@ func (r Request) known() bool {
 		return r.forAgents() && r.ID != ""
 	case VerbGet:
 		return r.Root != Operators && r.ID != ""
+	case VerbUpload, VerbFile:
+		return (r.Root == Agents || r.Root == Responders) && r.ID != "" // the broker checks that it is a file's
 	case VerbAnswer, VerbCancel, VerbReceipt:
 		return (r.Root == Responders || r.Root == Hosts) && r.ID != ""
 	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen:

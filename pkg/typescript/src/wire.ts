@@ -7,6 +7,8 @@ export interface Ask {
   title?: string
   /** Markdown: what the agent is doing and why it asks. */
   context?: string
+  /** Evidence: uploaded files. An ask has at most 8, with those of its options. */
+  files?: File[]
   /** Who asks, and what it works on. */
   agent?: {
     id?: string
@@ -148,6 +150,8 @@ export interface Option {
     format?: "markdown" | "text"
     body: string
   }
+  /** An uploaded file that shows the option; single choice only. */
+  file?: File
   recommended?: boolean
   /** Choosing it ends the whole ask as cancelled. */
   cancels?: boolean
@@ -197,6 +201,8 @@ export interface Outcome {
     /** A denial by declining the ask. */
     declined?: boolean
     reason?: string
+    /** Of the answer. */
+    files?: File[]
     at: string
     /** The public key of the surface's credential. */
     credential?: string
@@ -248,6 +254,8 @@ export interface Answer {
   /** An RFC 3339 full-date. */
   date?: string
   notes?: string
+  /** What the person added, such as a pasted screenshot. A reply has at most 8. */
+  files?: File[]
   skipped?: boolean
 }
 
@@ -260,6 +268,18 @@ export interface By {
   responder?: string
   /** How the responder knows, such as "slack-signature". */
   proof?: string
+}
+
+/** An uploaded file. */
+export interface File {
+  /** The SHA-256 of its bytes, in hex. */
+  id: string
+  /** For people, without a path and without invisible characters. */
+  name?: string
+  /** What the bytes are. */
+  media_type: "image/png" | "image/jpeg" | "image/webp" | "application/pdf" | "text/plain"
+  /** Bytes. */
+  size: number
 }
 
 /** The data of dev.askbus.ask.status.v1. */
@@ -299,6 +319,8 @@ export interface Status {
     /** A denial by declining the ask. */
     declined?: boolean
     reason?: string
+    /** Of the answer. */
+    files?: File[]
     at: string
     /** The public key of the surface's credential. */
     credential?: string
@@ -386,6 +408,8 @@ export interface Page {
       /** A denial by declining the ask. */
       declined?: boolean
       reason?: string
+      /** Of the answer. */
+      files?: File[]
       at: string
       /** The public key of the surface's credential. */
       credential?: string

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	maxBody = 1 << 20 // of a request, in bytes
+	maxBody   = 1 << 20 // of a request, in bytes
+	filesPath = "/v1/files"
 
 	allowMethods  = "GET, HEAD, POST, DELETE, OPTIONS"
 	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions, Last-Event-ID, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
@@ -71,7 +72,11 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 			a.refuse(w, r, nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, cap(a.slots), "requests", "this_gateway"))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		most := int64(maxBody)
+		if r.URL.Path == filesPath {
+			most = ask.MaxFileBytes
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		r, release := withTokens(r)
 		defer release()
 		next.ServeHTTP(w, r)
@@ -110,6 +115,15 @@ func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := wire.CheckCharset(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
+	data, err := a.RawBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return data, wire.CheckText(data)
+}
+
+// RawBody is Body for bytes of any kind.
+func (a *Control) RawBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, ask.Refusal(wire.CodeMediaType, ask.FaultWrongEncoding, ask.Clip(e, 40))
 	}
@@ -120,7 +134,7 @@ func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	switch {
 	case err == nil:
 		_ = control.SetReadDeadline(time.Time{})
-		return data, wire.CheckText(data)
+		return data, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody)
 	}

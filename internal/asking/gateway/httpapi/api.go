@@ -34,12 +34,13 @@ type API struct {
 	opts   Options
 
 	callbacks *callbacks
+	files     chan struct{} // slots
 	drain     chan struct{} // closed when the gateway stops
 }
 
 // New makes the API on a connection with the gateway's credential.
 func New(nc *nats.Conn, a *access.Control, asks *asking.Asks, resp *responder.Responder, pending *board.Board, opts Options) *API {
-	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, callbacks: newCallbacks(nc, opts.Now), drain: make(chan struct{})}
+	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, callbacks: newCallbacks(nc, opts.Now), files: make(chan struct{}, maxFiles), drain: make(chan struct{})}
 }
 
 // Close ends the streams of [API.stream]: the gateway is stopping. Call it once.
@@ -52,6 +53,8 @@ func (api *API) Routes() map[string]access.Methods {
 		"/v1/asks/{session}/{id}":         {"GET": api.get, "DELETE": api.withdraw},
 		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer, "DELETE": api.unvote},
 		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
+		"/v1/files":                       {"POST": api.upload},
+		"/v1/files/{id}":                  {"GET": api.file},
 		"/v1/history":                     {"GET": api.history},
 		"/v1/events":                      {"GET": api.stream, "POST": api.events},
 		"/v1/permission":                  {"POST": api.permission},

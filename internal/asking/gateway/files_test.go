@@ -1,0 +1,77 @@
+package gateway_test
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func screenshot(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, 640, 400))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestFilesOverHTTP(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, other, screen := d.agent("s1"), d.agent("s2"), d.responder()
+	shot := screenshot(t)
+	id := ask.FileID([]byte(shot))
+	ref := d.do(agent, "POST", "/v1/files?name=%2Fhome%2Fmei%2Fshot.png", shot, "Content-Type", "image/png").
+		want(t, 201, `"id":"`+id+`"`, `"name":"shot.png"`, `"media_type":"image/png"`).body
+	with := strings.Replace(database, `{`, `{"files":[`+ref+`],`, 1)
+	d.do(agent, "POST", "/v1/asks", with).want(t, 201)
+	d.do(other, "POST", "/v1/asks", with).want(t, 400, `"pointer":"/files/0/id"`, `"no_file"`)
+
+	for _, secret := range []string{agent, screen} {
+		r := d.do(secret, "GET", "/v1/files/"+id+"?session=s1", "").want(t, 200)
+		if r.body != shot {
+			t.Error("other bytes")
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Disposition": "inline; filename=shot.png",
+		} {
+			if got := r.header.Get(name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		if csp := r.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
+			t.Errorf("CSP %q", csp)
+		}
+	}
+	d.do(other, "GET", "/v1/files/"+id, "").want(t, 404)
+	d.do(other, "GET", "/v1/files/"+id+"?session=s1", "").want(t, 403)
+	d.do("", "GET", "/v1/files/"+id, "").want(t, 401)
+	d.do(agent, "GET", "/v1/files/..%2F..%2Fetc%2Fpasswd", "").want(t, 400, "bad_file_id")
+	d.do(agent, "GET", "/v1/files/*", "").want(t, 400, "bad_file_id")
+
+	d.do(agent, "POST", "/v1/files", "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", "Content-Type", "image/svg+xml").want(t, 400, "other_media_type")
+	d.do(agent, "POST", "/v1/files", "\x7fELF\x00", "Content-Type", "application/octet-stream").want(t, 400, "bad_file")
+	d.do(agent, "POST", "/v1/files", strings.Repeat("a", ask.MaxFileBytes+1), "Content-Type", "text/plain").want(t, 413)
+	d.do(agent, "POST", "/v1/files?session=s2", shot, "Content-Type", "image/png").want(t, 403)
+
+	// HTML is text, and is nothing but text.
+	html := "<html><script>alert(1)</script></html>"
+	d.do(agent, "POST", "/v1/files?name=%22%3Cb%3E%E2%80%AEx.html", html, "Content-Type", "text/plain").want(t, 201, `"media_type":"text/plain"`)
+	r := d.do(agent, "GET", "/v1/files/"+ask.FileID([]byte(html)), "").want(t, 200)
+	if got := r.header.Get("Content-Type") + "; " + r.header.Get("Content-Disposition"); got != `text/plain; charset=utf-8; attachment; filename="\"<b>x.html"` {
+		t.Errorf("headers %s", got)
+	}
+
+	// A polyglot is an image, whatever follows it.
+	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "text/html").want(t, 400, "other_media_type")
+	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "image/png").want(t, 201, `"media_type":"image/png"`)
+
+	answer := `{"answers":[{"question_id":"db","selected":["pg"],"files":[` + ref + `]}]}`
+	d.do(screen, "POST", "/v1/asks/s1/deploy-42/answer", answer).want(t, 200, `"status":"answered"`, id)
+	d.do(agent, "GET", "/v1/asks/s1/deploy-42?wait=1s", "").want(t, 200, `"files":[{"id":"`+id)
+}
