@@ -167,7 +167,7 @@ func (d *drawing) elements(r room) []object {
 			all = append(all, d.fields(q)...)
 		}
 	}
-	if votes := chat.Votes(d.Approval, literal); len(votes) > 0 {
+	if votes := chat.Standing(d.Card, literal); len(votes) > 0 {
 		for i := range votes {
 			votes[i] = escape(votes[i])
 		}
