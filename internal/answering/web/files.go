@@ -91,7 +91,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, me board.Viewer)
 	}
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		http.Error(w, say(me, "A file has at most 5 MiB."), http.StatusRequestEntityTooLarge)
+		words := say(me, "A file has at most 5 MiB.")
+		http.Error(w, words, http.StatusRequestEntityTooLarge)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
