@@ -118,7 +118,7 @@ export async function renew(form) {
 
 document.addEventListener('paste', (event) => {
   const files = [...event.clipboardData?.files ?? []];
-  const form = event.target.closest?.('form.answer') ?? $('#card form.answer');
+  const form = event.target.closest?.('form.answer') ?? $('.answer');
   if (files.length === 0 || !form || form.hasAttribute('data-closed')) return;
   const input = field(event.target.closest?.('.question') ?? form);
   if (!input) return;
