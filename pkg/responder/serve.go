@@ -318,7 +318,7 @@ var errEnded = errors.New("the ask has ended")
 
 // receipt records a state, and reports whether the ask has ended or is gone.
 func (s *Server) receipt(ctx context.Context, it Item, state ask.ReceiptState, key string, places []ask.Place) (ended bool, err error) {
-	status, err := s.r.receipt(ctx, it.Key, ask.Receipt{Life: it.Life, State: state, Key: key, Places: places})
+	status, err := s.r.receipt(ctx, it.Key, ask.Receipt{Life: it.Life, State: state, Key: key, Places: places, Step: it.step()})
 	switch {
 	case errors.Is(err, ask.ErrNotFound), errors.Is(err, ask.ErrInvalid): // past its retention, or another life of the id
 		return true, fmt.Errorf("%w: %w", errEnded, err)

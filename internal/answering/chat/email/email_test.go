@@ -140,7 +140,7 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 		text, open := s.page(&m)
 		ref := fmt.Sprint(keyOf(&m), "#", seen[keyOf(&m)])
 		seen[keyOf(&m)]++
-		posts = append(posts, respondertest.Post{Ref: ref, Key: keyOf(&m), Text: m.Text + text, Open: open})
+		posts = append(posts, respondertest.Post{Ref: ref, Key: keyOf(&m), Text: strings.ReplaceAll(m.Text, "\r\n", "\n") + text, Open: open})
 	}
 	return posts
 }
