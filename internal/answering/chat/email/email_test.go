@@ -217,7 +217,9 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
 		t.Helper()
-		return home(t)
+		s := home(t)
+		s.opts.Link = respondertest.Link
+		return s
 	}, respondertest.Without{
 		"a crash after posting posts nothing twice": "mails cannot be searched: after two minutes the same mail is sent again, with the same Message-ID",
 		"votes are shown, moved and counted":        "a link is good for one vote: see TestALinkIsGoodForOneVote",

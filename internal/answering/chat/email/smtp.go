@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,12 +140,12 @@ func (m *mailer) ready() error {
 }
 
 // greylisted is the pause after a server said "not now".
-const greylisted = time.Minute
+const greylisted = 30 * time.Second
 
 // send gives a mail for one address to the server, at its turn.
 func (m *mailer) send(ctx context.Context, to string, r responder.Rank, msg *mail.Msg) error {
 	return chat.Call(ctx, m.limiter, []chat.Queue{{Class: classPerson, Place: to}, {Class: classServer}}, to, r, func(err error) time.Duration {
-		if sent, ok := errors.AsType[*mail.SendError](err); ok && sent.IsTemp() {
+		if sent, ok := errors.AsType[*mail.SendError](err); ok && refuses(sent) && sent.IsTemp() {
 			return greylisted
 		}
 		return 0
@@ -170,7 +171,7 @@ func (m *mailer) send(ctx context.Context, to string, r responder.Rank, msg *mai
 
 // refuses reports whether the server refused a mail, and not the sender's credentials or the connection.
 func refuses(e *mail.SendError) bool {
-	return e.ErrorCode() >= 400 && e.ErrorCode() != 530 && e.ErrorCode() != 535
+	return e.ErrorCode() >= 400 && !slices.Contains([]int{421, 530, 535}, e.ErrorCode())
 }
 
 // hopeless reports errors of a mail for which a retry is useless: the server knows no such address, or does not want it.
