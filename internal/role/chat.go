@@ -18,7 +18,7 @@ import (
 // chats is the table of chats: a function for each that makes its entry with settings of its own. A new chat is a folder
 // below internal/answering/chat, its settings in internal/process/config, and a line here.
 func chats() []func() *chatEntry {
-	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry}
+	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry}
 }
 
 // chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".
@@ -53,6 +53,7 @@ type chatEntry struct {
 	// and PublicWhy a sentence that says which; nil: no such address is needed.
 	PublicURL             *string
 	PublicName, PublicWhy string
+	PublicPlain           bool // without TLS, and in a network of one's own, is good enough
 
 	// Proof is the pattern of its proofs, which a routing file may give any principal.
 	Proof string

@@ -208,6 +208,25 @@ type Telegram struct {
 	}
 }
 
+// Feishu has the settings of the surface in Feishu and Lark. Its secrets have no
+// flags, so that no process list shows them.
+type Feishu struct {
+	Feishu struct {
+		AppID                 string `split_words:"true" desc:"App ID of the app: cli_…"`
+		AppSecret             string `split_words:"true" desc:"App Secret of the app"`
+		AppSecretFile         string `split_words:"true" desc:"file that holds the App Secret"`
+		Domain                string `default:"feishu.cn" desc:"feishu.cn, larksuite.com, or the https address of the API of an installation of your own"`
+		EncryptKey            string `split_words:"true" desc:"Encrypt Key of the app's webhooks; with it there is no long connection"`
+		EncryptKeyFile        string `split_words:"true" desc:"file that holds the Encrypt Key"`
+		VerificationToken     string `split_words:"true" desc:"Verification Token of the app's webhooks"`
+		VerificationTokenFile string `split_words:"true" desc:"file that holds the Verification Token"`
+		HTTPAddr              string `split_words:"true" default:"127.0.0.1:8434" desc:"address of /feishu/events, for webhooks"`
+		Routes                string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
+		Chat                  string `desc:"id of the chat for all asks, without a routing file: oc_…; \"@bot /id\" in the chat says it"`
+		Inbox                 string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+	}
+}
+
 // Teams has the settings of the surface in Microsoft Teams. Its secret has no
 // flag, because the arguments of a process are not secret.
 type Teams struct {
