@@ -311,6 +311,29 @@ const waitSaid = 30 * time.Second
 
 // connect connects with a credential; the connection closes after the parts have stopped.
 func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
+	nc, err := r.dial(c)
+	if err == nil {
+		r.Closes = append(r.Closes, nc.Close)
+		r.watchExpiry(c)
+	}
+	return nc, err
+}
+
+// watchExpiry measures when a credential that was given expires; others are made, or swapped for a token, again and again.
+func (r *Process) watchExpiry(c client.Credential) {
+	if r.a.Creds == "" {
+		return
+	}
+	if who, err := identify(c); err == nil && !who.Expires.IsZero() {
+		r.metrics.Credential(who.Name, func() time.Time {
+			now, _ := identify(c) // a file that cannot be read just now says nothing
+			return now.Expires
+		})
+	}
+}
+
+// dial connects with a credential.
+func (r *Process) dial(c client.Credential) (*nats.Conn, error) {
 	if r.bus != nil {
 		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // in-process
 	} else {
@@ -339,15 +362,6 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
-	}
-	r.Closes = append(r.Closes, nc.Close)
-	if r.a.Creds != "" { // else it is made, or swapped for a token, again and again
-		if who, err := identify(c); err == nil && !who.Expires.IsZero() {
-			r.metrics.Credential(who.Name, func() time.Time {
-				now, _ := identify(c) // a file that cannot be read just now says nothing
-				return now.Expires
-			})
-		}
 	}
 	return nc, nil
 }

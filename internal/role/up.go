@@ -173,6 +173,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	if _, err := r.inbox(webCred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey); err != nil {
 		return err
 	}
+	r.connectedChats(r.base(ln))
 	pushCred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: push.Type})
 	if err != nil {
 		return err

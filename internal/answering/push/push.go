@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,8 +116,21 @@ func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	return errors.Join(err, <-following)
 }
 
-// subscribers returns the subscriptions that an ask notifies.
+// subscribers returns the subscriptions of those who may decide an ask.
 func (a *App) subscribers(p responder.Post) []entry {
+	return a.of(p, func(by ask.By, e *entry) bool {
+		return p.Ask.Allows(by) && e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) && !p.AskedAt.Add(clockSkew).Before(e.Created)
+	})
+}
+
+// told returns the subscriptions of those whom steps of a ladder tell, if they may see the ask.
+func (a *App) told(p responder.Post) []entry {
+	return a.of(p, func(by ask.By, e *entry) bool {
+		return e.Access.Sees(by, p.Ask.Key(), p.Ask.Audience) && slices.ContainsFunc(p.Steps, func(s ask.Step) bool { return p.Ask.Tells(&s, by) })
+	})
+}
+
+func (a *App) of(p responder.Post, notifies func(by ask.By, e *entry) bool) []entry {
 	all, err := a.cache.All()
 	if err != nil {
 		a.opts.Logger.Warn("cannot list the subscriptions", slog.Any("error", err))
@@ -125,7 +139,7 @@ func (a *App) subscribers(p responder.Post) []entry {
 	var mine []entry
 	for _, e := range read(all, a.opts.Now()) {
 		by := e.by()
-		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !p.Ask.Allows(by) || !e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) || p.AskedAt.Add(clockSkew).Before(e.Created) {
+		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !notifies(by, &e) {
 			continue
 		}
 		mine = append(mine, e)
@@ -137,13 +151,21 @@ func (a *App) subscribers(p responder.Post) []entry {
 }
 
 // Wants skips asks without a subscriber.
-func (a *App) Wants(p responder.Post) bool { return len(a.subscribers(p)) > 0 }
+func (a *App) Wants(p responder.Post) bool {
+	return len(a.subscribers(p)) > 0 || len(p.Steps) > 0 && len(a.told(p)) > 0
+}
 
 // Present notifies every browser of the people who may answer.
 func (a *App) Present(ctx context.Context, p responder.Post) ([]ask.Place, error) {
 	record := ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
 	until := p.Ask.Due(p.AskedAt).Sub(a.opts.Now())
 	return a.ring(ctx, a.subscribers(p), &record, until)
+}
+
+// Escalate rings the browsers of those whom the steps tell.
+func (a *App) Escalate(ctx context.Context, p responder.Post, rec ask.Record, _ []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	rung, err := a.ring(ctx, a.told(p), &rec, p.Ask.Due(p.AskedAt).Sub(a.opts.Now()))
+	return slices.DeleteFunc(rung, func(at ask.Place) bool { return slices.Contains(places, at) }), err
 }
 
 // Update tells the notified browsers how the ask ended.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -292,6 +293,36 @@ func TestTwoThousandRingsLeaveNothing(t *testing.T) {
 		<-w.phone.rung
 		return err
 	})
+}
+
+// A step of a ladder rings whom it tells, who may not decide the ask; who was rung before hears nothing again.
+func TestAStepRingsThoseWhomItTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.replica()
+	w.subscribe(mei, "a-phone")
+	w.subscribe(tom, "b-phone")
+	a := database()
+	a.Audience, a.Escalate = []string{"group:platform"}, []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"oidc:tom"}}, {After: 10 * time.Minute, Tell: []string{"oidc:tom"}, Via: []string{"slack"}}}
+	k := w.ask(a)
+	if got := w.phone.next(1); got[0].browser != "a-phone" {
+		t.Fatalf("asked: %+v", got)
+	}
+	w.bus.BrokerAhead(func() time.Duration { return 11 * time.Minute }, broker.Options{})
+	if got := w.phone.next(1); got[0].browser != "b-phone" || len(got[0].notice.Choices) != 0 {
+		t.Fatalf("escalated: %+v", got)
+	}
+	natstest.Eventually(t, "the receipt says which step was told", func() bool {
+		rec, err := w.asks.Get(t.Context(), k.ID)
+		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == 1 && len(rec.Receipts[0].Places) == 2
+	})
+	w.answer(k, "lite")
+	for i, got := range w.phone.next(2) {
+		if got.browser != []string{"a-phone", "b-phone"}[i] || !got.notice.Ended {
+			t.Errorf("ended: %+v", got)
+		}
+	}
 }
 
 func TestATestRingsOneBrowserOfThePerson(t *testing.T) {
