@@ -346,10 +346,10 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 14 {
 		t.Errorf("the ingress is %+v", in.Spec)
 	}
-	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 4 || len(r.Spec.Rules[1].Matches) > 8 || r.Spec.Rules[3].BackendRefs[0].Name != "askbus-web" {
+	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 5 || len(r.Spec.Rules[2].Matches) > 8 || r.Spec.Rules[4].BackendRefs[0].Name != "askbus-web" {
 		t.Errorf("the route is %+v", r.Spec)
 	}
-	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 8 {
+	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 9 {
 		t.Errorf("%d budgets", len(b))
 	}
 	if len(all[*serviceMonitor](&m)) != 1 {
@@ -375,7 +375,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls", "askbus-telegram-http": "http-tls"}
+	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls"}
 	for _, w := range m.workloads() {
 		for _, c := range w.spec.Containers {
 			if slices.Contains(c.Args, "--insecure") {
@@ -401,7 +401,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	if value(server.Env, "ASKBUS_TLS_CLIENT_CA_FILE") != "/tls/ca.crt" {
 		t.Error("the servers demand no client certificates")
 	}
-	for name, protocol := range map[string]string{"askbus-web": "https", "askbus-gateway": "https", "askbus-slack-http": "https", "askbus-telegram-http": "https", "askbus-hook": "http", "askbus-ops": "http"} {
+	for name, protocol := range map[string]string{"askbus-web": "https", "askbus-gateway": "https", "askbus-slack-http": "https", "askbus-hook": "http", "askbus-ops": "http"} {
 		if p := named[*corev1.Service](&m, name).Spec.Ports[0].AppProtocol; p == nil || *p != protocol {
 			t.Errorf("%s speaks %v", name, p)
 		}
