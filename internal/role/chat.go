@@ -22,7 +22,7 @@ import (
 // chats is the table of chats: a function for each that makes its entry with settings of its own. A new chat is a folder
 // below internal/answering/chat, its settings in internal/process/config, and a line here.
 func chats() []func() *chatEntry {
-	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry, emailEntry}
+	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry, discordEntry, emailEntry}
 }
 
 // chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".

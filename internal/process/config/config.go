@@ -191,6 +191,21 @@ type Slack struct {
 	}
 }
 
+// Discord has the settings of the surface in Discord. Its token has no flag,
+// because a process's arguments are not secret.
+type Discord struct {
+	Discord struct {
+		Token     string `desc:"token of the bot, from the page Bot of the application"`
+		TokenFile string `split_words:"true" desc:"file that holds the token"`
+		PublicKey string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
+		HTTPAddr  string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
+		Routes    string `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel   string `desc:"id of the channel for all asks, without a routing file"`
+		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL       string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
+	}
+}
+
 // Telegram has the settings of the surface in Telegram. Its token has no flag,
 // because the arguments of a process are not secret.
 type Telegram struct {
