@@ -53,6 +53,7 @@ type chatEntry struct {
 	// and PublicWhy a sentence that says which; nil: no such address is needed.
 	PublicURL             *string
 	PublicName, PublicWhy string
+	PublicPlain           bool // without TLS, and in a network of one's own, is good enough
 
 	// Proof is the pattern of its proofs, which a routing file may give any principal.
 	Proof string

@@ -77,7 +77,7 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 	cmd.Flags().DurationVar(&f.within, "within", f.within, "how long to wait for the code")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "ask no test question")
 	if c.PublicURL != nil {
-		cmd.Flags().StringVar(c.PublicURL, "url", *c.PublicURL, "address at which "+c.Name+" reaches this machine")
+		cmd.Flags().StringVar(c.PublicURL, "address", *c.PublicURL, "address at which "+c.Name+" reaches this machine")
 	}
 	return cmd
 }

@@ -30,17 +30,17 @@ func (c *chatEntry) askSettings(ctx context.Context, a *cli.App, in *asked, sett
 	if c.PublicURL != nil {
 		a.Note("askbus: %s", c.PublicWhy)
 		if *c.PublicURL == "" {
-			if *c.PublicURL, err = in.line(ctx, "https address at which "+c.Name+" reaches this machine"); err != nil {
+			if *c.PublicURL, err = in.line(ctx, "address at which "+c.Name+" reaches this machine"); err != nil {
 				return err
 			}
 		}
-		if err := checkAddress(ctx, *c.PublicURL); err != nil {
+		if err := checkAddress(ctx, *c.PublicURL, c.PublicPlain); err != nil {
 			return err
 		}
 		if c.PublicName != "" {
 			settings[c.env()+c.PublicName] = *c.PublicURL
 		}
-		a.Note("askbus: %s answers with a valid certificate", *c.PublicURL)
+		a.Note("askbus: %s answers", *c.PublicURL)
 	}
 	for _, s := range c.Secrets {
 		if *s.Text != "" || *s.File != "" || slices.Contains(c.Unasked, s.Name) {
@@ -124,13 +124,13 @@ func (in *asked) read(ctx context.Context, what string, hidden bool) (string, er
 }
 
 // checkAddress checks that a platform may reach an address: it is https, with a certificate that is valid for everybody,
-// and something answers there.
-func checkAddress(ctx context.Context, address string) error {
+// and something answers there. With plain it may be a server of one's own that calls, without TLS and on this machine.
+func checkAddress(ctx context.Context, address string, plain bool) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) || u.Hostname() == "" || u.User != nil {
 		return cli.Usage("invalid address %q: give one like https://askbus.example.com", address)
 	}
-	if loopback(u.Hostname()) {
+	if loopback(u.Hostname()) && !plain {
 		return cli.Usage("others cannot reach %s: give an address that is reachable from outside", u.Host)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)

@@ -20,6 +20,9 @@ func feishuEntry() *chatEntry {
 wherever the ask was answered, and accepts clicks and replies. It holds a long connection: no
 public address, and up to 50 processes for an app. With an encrypt key and a verification token
 it receives webhooks instead.`,
+		ConnectLong: `Make the app (docs/feishu.md) and have its App ID and App Secret at hand; for Lark set
+ASKBUS_FEISHU_DOMAIN. Then send the code that this command shows to the bot. No public address is needed.`,
+		Unasked: []string{"ENCRYPT_KEY", "VERIFICATION_TOKEN"}, Questions: []chatQuestion{{"APP_ID", "App ID (cli_…)", &c.AppID}},
 		DoctorShort: "Check app, events, chats and groups",
 		Settings:    s,
 		Secrets: []chatSecret{

@@ -21,6 +21,11 @@ wherever the ask was answered, and accepts buttons and dialogs.
 
 The Mattermost server calls it: --http-addr must be reachable for the server as --callback.
 Any number of replicas.`,
+		ConnectLong: `Make the bot (docs/mattermost.md), and have its token, the server's address and a channel's id at hand. The
+server calls askbus, so it must reach this machine.`,
+		PublicURL: &c.Callback, PublicName: "CALLBACK", PublicPlain: true,
+		PublicWhy:   "the Mattermost server calls askbus: \"askbus up\" takes the calls at the inbox's address, \"askbus mattermost\" at --http-addr.",
+		Questions:   []chatQuestion{{"URL", "address of the Mattermost server, as its people open it", &c.URL}},
 		DoctorShort: "Check token, channels and groups",
 		Settings:    s, Secrets: []chatSecret{{"TOKEN", "token of the bot", &c.Token, &c.TokenFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,

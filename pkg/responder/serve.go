@@ -225,7 +225,11 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 		defer func() { <-s.healing }()
 		ctx, cancel := connection.WithGrace(stopping, s.opts.grace())
 		defer cancel()
-		e := s.ended(Item{Key: k, Outcome: &o}, []ask.Place{at})
+		it := Item{Key: k, Outcome: &o}
+		if rec, err := s.r.Get(ctx, k); err == nil && rec.Outcome != nil { // an outcome does not say of which life it is
+			it.Life, it.AskedAt = rec.Life, rec.AskedAt
+		}
+		e := s.ended(it, []ask.Place{at})
 		if o.Ask != nil {
 			e.Ask = *o.Ask
 		}

@@ -159,13 +159,13 @@ func (d *drawing) buttons(s card.Steps, address string, seal func(data string) h
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) string {
 	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
-	verdict := mark + "**" + sum.Verdict + "**"
+	verdict := []string{mark + "**" + sum.Verdict + "**"}
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
-			verdict += " · " + part
+			verdict = append(verdict, part)
 		}
 	}
-	all := []string{sum.Heading, verdict}
+	all := []string{sum.Heading, strings.Join(verdict, " · ")}
 	for _, l := range sum.Lines {
 		said := l.Question + " **" + l.Answer + "**"
 		if l.Note != "" {
