@@ -3,6 +3,7 @@ package responder
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -52,7 +53,7 @@ func (s *Server) escalate(ctx context.Context, it *Item, p Post, places []ask.Pl
 	}
 	for _, one := range more {
 		if len(places) < ask.MaxPlaces {
-			places = append(places[:len(places):len(places)], one)
+			places = append(slices.Clip(places), one)
 		}
 	}
 	if it.Receipt == nil {

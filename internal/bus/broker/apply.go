@@ -110,11 +110,9 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 // reads reports whether a command is one of the broker itself, which writes only
 // if something is due.
 func reads(c lifecycle.Command) bool {
-	switch c.(type) {
-	case lifecycle.Look, lifecycle.Climb:
-		return true
-	}
-	return false
+	_, looks := c.(lifecycle.Look)
+	_, climbs := c.(lifecycle.Climb)
+	return looks || climbs
 }
 
 // start reads what the first decision needs. A new ask needs nothing: the

@@ -105,6 +105,7 @@ func (b *Broker) rewritten(ctx context.Context, k ask.Key, e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.Stepped:
 		b.opts.Logger.InfoContext(ctx, "escalated", slog.String("ask_id", k.ID), slog.Int("step", e.Step.N))
+	case lifecycle.Asked, lifecycle.Voted, lifecycle.Ended:
 	case lifecycle.Looked:
 		b.opts.Logger.InfoContext(ctx, "escalation waits, because somebody looks", slog.String("ask_id", k.ID), slog.Int("step", e.Seen.N))
 	}
