@@ -35,7 +35,13 @@ func TestStatsCountsBlockedAgentsAndAnswers(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
 	}
-	for _, wrong := range [][]string{{"--since", "-1h"}, {"--top", "0"}, {"x"}} {
+	text, _, code = pl.run("stats", "--output", "text", "--week")
+	for _, want := range []string{"THIS WEEK", "hours that agents waited", "questions asked", "asked most: 4 questions.", "WHO ANSWERED"} {
+		if code != 0 || !strings.Contains(text, want) {
+			t.Errorf("the digest lacks %q:\n%s", want, text)
+		}
+	}
+	for _, wrong := range [][]string{{"--since", "-1h"}, {"--since", "1h", "--week"}, {"--top", "0"}, {"x"}} {
 		if _, _, code := pl.run(append([]string{"stats"}, wrong...)...); code != 2 {
 			t.Errorf("stats %v: exit %d", wrong, code)
 		}

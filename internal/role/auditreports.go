@@ -17,10 +17,15 @@ import (
 // reports adds the part that reports to the audit what a part of this process sees
 // and no broker does. It starts before that part and stops after it.
 func (r *Process) reports(nc *nats.Conn, part string, from audit.Sender) *audit.Reporter {
-	to := audit.NewReporter(audit.Over(nc, from), audit.ReporterOptions{Logger: r.Log})
-	r.metrics.AuditReports(part, to.Lost)
-	r.parts = append(r.parts, daemon.Part{Name: "audit of the " + part, Run: to.Run})
+	to, run, _ := r.reporter(nc, part, from)
+	r.parts = append(r.parts, run)
 	return to
+}
+
+// reporter makes that part. Remove removes what is measured of it.
+func (r *Process) reporter(nc *nats.Conn, part string, from audit.Sender) (to *audit.Reporter, run daemon.Part, remove func()) {
+	to = audit.NewReporter(audit.Over(nc, from), audit.ReporterOptions{Logger: r.Log})
+	return to, daemon.Part{Name: "audit of the " + part, Run: to.Run}, r.metrics.AuditReports(part, to.Lost)
 }
 
 // gatewayRefusals reports whom a gateway refuses.

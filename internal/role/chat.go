@@ -18,7 +18,7 @@ import (
 // chats is the table of chats: a function for each that makes its entry with settings of its own. A new chat is a folder
 // below internal/answering/chat, its settings in internal/process/config, and a line here.
 func chats() []func() *chatEntry {
-	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry}
+	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry}
 }
 
 // chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".
@@ -27,12 +27,14 @@ type chatEntry struct {
 	Name string // as people write it
 
 	Short, Long, Example string // of the command
+	ConnectLong          string // of "askbus connect TYPE": what to have at hand
 	DoctorShort          string
 	DoctorFlags          func(*pflag.FlagSet) // nil: none
 
 	// Settings is its group of internal/process/config, to which all pointers below lead.
 	Settings any
 	Secrets  []chatSecret
+	Unasked  []string             // names of secrets for which "askbus connect" does not ask: the chat works without
 	Place    *string              // where asks go without a routing file; its flag is PlaceFlag
 	Routes   *string              // routing file
 	Inbox    *string              // URL of the inbox, for links
@@ -45,6 +47,13 @@ type chatEntry struct {
 	Over string
 	// Listens and Called say by which way of those that the app has clicks arrive; nil: by each that it has.
 	Listens, Called func() bool
+
+	Questions []chatQuestion // what "askbus connect" asks for besides secrets and a place
+	// PublicURL is the setting, of the variable PublicName if processes read it, with the address at which the platform must reach this machine,
+	// and PublicWhy a sentence that says which; nil: no such address is needed.
+	PublicURL             *string
+	PublicName, PublicWhy string
+	PublicPlain           bool // without TLS, and in a network of one's own, is good enough
 
 	// Proof is the pattern of its proofs, which a routing file may give any principal.
 	Proof string
@@ -65,7 +74,8 @@ type chatSecret struct {
 
 // chatApp is what the app of every chat has. Those of its other methods that it has are used as well: Listen (holds a
 // connection to the platform), Handler (is called by it, below /TYPE/), Keep (asks who the token is for until it knows),
-// Drain (waits for what continues after its acknowledgement), and WriteMetrics.
+// Drain (waits for what continues after its acknowledgement), and WriteMetrics; and by "askbus connect": Connect (checks
+// the token, and returns who it is for), Pair and Invite.
 type chatApp interface {
 	Serve(ctx context.Context, opts responder.ServeOptions) error
 	Ready() error
@@ -118,6 +128,9 @@ func (c *chatEntry) called(app chatApp) (chatHandler, bool) {
 	h, ok := app.(chatHandler)
 	return h, ok && (c.Called == nil || c.Called())
 }
+
+// placeVariable returns the variable of its place.
+func (c *chatEntry) placeVariable() string { return c.env() + strings.ToUpper(c.PlaceFlag) }
 
 // set reports whether any of its secrets is given.
 func (c *chatEntry) set() bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // ChatCmds are the commands of all chats: "askbus slack", "askbus telegram", ….
@@ -45,6 +46,9 @@ that it names, never from flags; see "askbus settings" and docs/` + c.Type + `.m
 			if cmd.Flags().Changed("tenant") {
 				tenant = a.Tenant
 			}
+			if err := fillUnder(cmd, a, c); err != nil {
+				return err
+			}
 			return runChat(cmd.Context(), a, c, &s, tenant)
 		},
 	}
@@ -67,6 +71,31 @@ that it names, never from flags; see "askbus settings" and docs/` + c.Type + `.m
 	return cmd
 }
 
+// fillUnder completes the settings with those that "askbus connect" wrote; flags stay as they were given.
+func fillUnder(cmd *cobra.Command, a *cli.App, c *chatEntry) error {
+	again := map[string]func() error{} // by the flag's name
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		again[f.Name] = func() error { return f.Value.Set(value) }
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			all := list.GetSlice()
+			again[f.Name] = func() error { return list.Replace(all) }
+		}
+	})
+	if err := c.fill(a.Dir); err != nil {
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	if again[c.PlaceFlag] != nil && again["routes"] == nil {
+		*c.Routes = "" // of the file, which would count instead
+	}
+	for _, set := range again {
+		if err := set(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // runChat is "askbus TYPE": one chat as a process.
 func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, tenant string) error {
 	r := NewRunning(ctx, a)
@@ -75,6 +104,8 @@ func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, te
 	if err != nil {
 		return err
 	}
+	r.Closes = append(r.Closes, one.close)
+	r.watchExpiry(one.cred)
 	// Posting and receiving stop together; then it finishes the work in progress.
 	defer one.drain()
 	r.parts = append(r.parts, one.parts...)
@@ -103,6 +134,9 @@ func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
 		Use: "doctor", Short: c.DoctorShort, Args: cobra.NoArgs,
 		Example: "  askbus " + c.Type + " doctor --routes routes.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fillUnder(cmd, a, c); err != nil {
+				return err
+			}
 			app, err := c.app(a, nil, nil, nil)
 			if err != nil {
 				return err
@@ -121,10 +155,14 @@ func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
 // chatFindings returns the findings of the doctors of all chats whose secrets are set.
 func chatFindings(ctx context.Context, a *cli.App, entries []*chatEntry) (found finding.List) {
 	for _, c := range entries {
-		if !c.set() {
+		err := c.fill(a.Dir)
+		if err == nil && !c.set() {
 			continue
 		}
-		app, err := c.app(a, nil, nil, nil)
+		var app chatApp
+		if err == nil {
+			app, err = c.app(a, nil, nil, nil)
+		}
 		if err != nil {
 			found = append(found, finding.Finding{What: c.Type, State: finding.Broken, Words: err.Error()})
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -21,8 +22,18 @@ import (
 type chatRun struct {
 	app     chatApp
 	nc      *nats.Conn
+	cred    client.Credential
 	parts   []daemon.Part
 	handler http.Handler // of the platform's calls; nil: it does not call
+	ends    []func()
+	failed  atomic.Pointer[error] // of a part that ended by itself
+}
+
+// close closes its connection, and removes what is measured of it.
+func (c *chatRun) close() {
+	for _, end := range c.ends {
+		end()
+	}
 }
 
 // drain waits for the work that continues after its acknowledgement.
@@ -33,7 +44,7 @@ func (c *chatRun) drain() {
 }
 
 // chat makes a chat's app, without starting it.
-func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (*chatRun, error) {
+func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (_ *chatRun, err error) {
 	if _, err := c.app(r.a, nil, nil, nil); err != nil { // before anything is opened
 		return nil, err
 	}
@@ -45,33 +56,41 @@ func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (
 	if role.Tenant != "" {
 		tenant = role.Tenant
 	}
-	nc, err := r.connect(cred)
+	nc, err := r.dial(cred)
 	if err != nil {
 		return nil, err
 	}
+	one := &chatRun{nc: nc, cred: cred, ends: []func(){nc.Close}}
+	defer func() {
+		if err != nil {
+			one.close()
+		}
+	}()
 	bus, err := responder.New(nc, c.Type, responder.Options{Tenant: tenant, Logger: r.Log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, err
 	}
 	app, err := c.app(r.a, bus, link, func(o *chat.Options) {
 		if role.Session == "" { // others may not report
-			o.Refused = chatRefusals(r.reports(nc, c.Type, audit.Surface(c.Type, role.Tenant)))
+			to, run, remove := r.reporter(nc, c.Type, audit.Surface(c.Type, role.Tenant))
+			one.parts, one.ends = append(one.parts, run), append(one.ends, remove)
+			o.Refused = chatRefusals(to)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
+	one.app = app
 	if m, ok := app.(chatMetrics); ok {
-		r.metrics.Text(m.WriteMetrics)
+		one.ends = append(one.ends, r.metrics.Text(m.WriteMetrics))
 	}
-	one := &chatRun{app: app, nc: nc}
 	one.parts = append(one.parts, daemon.Part{Name: c.Type, Run: func(ctx context.Context) error {
 		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})
 	}})
 	if k, ok := app.(chatKeeper); ok {
 		one.parts = append(one.parts, daemon.Part{Name: "token", Run: func(ctx context.Context) error {
 			err := k.Keep(ctx)
-			<-ctx.Done()
+			<-ctx.Done() // it may return before
 			return err
 		}})
 	}

@@ -62,7 +62,10 @@ type Process struct {
 	pages      string              // URL of the inbox for browsers
 	signedIn   chan struct{}       // signals a sign-in at the inbox
 	twin       net.Listener        // of the inbox, at the other loopback address; see [Process.listen]
-	second     bool                // another inbox of this directory runs and keeps its address in context.json
+	first      bool                // this is "askbus up", whose person may be helped with the first steps
+	// ownFingerprint is that of a certificate that this process made; empty: there is none.
+	ownFingerprint string
+	second         bool // another inbox of this directory runs and keeps its address in context.json
 }
 
 // NewRunning begins a process that ctx stops.
@@ -308,6 +311,29 @@ const waitSaid = 30 * time.Second
 
 // connect connects with a credential; the connection closes after the parts have stopped.
 func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
+	nc, err := r.dial(c)
+	if err == nil {
+		r.Closes = append(r.Closes, nc.Close)
+		r.watchExpiry(c)
+	}
+	return nc, err
+}
+
+// watchExpiry measures when a credential that was given expires; others are made, or swapped for a token, again and again.
+func (r *Process) watchExpiry(c client.Credential) {
+	if r.a.Creds == "" {
+		return
+	}
+	if who, err := identify(c); err == nil && !who.Expires.IsZero() {
+		r.metrics.Credential(who.Name, func() time.Time {
+			now, _ := identify(c) // a file that cannot be read just now says nothing
+			return now.Expires
+		})
+	}
+}
+
+// dial connects with a credential.
+func (r *Process) dial(c client.Credential) (*nats.Conn, error) {
 	if r.bus != nil {
 		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // in-process
 	} else {
@@ -336,15 +362,6 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
-	}
-	r.Closes = append(r.Closes, nc.Close)
-	if r.a.Creds != "" { // else it is made, or swapped for a token, again and again
-		if who, err := identify(c); err == nil && !who.Expires.IsZero() {
-			r.metrics.Credential(who.Name, func() time.Time {
-				now, _ := identify(c) // a file that cannot be read just now says nothing
-				return now.Expires
-			})
-		}
 	}
 	return nc, nil
 }
@@ -407,9 +424,13 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		return nil, err
 	}
 	options := web.Options{
-		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
+		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Tenant: role.Tenant, Logger: r.Log}), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Undo: r.a.Undo, Logger: r.Log,
 	}
 	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
+	if r.first {
+		options.Setup = r.setup(w)
+	}
+	options.Fingerprint = r.ownFingerprint
 	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
 	ways.into(&options)
 	if pages != base {

@@ -26,6 +26,8 @@ the ask was answered, and accepts clicks, forms and replies in threads.
 With an app-level token it receives clicks over Socket Mode: no public address, at most
 three replicas. With a signing secret it listens on --http-addr for Slack's requests to
 /slack/interactions, /slack/events and /slack/commands: any number of replicas.`,
+		ConnectLong: `Make the app from deploy/slack-manifest.yaml (docs/slack.md), install it, invite it into a channel, and
+have its bot token, its app-level token and the channel's id at hand. No public address is needed.`,
 		DoctorShort: "Check token, scopes, channels, groups, manifest and connections",
 		DoctorFlags: func(f *pflag.FlagSet) {
 			f.StringVar(&manifest, "manifest", "", "file with the app's manifest, as Slack's app page shows it (YAML or JSON)")
@@ -36,7 +38,8 @@ three replicas. With a signing secret it listens on --http-addr for Slack's requ
 			{"APP_TOKEN", "app-level token (xapp-…)", &c.AppToken, &c.AppTokenFile},
 			{"SIGNING_SECRET", "signing secret", &c.SigningSecret, &c.SigningSecretFile},
 		},
-		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Unasked: []string{"SIGNING_SECRET"},
+		Place:   &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.IntVar(&c.Replicas, "replicas", c.Replicas, "number of processes that may share the bot token")
 		},
@@ -68,6 +71,12 @@ three replicas. With a signing secret it listens on --http-addr for Slack's requ
 type slackApp struct {
 	*slack.App
 	manifest *string
+}
+
+// Connect returns the bot and its workspace.
+func (s slackApp) Connect(ctx context.Context) (string, error) {
+	id, err := s.App.Connect(ctx)
+	return "bot " + id.BotUser + " of workspace " + id.Team, err
 }
 
 func (s slackApp) Doctor(ctx context.Context) finding.List { return s.App.Doctor(ctx, *s.manifest) }

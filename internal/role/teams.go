@@ -13,6 +13,7 @@ import (
 func teamsEntry() *chatEntry {
 	s := &config.Teams{}
 	c := &s.Teams
+	address := "" // which Teams is told, and no process
 	return &chatEntry{
 		Type: teams.Type, Name: "Teams", Short: "Post asks to Microsoft Teams, where people answer them on a card",
 		Example: "  ASKBUS_TEAMS_SECRET_FILE=secret askbus teams --app-id 1f3a… --directory 9c2b… --channel 19:…@thread.tacv2",
@@ -21,6 +22,10 @@ outcome wherever the ask was answered, and accepts buttons, forms and words in t
 
 Teams calls it: --http-addr must be reachable as https://…/teams/messages, the messaging
 endpoint of the bot. Any number of replicas.`,
+		ConnectLong: `Make the bot and its registration (docs/teams.md), and have the app's id, the directory's id, the client
+secret and the id of a channel or group chat at hand. Teams calls the bot: a proxy must lead an https address to it.`,
+		PublicURL: &address, PublicWhy: "Teams calls https://…/teams/messages, the messaging endpoint of the bot: \"askbus up\" serves it at the inbox's address, \"askbus teams\" at --http-addr.",
+		Questions:   []chatQuestion{{"APP_ID", "id of the app's registration", &c.AppID}, {"DIRECTORY", "id of the directory whose members may answer", &c.Directory}},
 		DoctorShort: "Check secret, signing keys, channels and groups",
 		Settings:    s, Secrets: []chatSecret{{"SECRET", "client secret of the app's registration", &c.Secret, &c.SecretFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel or group chat for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,

@@ -82,7 +82,11 @@ func (r *Process) secureOwn(ctx context.Context, s *upSettings) error {
 	files, ca := certificate.OwnFiles(r.a.Dir)
 	files.ClientCA = s.TLS.ClientCAFile
 	r.insecure = s.Insecure
-	return r.keep(files, ca, renew)
+	if err := r.keep(files, ca, renew); err != nil {
+		return err
+	}
+	r.ownFingerprint = certificate.Fingerprint(r.tls.Leaf())
+	return nil
 }
 
 // names returns the names and addresses of this process: must has the configured ones, may those of

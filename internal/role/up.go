@@ -113,6 +113,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	if err := r.secureOwn(ctx, &s); err != nil {
 		return err
 	}
+	r.first = true
 	if s.keyOf != "" {
 		if err := rights.ShareKey(s.keyOf, a.Dir); err != nil {
 			return err
@@ -172,6 +173,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	if _, err := r.inbox(webCred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey); err != nil {
 		return err
 	}
+	r.connectedChats(r.base(ln))
 	pushCred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: push.Type})
 	if err != nil {
 		return err
@@ -242,7 +244,11 @@ Ask something from a second terminal:
 `, inbox, r.After.HTTPURL, r.After.NATSURL, r.After.Ops["up"], a.Dir, certificateLines(a, r, s), try)
 		if !s.noOpen && !s.noLink && cli.IsTerminal(a.Stdout) {
 			// At the address itself, from which the inbox leads every browser to where it is found.
-			a.OpenSecret(ctx, page, r.After.HTTPURL+strings.TrimPrefix(link, r.pages), r.signedIn)
+			to := r.After.HTTPURL + strings.TrimPrefix(link, r.pages)
+			if r.before.HTTPURL == "" && r.setup(s.Web) != nil { // a new directory
+				to += "&to=" + web.SetupPath
+			}
+			a.OpenSecret(ctx, page, to, r.signedIn)
 		}
 	}()
 }

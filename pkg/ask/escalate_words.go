@@ -34,6 +34,12 @@ func (a *Ask) LadderWords(asked time.Time, e *Escalated, now time.Time, lang str
 	return strings.Join(append(parts, said), w.semicolon)
 }
 
+// Whom names whom the step told, in a language such as "zh-CN".
+func (s *Step) Whom(lang string) string { return ladderWords(lang).whom(s.Tell, s.Remind) }
+
+// Whom names whom the step tells, in a language such as "zh-CN".
+func (n *Next) Whom(lang string) string { return ladderWords(lang).whom(n.Tell, n.Remind) }
+
 // whom names who is told.
 func (w *wordsOfLadders) whom(tell []string, remind bool) string {
 	all := make([]string, 0, len(tell)+1)

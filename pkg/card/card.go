@@ -28,6 +28,7 @@ type Card struct {
 	End      *End   // nil while it is pending
 
 	Approval *Approval // nil unless several people decide
+	Ladder   *Ladder   // nil unless it is pending and has one
 
 	May       May
 	Attention []string // "Mei is answering"
@@ -126,7 +127,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if a.ExcludeAsker {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
 	}
-	c.Approval = newApproval(r, v, c.May.Answer, now)
+	c.Approval, c.Ladder = newApproval(r, v, c.May.Answer, now), newLadder(r, v, now)
 	c.places(r, v)
 	if v.Inbox != "" && c.Key.Valid() {
 		c.Link = strings.TrimRight(v.Inbox, "/") + "/ask/" + c.Key.String()

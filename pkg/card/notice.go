@@ -24,6 +24,8 @@ type Notice struct {
 	Choices []Choice `json:"choices,omitempty"`
 	Urgent  bool     `json:"urgent,omitempty"`
 	Ended   bool     `json:"ended,omitempty"` // it only reports the end
+	// Uncounted is said when a choice did not count and nothing says why.
+	Uncounted string `json:"uncounted,omitempty"`
 }
 
 // Choice is an answer that a notice offers.
@@ -64,7 +66,9 @@ func (c *Card) Notice(life string) Notice {
 		}
 	}
 	n.Body = ask.Clip(strings.Join(lines, "\n"), noticeBody)
-	n.Choices = c.simple()
+	if n.Choices = c.simple(); n.Choices != nil {
+		n.Uncounted = c.Say("Your answer did not count. Open the inbox, and answer there.")
+	}
 	return n
 }
 
@@ -77,9 +81,9 @@ func (c *Card) heading() string {
 }
 
 // simple returns the options that can be chosen with one touch: a few of the only question, none of
-// which ends the ask without an answer or is destructive.
+// which ends the ask without an answer, and nothing that is [Delicate].
 func (c *Card) simple() []Choice {
-	if !c.May.Answer || len(c.Questions) != 1 {
+	if !c.May.Answer || len(c.Questions) != 1 || Delicate(c.ask) {
 		return nil
 	}
 	q := &c.Questions[0]
@@ -89,7 +93,7 @@ func (c *Card) simple() []Choice {
 	var choices []Choice
 	for i := range q.Options {
 		o := &q.Options[i]
-		if o.Cancels || o.Destructive || len(o.ID) > 128 {
+		if o.Cancels || len(o.ID) > 128 {
 			return nil
 		}
 		choices = append(choices, Choice{o.ID, ask.Clip(InlinePlain(o.Label), noticeChoice)})

@@ -44,6 +44,9 @@ func (c *Card) Text() string {
 	if c.Approval != nil {
 		add(c.Approval.Text(c.Lang))
 	}
+	if c.Ladder != nil {
+		add(c.Ladder.Text())
+	}
 	if c.May.Answer {
 		add(c.HowTo)
 	}

@@ -14,22 +14,23 @@ import (
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
 	s.r.keys.Add(p.Key, it.Key)
+	p.Steps = s.owed(&it)
 	done := func() bool { return it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting } // posted, or given up
-	if done() {
+	if done() && len(p.Steps) == 0 {
 		return s.open(ctx, it, p, it.Receipt.Places)
 	}
 	if !s.beginPost(p.Key) {
 		return &LaterError{After: retryWork, Err: errPosting}
 	}
 	defer s.endPost(p.Key)
-	if len(it.Votes) > 0 { // the work for a vote: that for the ask may be posting it, here or elsewhere
+	if it.rewritten() { // the work for a vote or a step: that for the ask may be posting it, here or elsewhere
 		if it.Receipt == nil {
 			if err := s.readReceipt(ctx, &it); err != nil {
 				return &LaterError{After: retryWork, Err: err}
 			}
 		}
 		if done() {
-			return s.open(ctx, it, p, it.Receipt.Places)
+			return s.told(ctx, it, p, it.Receipt.Places)
 		}
 		if it.Receipt != nil && it.At.Sub(it.Receipt.At) < posting {
 			return &LaterError{After: retryWork, Err: errPosting}
@@ -75,6 +76,17 @@ func (s *Server) present(ctx context.Context, it Item) error {
 		return s.endedMeanwhile(ctx, it, p, places)
 	}
 	s.forget(p.Key)
+	return s.told(ctx, it, p, places)
+}
+
+// told tells of the steps that are owed, and opens recorded posts.
+func (s *Server) told(ctx context.Context, it Item, p Post, places []ask.Place) error {
+	if it.Receipt == nil || it.Receipt.State != ask.ReceiptFailed {
+		var err error
+		if places, err = s.escalate(ctx, &it, p, places); err != nil {
+			return err
+		}
+	}
 	return s.open(ctx, it, p, places)
 }
 
@@ -98,7 +110,7 @@ func (s *Server) readReceipt(ctx context.Context, it *Item) error {
 // replica may have come before.
 func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) error {
 	o, ok := s.p.(Opener)
-	if _, draws := s.p.(Refresher); !ok || len(places) == 0 || draws && len(it.Votes) > 0 {
+	if _, draws := s.p.(Refresher); !ok || len(places) == 0 || draws && it.rewritten() {
 		return s.refresh(ctx, it, p, places)
 	}
 	err := s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error { return o.Open(ctx, p, places) })

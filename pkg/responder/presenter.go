@@ -71,6 +71,9 @@ type Post struct {
 	// Tried are the places of [Router.Route] of earlier tries that may have
 	// posted, as places whose Ref is the route; empty on the first try.
 	Tried []ask.Place
+	// Steps are those of the ask's ladder that were taken and of which this type
+	// has not told yet: see [Escalator].
+	Steps []ask.Step
 }
 
 // Text returns the ask as plain text, with the link, for asks that a surface

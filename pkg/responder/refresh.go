@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Refresher is implemented by a [Presenter] whose posts show the votes on an ask that several people decide.
-// Refresh makes posts show a pending record: its votes, and the means to answer. A replica never calls it twice
+// Refresher is implemented by a [Presenter] whose posts show the votes on an ask that several people decide, and
+// how far one was escalated. Refresh makes posts show a pending record: both, and the means to answer. A replica never calls it twice
 // at once for one post: all votes that come during a call are one more call. A place that was deleted is not an
 // error. Without it votes are counted and not shown.
 type Refresher interface {
@@ -20,7 +20,7 @@ type Refresher interface {
 // replica has written meanwhile.
 func (s *Server) refresh(ctx context.Context, it Item, p Post, places []ask.Place) error {
 	v, ok := s.p.(Refresher)
-	if !ok || it.Ask.Approval == nil || len(places) == 0 || !s.beginRefresh(p.Key) {
+	if !ok || it.Ask.Approval == nil && len(it.Ask.Escalate) == 0 || len(places) == 0 || !s.beginRefresh(p.Key) {
 		return nil
 	}
 	for shown := uint64(0); ; {
@@ -32,14 +32,14 @@ func (s *Server) refresh(ctx context.Context, it Item, p Post, places []ask.Plac
 		case err != nil:
 			s.endRefresh(p.Key)
 			return &LaterError{After: retryWork, Err: err}
-		case rec.Outcome != nil && rec.Life == it.Life && (shown > 0 || len(it.Votes) > 0): // its update may have come before an edit, also before one that failed
+		case rec.Outcome != nil && rec.Life == it.Life && (shown > 0 || it.rewritten()): // its update may have come before an edit, also before one that failed
 			s.endRefresh(p.Key)
 			it.Outcome = rec.Outcome
 			return s.update(ctx, s.ended(it, places), false)
 		case rec.Outcome != nil, rec.Life != it.Life:
 			s.endRefresh(p.Key)
 			return nil
-		case rec.Seq == shown, shown == 0 && len(rec.Votes) == 0:
+		case rec.Seq == shown, shown == 0 && len(rec.Votes) == 0 && rec.Escalated == nil:
 			if s.refreshed(p.Key) {
 				return nil
 			}

@@ -225,7 +225,11 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 		defer func() { <-s.healing }()
 		ctx, cancel := connection.WithGrace(stopping, s.opts.grace())
 		defer cancel()
-		e := s.ended(Item{Key: k, Outcome: &o}, []ask.Place{at})
+		it := Item{Key: k, Outcome: &o}
+		if rec, err := s.r.Get(ctx, k); err == nil && rec.Outcome != nil { // an outcome does not say of which life it is
+			it.Life, it.AskedAt = rec.Life, rec.AskedAt
+		}
+		e := s.ended(it, []ask.Place{at})
 		if o.Ask != nil {
 			e.Ask = *o.Ask
 		}
@@ -318,7 +322,7 @@ var errEnded = errors.New("the ask has ended")
 
 // receipt records a state, and reports whether the ask has ended or is gone.
 func (s *Server) receipt(ctx context.Context, it Item, state ask.ReceiptState, key string, places []ask.Place) (ended bool, err error) {
-	status, err := s.r.receipt(ctx, it.Key, ask.Receipt{Life: it.Life, State: state, Key: key, Places: places})
+	status, err := s.r.receipt(ctx, it.Key, ask.Receipt{Life: it.Life, State: state, Key: key, Places: places, Step: it.step()})
 	switch {
 	case errors.Is(err, ask.ErrNotFound), errors.Is(err, ask.ErrInvalid): // past its retention, or another life of the id
 		return true, fmt.Errorf("%w: %w", errEnded, err)

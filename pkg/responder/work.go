@@ -23,14 +23,16 @@ import (
 // outcome to show.
 type Item struct {
 	Key     ask.Key
-	Life    string       // of the ask; receipts name it
-	Ask     ask.Ask      // as it was asked
-	AskedAt time.Time    // when, for an ask to present
-	Votes   []ask.Vote   // of an ask to present that several people decide; each vote is work for it again
-	Outcome *ask.Outcome // nil for an ask to present
-	Receipt *ask.Receipt // what this responder type recorded for this life, or nil
-	Trace   string       // the W3C traceparent of the ask, if it has one
-	At      time.Time    // when the work was handed out, by the same clock as the receipt's time
+	Life    string     // of the ask; receipts name it
+	Ask     ask.Ask    // as it was asked
+	AskedAt time.Time  // when, for an ask to present
+	Votes   []ask.Vote // of an ask to present that several people decide; each vote is work for it again
+	// Escalated is how far an ask to present has been escalated; each step is work for it again.
+	Escalated *ask.Escalated
+	Outcome   *ask.Outcome // nil for an ask to present
+	Receipt   *ask.Receipt // what this responder type recorded for this life, or nil
+	Trace     string       // the W3C traceparent of the ask, if it has one
+	At        time.Time    // when the work was handed out, by the same clock as the receipt's time
 
 	lease *lease // nil in tests
 }
@@ -395,12 +397,12 @@ func readItem(it *wire.NextItem) (Item, error) {
 		return Item{}, err
 	}
 	item.Key, item.Ask, item.AskedAt = a.Key(), *a, it.Event.Time()
-	if a.Approval != nil {
+	if a.Approval != nil || len(a.Escalate) > 0 {
 		o, err := wire.DecodeOutcome(s.OnDeadline)
 		if err != nil {
 			return Item{}, err
 		}
-		item.Votes = o.Votes
+		item.Votes, item.Escalated = o.Votes, o.Escalated
 	}
 	return item, nil
 }

@@ -70,6 +70,8 @@ gateway: { replicas: 4, corsOrigins: ["https://a.example"], embedOrigins: ["http
 responders:
   - { name: slack, tenant: acme, command: [slack], replicas: 2, envFrom: [{ secretRef: { name: slack } }] }
   - { name: slack-http, tenant: other, command: [slack], hears: http, port: 8430, path: /slack, scaling: { min: 2, max: 12, target: 50 }, existingSecret: slack-http-creds }
+  - { name: telegram, tenant: acme, command: [telegram], envFrom: [{ secretRef: { name: telegram } }] }
+  - { name: telegram-http, tenant: other, command: [telegram], hears: http, port: 8431, path: /telegram, replicas: 3 }
   - name: webhook
     command: [/creds/creds.json]
     hears: nothing
@@ -319,7 +321,7 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if broker.Spec.Replicas != nil || !slices.Contains(broker.Spec.Template.Spec.Containers[0].Args, "--replicas=3") {
 		t.Error("the broker's replicas are set beside the autoscaler, or its ledger has not three copies")
 	}
-	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack@acme,slack@other,webhook,push" {
+	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack@acme,slack@other,telegram@acme,telegram@other,webhook,push" {
 		t.Errorf("the broker prepares %q", got)
 	}
 	if hpas := all[*autoscalingv2.HorizontalPodAutoscaler](&m); len(hpas) != 2 {
@@ -331,10 +333,17 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if n := len(all[*scaledObject](&m)); n != 2 {
 		t.Errorf("%d types are scaled", n)
 	}
+	polls := named[*appsv1.Deployment](&m, "askbus-telegram")
+	if *polls.Spec.Replicas != 1 || polls.Spec.Strategy.RollingUpdate.MaxSurge.IntVal != 0 || value(polls.Spec.Template.Spec.Containers[0].Env, "ASKBUS_TELEGRAM_INBOX") == "" {
+		t.Errorf("Telegram is %+v", polls.Spec)
+	}
+	if got := value(named[*appsv1.Deployment](&m, "askbus-telegram-http").Spec.Template.Spec.Containers[0].Env, "ASKBUS_TELEGRAM_WEBHOOK_URL"); !strings.HasPrefix(got, "https://") {
+		t.Errorf("Telegram calls %q", got)
+	}
 	if got := value(named[*appsv1.Deployment](&m, "askbus-slack-http").Spec.Template.Spec.Containers[0].Env, "ASKBUS_SLACK_REPLICAS"); got != "12" {
 		t.Errorf("Slack's limits are divided by %q", got)
 	}
-	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 13 {
+	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 14 {
 		t.Errorf("the ingress is %+v", in.Spec)
 	}
 	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 4 || len(r.Spec.Rules[1].Matches) > 8 || r.Spec.Rules[3].BackendRefs[0].Name != "askbus-web" {
@@ -366,7 +375,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls"}
+	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls", "askbus-telegram-http": "http-tls"}
 	for _, w := range m.workloads() {
 		for _, c := range w.spec.Containers {
 			if slices.Contains(c.Args, "--insecure") {
@@ -392,7 +401,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	if value(server.Env, "ASKBUS_TLS_CLIENT_CA_FILE") != "/tls/ca.crt" {
 		t.Error("the servers demand no client certificates")
 	}
-	for name, protocol := range map[string]string{"askbus-web": "https", "askbus-gateway": "https", "askbus-slack-http": "https", "askbus-hook": "http", "askbus-ops": "http"} {
+	for name, protocol := range map[string]string{"askbus-web": "https", "askbus-gateway": "https", "askbus-slack-http": "https", "askbus-telegram-http": "https", "askbus-hook": "http", "askbus-ops": "http"} {
 		if p := named[*corev1.Service](&m, name).Spec.Ports[0].AppProtocol; p == nil || *p != protocol {
 			t.Errorf("%s speaks %v", name, p)
 		}
@@ -504,6 +513,15 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"four replicas with sockets":         "responders: [{name: chat, command: [x], hears: socket, replicas: 4}]",
 		"Slack that hears nothing":           "responders: [{name: slack, command: [slack], hears: nothing}]",
 		"Slack over HTTP without a port":     "responders: [{name: slack, command: [slack], hears: http}]",
+		"two pollers of Telegram":            "responders: [{name: telegram, command: [telegram], replicas: 2}]",
+		"a poller that may be doubled":       "responders: [{name: telegram, command: [telegram], scaling: {min: 1, max: 2}}]",
+		"a poller at zero":                   "responders: [{name: telegram, command: [telegram], scaling: {min: 0, max: 1}}]",
+		"two gateways of Discord":            "responders: [{name: discord, command: [discord], replicas: 2}]",
+		"four connections to Feishu":         "responders: [{name: feishu, command: [feishu], replicas: 4}]",
+		"Discord over HTTP without a port":   "responders: [{name: discord, command: [discord], hears: http}]",
+		"Teams without a port":               "responders: [{name: teams, command: [teams]}]",
+		"Mattermost at zero":                 "responders: [{name: mattermost, command: [mattermost], port: 80, scaling: {min: 0, max: 2}}]",
+		"a type for a chat":                  "responders: [{name: a, command: [telegram], type: a}]",
 		"clicks for a type at zero":          "responders: [{name: a, command: [x], hears: http, scaling: {min: 0, max: 2}}]",
 		"zero for who says nothing":          "responders: [{name: a, command: [x], scaling: {min: 0, max: 2}}]",
 		"a path without a port":              "responders: [{name: a, command: [x], path: /a}]",

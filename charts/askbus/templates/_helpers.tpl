@@ -186,10 +186,18 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 
+{{/* The commands of askbus that are chats. */}}
+{{- define "askbus.chats" -}}slack,telegram,discord,feishu,teams,mattermost,email{{- end }}
+
+{{/* How clicks reach a responder: chats that can connect to their platform do, unless they say that they are called. */}}
+{{- define "askbus.hears" -}}
+{{- default (ternary "socket" "http" (and (not .image) (has (first .command) (list "slack" "telegram" "discord" "feishu")))) .hears }}
+{{- end }}
+
 {{/* What a responder serves: TYPE, or TYPE@TENANT. */}}
 {{- define "askbus.group" -}}
 {{- $fixed := "" }}
-{{- if and (not .image) (has (first .command) (list "slack" "push" "webhook")) }}{{ $fixed = first .command }}{{ end }}
+{{- if and (not .image) (has (first .command) (concat (splitList "," (include "askbus.chats" .)) (list "push" "webhook"))) }}{{ $fixed = first .command }}{{ end }}
 {{- if and .type $fixed (ne .type $fixed) }}{{ fail (printf "responder %s: type is %s, and the command %s is of the type %s; leave type out" .name .type $fixed $fixed) }}{{ end }}
 {{- default (default .name $fixed) .type }}{{ with .tenant }}@{{ . }}{{ end }}
 {{- end }}

@@ -51,33 +51,7 @@ func (h Heard) Answers(open []*ask.Ask, others bool) bool {
 		return true
 	}
 	a := open[0]
-	return len(a.Questions) == 1 && !others && !delicate(a) && a.Questions[0].IsExact(h.Words)
-}
-
-// verdicts begin the ids and labels of options that give or refuse a permission.
-var verdicts = []string{"approve", "accept", "allow", "permit", "grant", "authorize", "reject", "deny", "批准", "同意", "接受", "允许", "允許", "拒绝", "拒絕"} //nolint:gochecknoglobals // never changed
-
-// delicate reports whether an ask is a permission, an approval, or has a destructive option, which nobody gives in passing. What an agent asks
-// in its own words has no mark, so it is also told by its options; a wrong guess costs one more click.
-func delicate(a *ask.Ask) bool {
-	if a.Permits() || a.MinProof != "" || a.ExcludeAsker || a.Approval != nil || a.Only != "" || len(a.Exclude) > 0 {
-		return true
-	}
-	for i := range a.Questions {
-		q := &a.Questions[i]
-		for j := range q.Options {
-			if q.Options[j].Destructive {
-				return true
-			}
-			for _, name := range []string{q.Options[j].ID, q.Options[j].Label} {
-				name = strings.ToLower(strings.TrimSpace(name))
-				if slices.ContainsFunc(verdicts, func(v string) bool { return strings.HasPrefix(name, v) }) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return len(a.Questions) == 1 && !others && !card.Delicate(a) && a.Questions[0].IsExact(h.Words)
 }
 
 // Declines reports whether addressed words decline the ask, and the reason.

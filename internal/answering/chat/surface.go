@@ -24,6 +24,8 @@ type Options struct {
 	RouteFile string // routing file; read again when it changes
 	Routes    Routes // used without a RouteFile
 
+	Unplaced bool // it is only asked who its token is for, and paired: it needs no place yet
+
 	// Link returns the URL at which an ask can be answered in a browser; nil: none.
 	Link func(ask.Key) string
 
@@ -46,7 +48,7 @@ type Refusal struct {
 
 // Nowhere reports whether no place to post to is given.
 func (o *Options) Nowhere() bool {
-	return o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == ""
+	return !o.Unplaced && o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == ""
 }
 
 // Surface is a chat's surface without what is the chat's own: its cards, its transport and who its members are. A

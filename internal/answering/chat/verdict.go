@@ -129,6 +129,15 @@ func Votes(p *card.Approval, clean func(s string, most int) string) (lines []str
 	return lines
 }
 
+// Standing returns the lines of a pending card about its votes and its ladder.
+func Standing(c *card.Card, clean func(s string, most int) string) []string {
+	lines := Votes(c.Approval, clean)
+	if c.Ladder != nil {
+		lines = append(lines, clean(c.Ladder.Text(), 300))
+	}
+	return lines
+}
+
 func votes(p *card.Approval, clean func(s string, most int) string) (lines []string) {
 	for i := range p.Votes[:min(len(p.Votes), maxVotes)] {
 		v := &p.Votes[i]

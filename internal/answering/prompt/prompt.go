@@ -90,6 +90,13 @@ type dialog struct {
 
 func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
 
+// ladder says how far the ask has been escalated.
+func (d *dialog) ladder() {
+	if d.card.Ladder != nil {
+		d.print(d.card.Ladder.Text())
+	}
+}
+
 // say prints a message in the card's language.
 func (d *dialog) say(text string, args ...any) { d.print(d.card.Say(text, args...)) }
 
@@ -116,6 +123,7 @@ func (d *dialog) introduce() {
 		if d.card.Approval != nil {
 			d.print(d.card.Approval.Text(d.card.Lang))
 		}
+		d.ladder()
 		d.print(d.card.May.Why)
 		for i := range d.card.Questions {
 			d.show(i)
@@ -125,6 +133,7 @@ func (d *dialog) introduce() {
 	if d.card.Approval != nil {
 		d.print(d.card.Approval.Text(d.card.Lang))
 	}
+	d.ladder()
 	if d.card.AtEnd != "" {
 		d.print(d.card.AtEnd)
 	}

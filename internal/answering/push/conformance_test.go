@@ -26,7 +26,7 @@ type surface struct {
 
 // Prepare subscribes the phone.
 func (s *surface) Prepare(connect func(typ string) *nats.Conn) {
-	store := push.NewStore(connect("web"), testKeys, "", []string{s.service.host()}, nil)
+	store := push.NewStore(connect("web"), testKeys, push.Options{Hosts: []string{s.service.host()}})
 	if err := store.Subscribe(s.t.Context(), tom, nil, "", "session", s.service.subscribe("phone")); err != nil {
 		s.t.Fatal(err)
 	}

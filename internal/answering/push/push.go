@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
-	webpush "github.com/SherClockHolmes/webpush-go"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -24,7 +21,7 @@ import (
 // Type is the responder type.
 const Type = "push"
 
-// Options configures an [App]. The zero value is ready to use.
+// Options configures an [App] and a [Store]. The zero value is ready to use.
 type Options struct {
 	Hosts   []string     // push services besides [Hosts]
 	Contact string       // contact for push services: an https URL or an e-mail address; default: https://askbus.dev
@@ -32,6 +29,27 @@ type Options struct {
 	Client  *http.Client // default: one that follows no redirects
 	Now     func() time.Time
 	Logger  *slog.Logger // default: discard
+}
+
+// withDefaults fills in what is not set.
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Contact == "" {
+		o.Contact = "https://askbus.dev"
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{
+			Timeout:       sendLimit,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	o.Hosts = append(Hosts(), o.Hosts...)
+	return o
 }
 
 // Limits of notices.
@@ -49,34 +67,19 @@ type App struct {
 	r      *responder.Responder
 	bucket *state.Bucket
 	cache  *state.Cache
-	keys   Keys
+	sender sender
 	opts   Options
 	some   chan struct{} // has a signal after a new subscription
 }
 
 // New makes the surface on a connection of a responder of type [Type]. It starts nothing.
 func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Contact == "" {
-		opts.Contact = "https://askbus.dev"
-	}
-	if opts.Client == nil {
-		opts.Client = &http.Client{
-			Timeout:       sendLimit,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}
-	opts.Hosts = append(Hosts(), opts.Hosts...)
+	opts = opts.withDefaults()
 	r, err := responder.New(nc, Type, responder.Options{Tenant: opts.Tenant, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}
-	a := &App{r: r, bucket: state.Open(nc, state.Responder(Type, opts.Tenant), state.Push), keys: keys, opts: opts, some: make(chan struct{}, 1)}
+	a := &App{r: r, bucket: state.Open(nc, state.Responder(Type, opts.Tenant), state.Push), sender: sender{keys, opts}, opts: opts, some: make(chan struct{}, 1)}
 	a.cache = state.NewCache(a.bucket, state.CacheOptions{Now: opts.Now, Logger: opts.Logger, Changed: func(_, now *state.Entry) {
 		if now != nil {
 			select {
@@ -113,8 +116,21 @@ func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	return errors.Join(err, <-following)
 }
 
-// subscribers returns the subscriptions that an ask notifies.
+// subscribers returns the subscriptions of those who may decide an ask.
 func (a *App) subscribers(p responder.Post) []entry {
+	return a.of(p, func(by ask.By, e *entry) bool {
+		return p.Ask.Allows(by) && e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) && !p.AskedAt.Add(clockSkew).Before(e.Created)
+	})
+}
+
+// told returns the subscriptions of those whom steps of a ladder tell, if they may see the ask.
+func (a *App) told(p responder.Post) []entry {
+	return a.of(p, func(by ask.By, e *entry) bool {
+		return e.Access.Sees(by, p.Ask.Key(), p.Ask.Audience) && slices.ContainsFunc(p.Steps, func(s ask.Step) bool { return p.Ask.Tells(&s, by) })
+	})
+}
+
+func (a *App) of(p responder.Post, notifies func(by ask.By, e *entry) bool) []entry {
 	all, err := a.cache.All()
 	if err != nil {
 		a.opts.Logger.Warn("cannot list the subscriptions", slog.Any("error", err))
@@ -123,7 +139,7 @@ func (a *App) subscribers(p responder.Post) []entry {
 	var mine []entry
 	for _, e := range read(all, a.opts.Now()) {
 		by := e.by()
-		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !p.Ask.Allows(by) || !e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) || p.AskedAt.Add(clockSkew).Before(e.Created) {
+		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !notifies(by, &e) {
 			continue
 		}
 		mine = append(mine, e)
@@ -135,13 +151,21 @@ func (a *App) subscribers(p responder.Post) []entry {
 }
 
 // Wants skips asks without a subscriber.
-func (a *App) Wants(p responder.Post) bool { return len(a.subscribers(p)) > 0 }
+func (a *App) Wants(p responder.Post) bool {
+	return len(a.subscribers(p)) > 0 || len(p.Steps) > 0 && len(a.told(p)) > 0
+}
 
 // Present notifies every browser of the people who may answer.
 func (a *App) Present(ctx context.Context, p responder.Post) ([]ask.Place, error) {
 	record := ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
 	until := p.Ask.Due(p.AskedAt).Sub(a.opts.Now())
 	return a.ring(ctx, a.subscribers(p), &record, until)
+}
+
+// Escalate rings the browsers of those whom the steps tell.
+func (a *App) Escalate(ctx context.Context, p responder.Post, rec ask.Record, _ []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	rung, err := a.ring(ctx, a.told(p), &rec, p.Ask.Due(p.AskedAt).Sub(a.opts.Now()))
+	return slices.DeleteFunc(rung, func(at ask.Place) bool { return slices.Contains(places, at) }), err
 }
 
 // Update tells the notified browsers how the ask ended.
@@ -201,13 +225,8 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 	return places, nil
 }
 
-// errGone reports a subscription that its push service has dropped.
-var errGone = errors.New("the subscription is gone")
-
+// send sends a notice of an ask to a subscription. One that is gone is forgotten.
 func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Duration) error {
-	if err := to.check(a.opts.Hosts); err != nil {
-		return fmt.Errorf("%w: %w", errGone, err) // stored under other settings
-	}
 	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
 	if err != nil {
 		return err
@@ -215,44 +234,13 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 	if len(payload) > maxPayload {
 		return &responder.PermanentError{Err: fmt.Errorf("the notice has %d bytes; at most %d fit", len(payload), maxPayload)}
 	}
-	urgency := webpush.UrgencyNormal
-	if r.Ask.Priority == ask.PriorityHigh || r.Ask.Priority == ask.PriorityUrgent {
-		urgency = webpush.UrgencyHigh
-	}
-	res, err := webpush.SendNotificationWithContext(ctx, payload, &webpush.Subscription{
-		Endpoint: to.Endpoint, Keys: webpush.Keys{P256dh: to.Keys.P256dh, Auth: to.Keys.Auth},
-	}, &webpush.Options{
-		HTTPClient: a.opts.Client, Subscriber: a.opts.Contact, VAPIDPublicKey: a.keys.Public, VAPIDPrivateKey: a.keys.private,
-		TTL: int(min(max(keep, 0), ask.MaxTimeout).Seconds()), Urgency: urgency, Topic: hash("askbus topic\x00" + r.Ask.Key().String() + "\x00" + r.Life),
-	})
-	if err != nil {
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // without the address, which is enough to ring the browser
+	m := message{payload: payload, keep: keep, topic: hash("askbus topic\x00" + r.Ask.Key().String() + "\x00" + r.Life)}
+	m.urgent = r.Ask.Priority == ask.PriorityHigh || r.Ask.Priority == ask.PriorityUrgent
+	err = a.sender.send(ctx, &to.Subscription, m)
+	if errors.Is(err, errGone) && !errors.Is(err, errHost) {
+		if err := forget(ctx, a.bucket, to); err != nil {
+			return err
 		}
-		return fmt.Errorf("call the push service: %w", err)
 	}
-	defer res.Body.Close()                                       //nolint:errcheck // read-only
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is reused
-	switch {
-	case res.StatusCode < 300:
-		return nil
-	case res.StatusCode == http.StatusGone || res.StatusCode == http.StatusNotFound:
-		if err := a.bucket.DeleteRevision(ctx, to.key, to.revision); err != nil && !errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrNotFound) {
-			return fmt.Errorf("forget a subscription: %w", err)
-		}
-		return errGone
-	case res.StatusCode >= 500 && res.Header.Get("Retry-After") == "": // down: the kit backs off
-		return fmt.Errorf("the push service says %s", res.Status)
-	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
-		return &responder.RetryError{After: retryAfter(res), Err: fmt.Errorf("the push service says %s", res.Status)}
-	}
-	return &responder.PermanentError{Err: fmt.Errorf("the push service says %s", res.Status)}
-}
-
-// retryAfter returns the service's Retry-After, within limits.
-func retryAfter(res *http.Response) time.Duration {
-	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
-		return min(max(time.Duration(s)*time.Second, time.Second), time.Minute)
-	}
-	return 5 * time.Second
+	return err
 }

@@ -2,12 +2,14 @@ package push_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -42,7 +44,7 @@ type world struct {
 func newWorld(t *testing.T, opts natstest.Options) *world {
 	t.Helper()
 	w := &world{t: t, bus: natstest.Start(t, opts), phone: newService(t)}
-	w.store = push.NewStore(w.bus.Responder("web"), testKeys, "", []string{w.phone.host()}, nil)
+	w.store = push.NewStore(w.bus.Responder("web"), testKeys, push.Options{Hosts: []string{w.phone.host()}, Contact: "ops@example.com", Client: w.phone.Client()})
 	c, err := client.New(w.bus.Agent("acme", "s1"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +249,7 @@ func TestSigningOutEndsASubscription(t *testing.T) {
 
 func TestInvalidSubscriptionsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := push.NewStore(nil, testKeys, "", nil, time.Now)
+	s := push.NewStore(nil, testKeys, push.Options{})
 	const point = "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"
 	for body, want := range map[string]string{
 		`[]`: "PushSubscription",
@@ -291,4 +293,64 @@ func TestTwoThousandRingsLeaveNothing(t *testing.T) {
 		<-w.phone.rung
 		return err
 	})
+}
+
+// A step of a ladder rings whom it tells, who may not decide the ask; who was rung before hears nothing again.
+func TestAStepRingsThoseWhomItTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.replica()
+	w.subscribe(mei, "a-phone")
+	w.subscribe(tom, "b-phone")
+	a := database()
+	a.Audience, a.Escalate = []string{"group:platform"}, []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"oidc:tom"}}, {After: 10 * time.Minute, Tell: []string{"oidc:tom"}, Via: []string{"slack"}}}
+	k := w.ask(a)
+	if got := w.phone.next(1); got[0].browser != "a-phone" {
+		t.Fatalf("asked: %+v", got)
+	}
+	w.bus.BrokerAhead(func() time.Duration { return 11 * time.Minute }, broker.Options{})
+	if got := w.phone.next(1); got[0].browser != "b-phone" || len(got[0].notice.Choices) != 0 {
+		t.Fatalf("escalated: %+v", got)
+	}
+	natstest.Eventually(t, "the receipt says which step was told", func() bool {
+		rec, err := w.asks.Get(t.Context(), k.ID)
+		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == 1 && len(rec.Receipts[0].Places) == 2
+	})
+	w.answer(k, "lite")
+	for i, got := range w.phone.next(2) {
+		if got.browser != []string{"a-phone", "b-phone"}[i] || !got.notice.Ended {
+			t.Errorf("ended: %+v", got)
+		}
+	}
+}
+
+func TestATestRingsOneBrowserOfThePerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.subscribe(mei, "phone")
+	w.subscribe(mei, "laptop")
+	endpoint := w.phone.URL + "/phone"
+	if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{"test":"1","title":"A test"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-w.phone.rung; r.browser != "phone" || r.notice.Title != "A test" || r.header.Get("Urgency") != "high" {
+		t.Errorf("rung: %+v", r)
+	}
+	if err := w.store.Test(t.Context(), tom, endpoint, []byte(`{}`)); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("somebody else's browser: %v", err)
+	}
+	w.phone.says("phone", http.StatusForbidden)
+	if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("refused: %v", err)
+	}
+	w.phone.says("phone", http.StatusGone)
+	for range 2 { // it is forgotten
+		if err := w.store.Test(t.Context(), mei, endpoint, []byte(`{}`)); !errors.Is(err, ask.ErrNotFound) {
+			t.Errorf("gone: %v", err)
+		}
+	}
+	if n := len(w.phone.rung); n != 2 { // the two that were refused
+		t.Errorf("%d more messages", n)
+	}
 }

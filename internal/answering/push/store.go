@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -96,22 +97,18 @@ func fault(pointer string, code ask.FaultCode, args ...any) error {
 // Store keeps the inbox's subscriptions. It is safe for concurrent use.
 type Store struct {
 	bucket *state.Bucket
-	keys   Keys
-	hosts  []string
-	now    func() time.Time
+	sender sender
+	opts   Options
 }
 
-// NewStore makes a store on a connection of the web inbox, whose credential may be limited to a
-// tenant. More are hosts besides [Hosts]. It sends nothing.
-func NewStore(nc *nats.Conn, keys Keys, tenant string, more []string, now func() time.Time) *Store {
-	if now == nil {
-		now = time.Now
-	}
-	return &Store{state.Open(nc, state.Responder("web", tenant), state.Push), keys, append(Hosts(), more...), now}
+// NewStore makes a store on a connection of the web inbox. It sends nothing, except for [Store.Test].
+func NewStore(nc *nats.Conn, keys Keys, opts Options) *Store {
+	opts = opts.withDefaults()
+	return &Store{state.Open(nc, state.Responder("web", opts.Tenant), state.Push), sender{keys, opts}, opts}
 }
 
 // PublicKey returns the key with which browsers subscribe.
-func (s *Store) PublicKey() string { return s.keys.Public }
+func (s *Store) PublicKey() string { return s.sender.keys.Public }
 
 // nameOf returns the name of a subscription's entry: a hash, so that the name is a token and not an
 // address.
@@ -129,14 +126,14 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 	if err := json.Unmarshal(body, &sub); err != nil {
 		return fault("", ask.FaultNotSubscription)
 	}
-	if err := sub.check(s.hosts); err != nil {
+	if err := sub.check(s.opts.Hosts); err != nil {
 		return err
 	}
 	all, err := s.bucket.List(ctx)
 	if err != nil {
 		return fmt.Errorf("subscribe: %w", err)
 	}
-	now, name := s.now().UTC(), nameOf(sub.Endpoint)
+	now, name := s.opts.Now().UTC(), nameOf(sub.Endpoint)
 	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, hash(session), now}
 	var mine []entry
 	for _, e := range read(all, now) {
@@ -165,6 +162,31 @@ func (s *Store) Unsubscribe(ctx context.Context, by ask.By, endpoint string) err
 	return s.drop(ctx, func(e *entry) bool { return e.key.Name == nameOf(endpoint) && e.Principal == by.Principal })
 }
 
+// keepTest is how long a push service keeps a test for a browser that is away: nobody waits longer.
+const keepTest = time.Minute
+
+// Test sends a message to one of this person's subscriptions, as an ask would be. The error is
+// [ask.ErrNotFound] if there is none, or its push service has dropped it.
+func (s *Store) Test(ctx context.Context, by ask.By, endpoint string, payload []byte) error {
+	all, err := s.bucket.List(ctx)
+	if err != nil {
+		return fmt.Errorf("send a test: %w", err)
+	}
+	for _, e := range read(all, s.opts.Now()) {
+		if e.key.Name != nameOf(endpoint) || e.Principal != by.Principal {
+			continue
+		}
+		err := s.sender.send(ctx, &e.Subscription, message{payload: payload, keep: keepTest, urgent: true})
+		if !errors.Is(err, errGone) {
+			return err
+		}
+		if err := forget(ctx, s.bucket, &e); err != nil {
+			return err
+		}
+	}
+	return ask.Refuse(ask.CodeNotFound, "this browser has no subscription; turn notifications off and on again")
+}
+
 // SignedOut deletes the subscriptions of a sign-in session.
 func (s *Store) SignedOut(ctx context.Context, session string) error {
 	return s.drop(ctx, func(e *entry) bool { return e.Session == hash(session) })
@@ -175,7 +197,7 @@ func (s *Store) drop(ctx context.Context, which func(*entry) bool) error {
 	if err != nil {
 		return fmt.Errorf("unsubscribe: %w", err)
 	}
-	for _, e := range read(all, s.now()) {
+	for _, e := range read(all, s.opts.Now()) {
 		if which(&e) {
 			if err := s.bucket.Delete(ctx, e.key); err != nil {
 				return fmt.Errorf("unsubscribe: %w", err)

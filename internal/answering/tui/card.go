@@ -87,6 +87,10 @@ const votesMost = 6
 // drawVotes renders how the votes stand, and what an answer does.
 func (m *model) drawVotes(s *sheet, view *card.Card) {
 	p, st := view.Approval, m.styles
+	if l := view.Ladder; l != nil {
+		s.blank()
+		s.add(hit{}, st.dim.Render, "", "  ", l.Text())
+	}
 	if p == nil {
 		return
 	}

@@ -234,8 +234,8 @@ func (m *model) refresh() tea.Cmd {
 	m.group()
 	for i := range m.heads {
 		h := &m.heads[i]
-		if f := m.forms[h.Key]; f != nil && h.Approval != nil && f.rec.Life == h.Life && f.end == nil && !f.sending {
-			f.rec.Votes = h.Votes
+		if f := m.forms[h.Key]; f != nil && (h.Approval != nil || len(h.Escalate) > 0) && f.rec.Life == h.Life && f.end == nil && !f.sending {
+			f.rec.Votes, f.rec.Escalated, f.rec.Ask.Audience = h.Votes, h.Escalated, h.Audience
 		}
 	}
 	for i := range m.ended {

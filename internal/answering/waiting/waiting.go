@@ -173,6 +173,16 @@ func (c *Counter) Stats() Stats {
 	return s
 }
 
+// Noisiest returns the agent that asked most in the period; the zero line if none did.
+func Noisiest(agents []Line) (most Line) {
+	for _, l := range agents {
+		if l.Asked > most.Asked && l.Name != Others {
+			most = l
+		}
+	}
+	return most
+}
+
 // lines sorts a list by its weight, the heaviest first.
 func lines(list map[string]*sum, weight func(Line) int64) []Line {
 	all := make([]Line, 0, len(list))

@@ -136,6 +136,13 @@ func (p *pushes) Subscribe(_ context.Context, by ask.By, _ ask.Access, _, sessio
 	return nil
 }
 
+func (p *pushes) Test(_ context.Context, by ask.By, endpoint string, message []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, "test "+by.Principal+" "+endpoint+" "+string(message))
+	return nil
+}
+
 func (p *pushes) Unsubscribe(_ context.Context, by ask.By, endpoint string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,6 +206,28 @@ func TestANotificationAnswersOnce(t *testing.T) {
 	}
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
+	}
+	if res := u.post(path+"/pick", url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"b"}}); !strings.HasPrefix(res.body, "Your answer did not count: ") || !contains(res.body, "SQLite") {
+		t.Errorf("a late touch is told %q", res.body)
+	}
+}
+
+func TestNothingDelicateIsDecidedOnALockScreen(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	u := serve(t, bus).signedIn(t, mei)
+	permission, votes, own := question("permission", database()), question("votes", database()), question("own", database())
+	permission.Metadata = map[string]any{ask.MetadataPermission: map[string]any{"tool": "Bash"}}
+	votes.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}, ApproveOptions: []string{"pg"}}
+	own.Questions[0].Options[0].Label = "Approve the migration"
+	for _, a := range []ask.Ask{permission, votes, own} {
+		k := bus.ask(a, 0)
+		if res := u.get("/ask/" + k.String() + "/notice"); res.status != http.StatusOK || contains(res.body, "choices") {
+			t.Errorf("%s: the notification offers options: %s", k.ID, res.body)
+		}
+		if res := u.post("/ask/"+k.String()+"/pick", url.Values{"life": {bus.life(k)}, "option": {"pg"}, "answer_id": {"a"}}); res.status != http.StatusConflict || bus.outcome(k) != nil || !contains(res.body, "in the inbox only") {
+			t.Errorf("%s: %d %s", k.ID, res.status, res.body)
+		}
 	}
 }
 

@@ -128,6 +128,9 @@ func landing(to string) string {
 			return to
 		}
 	}
+	if to == SetupPath {
+		return to
+	}
 	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
 		return to
 	}

@@ -26,6 +26,9 @@ type Pushes interface {
 	// Unsubscribe removes one of this person's subscriptions. It is not an
 	// error if there is none.
 	Unsubscribe(ctx context.Context, by ask.By, endpoint string) error
+	// Test sends a message, JSON for the service worker, to one of this person's
+	// browsers. The error is [ask.ErrNotFound] if it has no subscription.
+	Test(ctx context.Context, by ask.By, endpoint string, message []byte) error
 	// SignedOut removes the subscriptions of a sign-in session.
 	SignedOut(ctx context.Context, session string) error
 }
@@ -45,50 +48,94 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request, me board.Viewer)
 }
 
 // pick answers an ask of one question with one option, from a notification. The
-// life is that of the ask in the notification.
+// life is that of the ask in the notification. A refusal is a sentence that the
+// notification then shows.
 func (s *Server) pick(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
-	if err != nil {
-		s.say(w, r, err)
+	switch {
+	case err != nil:
+		s.uncounted(w, r, me, nil, err)
 		return
-	}
-	if record.Life != r.PostFormValue("life") {
-		s.say(w, r, ask.Refuse(ask.CodeConflict, "the agent has asked this again since; look at it first"))
+	case record.State == ask.StatePending && record.Life != r.PostFormValue("life"):
+		s.uncounted(w, r, me, &record, ask.Refuse(ask.CodeConflict, "the agent has asked this again since"))
 		return
-	}
-	if may := viewer(me).May(&record); !may.Answer && record.State == ask.StatePending {
-		s.say(w, r, ask.Refuse(ask.CodeForbidden, "%s", may.Why))
+	case record.State == ask.StatePending && !viewer(me).May(&record).Answer:
+		s.uncounted(w, r, me, &record, ask.Refuse(ask.CodeForbidden, "%s", viewer(me).May(&record).Why))
+		return
+	case card.Delicate(&record.Ask) || len(record.Ask.Questions) != 1:
+		s.uncounted(w, r, me, &record, ask.Refuse(ask.CodeConflict, "this is chosen in the inbox only"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
-	reply := ask.Reply{AnswerID: r.PostFormValue(fieldAnswerID), By: me.By}
-	if len(record.Ask.Questions) == 1 {
-		q, option := &record.Ask.Questions[0], r.PostFormValue("option")
-		a := ask.Answer{QuestionID: q.ID}
-		if q.Kind == ask.KindBoolean {
-			a.Boolean = new(option == card.Yes)
-		} else {
-			a.Selected = []string{option}
-		}
-		reply.Answers = []ask.Answer{a}
+	q, option := &record.Ask.Questions[0], r.PostFormValue("option")
+	a := ask.Answer{QuestionID: q.ID}
+	if q.Kind == ask.KindBoolean {
+		a.Boolean = new(option == card.Yes)
+	} else {
+		a.Selected = []string{option}
 	}
-	if len(record.Ask.Destructive(reply.Answers)) > 0 {
-		s.say(w, r, ask.Refuse(ask.CodeConflict, "this option is destructive; choose it in the inbox"))
-		return
-	}
-	outcome, err := s.asks.Answer(ctx, record.Ask.Key(), reply)
-	if errors.Is(err, ask.ErrVoted) {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
+	outcome, err := s.asks.Answer(ctx, record.Ask.Key(), ask.Reply{AnswerID: r.PostFormValue(fieldAnswerID), By: me.By, Answers: []ask.Answer{a}})
 	if err != nil {
-		s.say(w, r, err)
+		s.uncounted(w, r, me, &record, err)
 		return
 	}
 	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", record.Ask.ID), slog.String("status", string(outcome.Status)))
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// uncounted says why a choice in a notification did not count: record is nil if the ask cannot be read.
+func (s *Server) uncounted(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, err error) {
+	status, words := http.StatusServiceUnavailable, say(me, "Your answer did not count: it could not be stored just now. Open the ask, and answer there.")
+	e, _ := errors.AsType[*ask.Error](err)
+	switch {
+	case errors.Is(err, ask.ErrNotFound):
+		status, words = http.StatusNotFound, say(me, "Your answer did not count: there is no such ask any more.")
+	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil && record != nil:
+		s.settle(*record, *e.Outcome)
+		record.State, record.Outcome = ask.StateResolved, e.Outcome
+		status, words = http.StatusConflict, say(me, "Your answer did not count: %s", card.NewEnd(record, viewer(me), s.opts.Now()).Fold())
+	case record != nil && record.State == ask.StatePending && record.Life != r.PostFormValue("life"):
+		status, words = http.StatusConflict, say(me, "Your answer did not count: the agent has asked this again since. Open the ask, and look again.")
+	case errors.Is(err, ask.ErrForbidden):
+		status, words = http.StatusForbidden, say(me, "You may not decide this: %s.", e.Detail)
+	case errors.Is(err, ask.ErrConflict), errors.Is(err, ask.ErrInvalid):
+		if status = http.StatusConflict; errors.Is(err, ask.ErrInvalid) {
+			status = http.StatusUnprocessableEntity
+		}
+		words = say(me, "Your answer did not count: this is decided in the inbox only. Open the ask, and answer there.")
+	default:
+		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.Any("error", err))
+	}
+	http.Error(w, words, status)
+}
+
+// tests is how often a minute somebody may ring their own browsers.
+const tests = 10
+
+// testPush rings this browser, through its push service, as an ask would. Its service
+// worker tells the page that it has arrived.
+func (s *Server) testPush(w http.ResponseWriter, r *http.Request, me board.Viewer) {
+	id := r.PostFormValue("id")
+	switch {
+	case s.opts.Push == nil:
+		s.say(w, r, ask.Refuse(ask.CodeNotFound, "this inbox sends no push messages"))
+	case id == "" || len(id) > 64:
+		s.say(w, r, ask.InvalidError("test", []ask.Fault{{Pointer: "/id", Message: "must have 1 to 64 characters"}}))
+	case !s.ringing.Take(me.By.Principal, s.opts.Now()):
+		s.say(w, r, ask.Refuse(ask.CodeQuota, "at most %d tests a minute", tests))
+	default:
+		message, err := json.Marshal(map[string]string{
+			"test": id, "tag": "askbus-test", "path": "/", "title": say(me, "A test of askbus"), "body": say(me, "Notifications reach this device."),
+		})
+		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+		defer cancel()
+		if err == nil {
+			err = s.opts.Push.Test(ctx, me.By, r.PostFormValue("endpoint"), message)
+		}
+		s.say(w, r, err)
+	}
 }
 
 // subscribe stores this browser's push subscription.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -208,4 +209,63 @@ func TestBrowserASoundIsPlayedIfWantedAndNobodyLooks(t *testing.T) {
 	comes("heard", 1)
 	b.looks(true)
 	comes("seen", 1)
+}
+
+// TestBrowserATouchThatDoesNotCountSaysSo runs the service worker's code in a page, because no test can touch a notification.
+func TestBrowserATouchThatDoesNotCountSaysSo(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	in := serve(t, bus)
+	b := in.notified(t)
+	k := bus.ask(question("db", database()), 0)
+	b.shows(k.String())
+	u := in.signedIn(t, mei)
+	n := u.get("/ask/" + k.String() + "/notice").body
+	answeredOnSlack(b, "db")
+	b.shows("") // the page closes it; on a phone whose page is closed it would still be there
+	worker := `navigator.serviceWorker.ready.then((registration) => (function (self) {` + u.get("/sw.js").body + `; return pick(` + n + `, 'pg'); })({ registration, addEventListener() {}, clients: { matchAll: async () => [] } })).then(() => true)`
+	b.hears(worker)
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then(([n]) => n?.body.startsWith('Your answer did not count: ') && n.body.includes('Ana') && n.actions.length === 0)`)
+	if o := bus.outcome(k); o.By.Name != "Ana" {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+// keyed has a key that a browser can decode.
+type keyed struct{ *pushes }
+
+func (keyed) PublicKey() string { return "AQAB" }
+
+func TestBrowserATestNotificationSaysWhetherItArrived(t *testing.T) {
+	t.Parallel()
+	p := &pushes{}
+	in := serve(t, newBus(), func(o *web.Options) { o.Push = keyed{p} })
+	b := in.notified(t)
+	b.looks(true)
+	push := b.pushes()
+	// A browser with a subscription, which Chromium gets only on the internet.
+	b.js(`(() => { const sub = { endpoint: 'https://push.example/1', options: {}, toJSON: () => ({ endpoint: 'https://push.example/1' }), unsubscribe: async () => true };
+		PushManager.prototype.getSubscription = async () => null; PushManager.prototype.subscribe = async function () { PushManager.prototype.getSubscription = async () => sub; return sub; }; return '' })()`)
+	b.click("[data-settings]")
+	b.click("[data-ring]")
+	b.wait(`document.querySelector('#ring-words').textContent.startsWith('Sent. ')`)
+	p.mu.Lock()
+	said := p.said[len(p.said)-1]
+	p.mu.Unlock()
+	message, ok := strings.CutPrefix(said, "test os:mei https://push.example/1 ")
+	if !ok {
+		t.Fatalf("the inbox sent %s", said)
+	}
+	push(message)
+	b.wait(`document.querySelector('#ring-words').textContent.startsWith('It arrived after ')`)
+	b.shows("askbus-test") // also while somebody looks
+}
+
+func TestBrowserATestWithoutPushSaysSo(t *testing.T) {
+	t.Parallel()
+	b := serve(t, newBus()).notified(t)
+	b.looks(true)
+	b.click("[data-settings]")
+	b.click("[data-ring]")
+	b.wait(`document.querySelector('#ring-words').textContent.startsWith('Shown by this page.')`)
 }

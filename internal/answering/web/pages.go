@@ -39,7 +39,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		p = s.newPage(ctx, me, nil, at)
 		p.explainEmpty(s, me, ok, t.Since, len(heldBy(r)))
 		if p.NoFocus == nil && !ok {
-			p.Today = s.today(me)
+			p.Today, p.Setup = s.today(me), s.fromHere(r, me)
 		}
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
 			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")

@@ -37,6 +37,7 @@ type past struct {
 	status  ask.Status
 	by      *ask.By
 	named   []string // audience
+	human   bool     // a person answered: no default, and no policy
 	test    bool     // of "askbus doctor"
 	asked   time.Time
 	ended   time.Time
@@ -193,7 +194,7 @@ func (a *archive) add(r *ask.Record) {
 	p := &past{
 		key: k, heading: strings.Clone(end.Heading), status: end.Status,
 		agent: ask.Clip(ask.CleanLine(cmp.Or(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
-		test: testAsk(r),
+		test: testAsk(r), human: r.Outcome.Source == ask.SourceHuman,
 	}
 	if by := r.Outcome.By; by != nil {
 		p.by = &ask.By{Principal: by.Principal, Name: by.Name}

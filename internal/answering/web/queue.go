@@ -23,6 +23,7 @@ const (
 	fieldZone  = "zone"  // of the browser
 	fieldTo    = "to"
 	fieldWord  = "word"
+	fieldStay  = "stay"  // the ask that stays in focus
 	fieldState = "state" // looking, answering or gone
 	fieldSince = "since" // from the end of the list: only asks made after this time are offered
 )
@@ -244,7 +245,12 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
-	to, undo := s.onward(r, me, k)
+	to, undo := "", func() {}
+	if at, ok := parseKey(r.PostForm.Get(fieldStay)); ok && at != k {
+		to = askPath(at) + listingOf(r).with(url.Values{fieldDone: {k.String()}})
+	} else {
+		to, undo = s.onward(r, me, k)
+	}
 	if err := do(ctx, k); err != nil {
 		undo()
 		status, problem := http.StatusServiceUnavailable, say(me, "This could not be stored just now. Try again.")

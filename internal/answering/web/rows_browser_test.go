@@ -124,3 +124,42 @@ func TestBrowserAnAnswerIsOneRoundTrip(t *testing.T) {
 }
 
 func viewerOf(by ask.By) board.Viewer { return board.Viewer{By: by} }
+
+// swipe moves a finger across an element, by a share of its width to the left.
+func (b tab) swipe(selector string, share float64) {
+	b.t.Helper()
+	b.js(fmt.Sprintf(`(() => { const el = document.querySelector(%q), at = el.getBoundingClientRect(), y = at.top + 12;
+		const send = (type, x) => el.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerType: 'touch', isPrimary: true, clientX: x, clientY: y }));
+		send('pointerdown', at.right - 10); for (const part of [.2, .6, 1]) send('pointermove', at.right - 10 - at.width * %[2]f * part); send('pointerup', at.right - 10 - at.width * %[2]f); return '' })()`, selector, share))
+}
+
+func TestBrowserASwipeSnoozesAndIsTakenBack(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	pending(bus, 3)
+	b := serve(t, bus).open(t, mei, screen(390, 844, "light")).live()
+	b.wait(`document.querySelectorAll('#list li').length === 3`)
+	here := b.js(`document.querySelector('article').dataset.key`)
+	b.swipe("#list li:nth-child(2) .heading", 0.2)
+	b.wait(`!document.querySelector('.swipe') && document.querySelectorAll('#list li').length === 3`)
+	gone := b.js(`document.querySelector('#list li:nth-child(2)').dataset.key`)
+	b.swipe("#list li:nth-child(2) > a", 0.7)
+	b.wait(`document.querySelectorAll('#list li').length === 2 && !document.getElementById('wait-` + gone + `')`)
+	b.wait(`document.querySelector('article').dataset.key === '` + here + `' && document.querySelector('.moved').innerText.includes('Snoozed')`)
+	b.click("[data-move-back]")
+	b.wait(`document.querySelectorAll('#list li').length === 3 && document.querySelector('article').dataset.key === '` + gone + `'`)
+	b.swipe("article .asker", 0.7) // the card, too
+	b.wait(`document.querySelectorAll('#list li').length === 2 && document.querySelector('article').dataset.key !== '` + gone + `' && !!document.querySelector('.moved')`)
+}
+
+func TestBrowserTheBarOfAPhoneIsOneRow(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	pending(bus, 2)
+	b := serve(t, bus).open(t, mei, screen(390, 844, "light")).live()
+	b.wait(`document.querySelector('.act').getBoundingClientRect().height < 72 && document.querySelector('.option:last-child').getBoundingClientRect().bottom < innerHeight`)
+	b.click(".more summary")
+	b.click(".act > .note summary")
+	b.wait(`document.querySelector('.more').open && document.querySelector('.act > .note').open`)
+	b.wait(`document.documentElement.scrollWidth <= innerWidth`)
+}

@@ -85,6 +85,13 @@ func states() []state {
 			b.do(chromedp.Navigate(b.in.URL + "/history/default/payments-0"))
 			b.wait(`document.querySelectorAll('.exchange').length === 5`)
 		}},
+		{"waiting", func(b tab) {
+			pastAsks(b.t, b.in.bus, 60)
+			teamAtWork(b)
+			b.do(chromedp.Navigate(b.in.URL + "/history"))
+			b.do(chromedp.Navigate(b.in.URL + "/waiting?period=week"))
+			b.wait(`!!document.querySelector('.costs table')`)
+		}},
 		{"bulk", func(b tab) {
 			teamAtWork(b)
 			b.do(chromedp.Navigate(b.in.URL + "/bulk"))

@@ -36,6 +36,7 @@ type page struct {
 	Login   string // the command that signs in
 	Ways    bool   // /login has other sign-in methods
 	First   string // the command that asks
+	Setup   bool   // this person may take the first steps here
 	PushKey string // for push subscriptions; empty: push is off
 }
 

@@ -104,6 +104,12 @@ type Options struct {
 	// Push stores push subscriptions, which notify browsers with the page
 	// closed; nil: push is off.
 	Push Pushes
+	// Setup connects what is on this machine, for the person who is Identity and
+	// comes from this machine; nil: nothing is set up here.
+	Setup Setup
+	// Fingerprint is that of a certificate that browsers elsewhere do not trust;
+	// empty: they trust it, or there is none.
+	Fingerprint string
 	// Note receives the inbox's sign-ins and refusals, for the audit. It must
 	// not block. Default: none.
 	Note func(Event)
@@ -150,6 +156,7 @@ type Server struct {
 	memory  *memory
 	past    *archive
 	letting *ratelimit.PerMinute // confirmations, by person
+	ringing *ratelimit.PerMinute // test notifications, by person
 	guessed *ratelimit.PerMinute // refused codes, by address
 	suspect *ratelimit.Steady    // codes from addresses with many refused ones
 	proxied proxied
@@ -200,7 +207,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
 		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: make(chan struct{}, maxFiles),
-		letting: ratelimit.New(confirmations), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
+		letting: ratelimit.New(confirmations), ringing: ratelimit.New(tests), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
 	}
 	s.feeds = newFeeds(s)
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
@@ -288,6 +295,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /history", s.person(s.showHistory))
 	mux.HandleFunc("GET /history/export", s.person(s.export))
 	mux.HandleFunc("GET /history/{tenant}/{session}", s.person(s.conversation))
+	mux.HandleFunc("GET "+SetupPath, s.person(s.setup))
+	mux.HandleFunc("POST "+SetupPath+"/{step}", s.person(s.setupStep))
+	mux.HandleFunc("GET /waiting", s.person(s.showWaiting))
 	mux.HandleFunc("GET /bulk", s.person(s.bulk))
 	mux.HandleFunc("POST /bulk", s.person(s.declineAll))
 	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}", s.person(s.show))
@@ -303,6 +313,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/file", s.person(s.upload))
 	mux.HandleFunc("POST /push/subscribe", s.person(s.subscribe))
 	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
+	mux.HandleFunc("POST /push/test", s.person(s.testPush))
 	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by board.Viewer) {
 		s.notFound(w, by)
 	}))

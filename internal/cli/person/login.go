@@ -24,8 +24,9 @@ func LoginCmd(a *cli.App) *cobra.Command {
 			"can use 127.0.0.1 in its place: --output json prints that as local_url.\n\n" +
 			"With --phone it prints the link as a QR code for a phone's camera. A phone needs an address that it\n" +
 			"can reach: that of \"askbus up --tls --http-addr 0.0.0.0:8420\" in the same network, or the public https://\n" +
-			"address behind your proxy in ASKBUS_HTTP_URL, and its name in ASKBUS_WEB_HOSTS. Browsers offer\n" +
-			"notifications and installation only over HTTPS with a certificate that they trust.\n\n" +
+			"address behind your proxy or tunnel in ASKBUS_HTTP_URL, and its name in ASKBUS_WEB_HOSTS. It says whether\n" +
+			"the phone will warn of the certificate, with the fingerprint to compare. Browsers offer notifications\n" +
+			"and installation only over HTTPS with a certificate that they trust.\n\n" +
 			"With the address of a web inbox elsewhere it signs this terminal in: it opens that inbox, where you confirm,\n" +
 			"and keeps a credential of yours in askbus/login.json in your configuration directory. From then on tui, next,\n" +
 			"answer, status and list use that inbox's bus, in your name. \"askbus logout\" ends it.",
@@ -38,7 +39,7 @@ func LoginCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			if phone {
-				if err := reachable(a, url); err != nil {
+				if err := reachable(cmd.Context(), a, url); err != nil {
 					return err
 				}
 			}

@@ -2,30 +2,10 @@ package person
 
 import (
 	"fmt"
-	"net/netip"
-	"net/url"
 	"strings"
 
-	"github.com/askbus/askbus/internal/cli"
 	"rsc.io/qr"
 )
-
-// reachable checks whether a phone can open an inbox at this address, and warns if it is not https.
-func reachable(a *cli.App, inbox string) error {
-	u, err := url.Parse(inbox)
-	if err != nil {
-		return fmt.Errorf("the inbox's address %q: %w", inbox, err)
-	}
-	ip, _ := netip.ParseAddr(u.Hostname())
-	if u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()) {
-		return cli.Usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy in front of the inbox, such as Caddy or Tailscale Serve, then run "+
-			"\"%s\" and this command with ASKBUS_HTTP_URL=https://NAME and ASKBUS_WEB_HOSTS=NAME", inbox, a.Hint("up --tls --http-addr 0.0.0.0:8420"), a.Hint("up"))
-	}
-	if u.Scheme != "https" {
-		a.Note("askbus: warning: %s is not https: your answers can be read on the network path, and the phone offers neither notifications nor installation", inbox)
-	}
-	return nil
-}
 
 // QRCode draws a text as a QR code: two rows of modules per character, dark on light in every
 // terminal theme.

@@ -3,6 +3,9 @@ package person
 import (
 	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,17 +17,33 @@ func TestAPhoneNeedsAnAddressThatItCanReach(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	a := &cli.App{Stderr: &said}
+	a.Dir = t.TempDir()
 	for _, url := range []string{"http://127.0.0.1:8420", "http://[::1]:8420", "http://localhost:8420", "http://0.0.0.0:8420"} {
-		err := reachable(a, url)
+		err := reachable(t.Context(), a, url)
 		if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), "ASKBUS_HTTP_URL=https://") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	if err := reachable(a, "https://asks.example.com"); err != nil || said.Len() != 0 {
-		t.Errorf("https: %v, %q", err, said.String())
-	}
-	if err := reachable(a, "http://asks.example.com"); err != nil || !strings.Contains(said.String(), "not https") {
+	if err := reachable(t.Context(), a, "http://asks.example.com"); err != nil || !strings.Contains(said.String(), "not https") {
 		t.Errorf("http: %v, %q", err, said.String())
+	}
+}
+
+func TestAPhoneIsToldTheFingerprintToCompare(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	u, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := served(t.Context(), u)
+	if err == nil || !leaf.Equal(srv.Certificate()) {
+		t.Errorf("a certificate that nobody trusts: %v, %v", leaf, err)
+	}
+	srv.Close()
+	if leaf, err := served(t.Context(), u); err == nil || leaf != nil {
+		t.Errorf("nobody listens: %v, %v", leaf, err)
 	}
 }
 

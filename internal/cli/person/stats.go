@@ -17,6 +17,7 @@ import (
 func StatsCmd(a *cli.App) *cobra.Command {
 	var since time.Duration
 	var top int
+	var week bool
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Show what waiting for people costs: who is blocked, for how long, who answers", Args: cobra.NoArgs,
 		Long: `Counts the asks of all sessions that the credential may see, unless --session is given:
@@ -24,8 +25,11 @@ the agents that are blocked now; since midnight, or --since, the hours that agen
 how fast people answered, by person, agent and team. A team is a group that asks are for; an
 ask for two groups counts in both. Defaults, policies and declined asks are no answers.
 
+--week prints a digest of the last seven days beside the seven before, to be posted in a chat or mailed.
+
 It knows what the ledger keeps: asks that ended longer ago than its retention are forgotten.`,
 		Example: `  askbus stats
+  askbus stats --week
   askbus stats --since 24h --output json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since < 0 || top < 1 {
@@ -33,7 +37,12 @@ It knows what the ledger keeps: asks that ended longer ago than its retention ar
 			}
 			now := time.Now()
 			from := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-			if since > 0 {
+			switch {
+			case week && since > 0:
+				return cli.Usage("--week and --since are two periods; use one of them")
+			case week:
+				from = from.AddDate(0, 0, -6)
+			case since > 0:
 				from = now.Add(-since)
 			}
 			b, err := a.Dial()
@@ -45,14 +54,21 @@ It knows what the ledger keeps: asks that ended longer ago than its retention ar
 			if err != nil {
 				return err
 			}
-			c := waiting.NewCounter(from, now)
+			c, before := waiting.NewCounter(from, now), waiting.NewCounter(from.AddDate(0, 0, -7), from)
 			for rec, err := range records {
 				if err != nil {
 					return err
 				}
 				c.Add(&rec)
+				if week && rec.AskedAt.Before(from) {
+					before.Add(&rec)
+				}
 			}
 			s := c.Stats()
+			if week && !a.JSON() {
+				_, err = fmt.Fprint(a.Stdout, digestText(&s, before.Stats(), top))
+				return err
+			}
 			if a.JSON() {
 				data, err := json.Marshal(s)
 				if err != nil {
@@ -70,11 +86,38 @@ It knows what the ledger keeps: asks that ended longer ago than its retention ar
 		},
 	}
 	cmd.Flags().DurationVar(&since, "since", 0, "the period, such as 24h (default: since midnight)")
+	cmd.Flags().BoolVar(&week, "week", false, "a digest of the last seven days, today included, beside the seven before")
 	cmd.Flags().IntVar(&top, "top", 10, "how many people, agents and teams to print")
 	return cmd
 }
 
 func span(d waiting.Seconds) string { return cli.Span(lang.English, time.Duration(d)) }
+
+// digestText is what waiting cost in a week, beside the week before.
+func digestText(s *waiting.Stats, before waiting.Stats, top int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "askbus, %s to %s\n\n", s.From.Format("Monday, 2 January"), s.To.Format("Monday, 2 January 2006"))
+	b.WriteString(columns([][]string{
+		{"", "THIS WEEK", "THE WEEK BEFORE"},
+		{"hours that agents waited", fmt.Sprintf("%.1f", time.Duration(s.Waited).Hours()), fmt.Sprintf("%.1f", time.Duration(before.Waited).Hours())},
+		{"half of the answers within", within(s), within(&before)},
+		{"questions asked", fmt.Sprint(s.Asked), fmt.Sprint(before.Asked)},
+		{"answered by people", fmt.Sprint(s.Answered), fmt.Sprint(before.Answered)},
+	}))
+	if noisy := waiting.Noisiest(s.Agents); noisy.Asked > 0 {
+		fmt.Fprintf(&b, "\n%s asked most: %s.\n", cli.Fit(noisy.Name, 32), count(noisy.Asked, "question", "questions"))
+	}
+	b.WriteString(tables(s, top))
+	return b.String()
+}
+
+// within is the median to an answer.
+func within(s *waiting.Stats) string {
+	if s.Answered == 0 {
+		return "-"
+	}
+	return span(s.Median)
+}
 
 // statsText formats what waiting costs.
 func statsText(s *waiting.Stats, period string, top int) string {
@@ -90,6 +133,12 @@ func statsText(s *waiting.Stats, period string, top int) string {
 		fmt.Fprintf(&b, " People answered %d, half of them within %s.", s.Answered, span(s.Median))
 	}
 	b.WriteString("\n")
+	return b.String() + tables(s, top)
+}
+
+// tables formats who answered, and who waited.
+func tables(s *waiting.Stats, top int) string {
+	var b strings.Builder
 	table := func(title string, lines []waiting.Line, people bool) {
 		if len(lines) == 0 {
 			return

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/lab/bench"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -26,5 +27,22 @@ func TestATeamReadsLessInVain(t *testing.T) {
 	}
 	if spread.InVain*2 > top.InVain {
 		t.Errorf("from the top %d reads are in vain, spread %d", top.InVain, spread.InVain)
+	}
+}
+
+// TestNothingIsDecidedByAccident is a short day; the figures of a whole one are in docs/performance.md.
+func TestNothingIsDecidedByAccident(t *testing.T) {
+	t.Parallel()
+	bed, err := bench.Embedded(t.Context(), bench.Options{Dir: t.TempDir(), Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	r, err := bed.TeamDay(t.Context(), bench.TeamDayOptions{Asks: 24, Over: 24 * time.Second, Speed: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Accidents != 0 || r.Talk == 0 || r.Reads-r.InVain != 24 {
+		t.Errorf("%+v", r)
 	}
 }

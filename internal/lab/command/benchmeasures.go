@@ -117,6 +117,16 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	inboxCmd.Flags().BoolVar(&readers.Screen, "screen", false, "only what is measured in a browser")
 	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "pending asks in the browser")
 	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
+	var teamDay bench.TeamDayOptions
+	teamCmd := sub("team", "A team of three at web, terminal and Slack, while asks arrive: reads in vain, answers by accident, answer to next card", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		if f.quick {
+			teamDay.Asks, teamDay.Over = min(teamDay.Asks, 40), min(teamDay.Over, 40*time.Second)
+		}
+		return b.TeamDay(ctx, teamDay)
+	}))
+	teamCmd.Flags().IntVar(&teamDay.Asks, "asks", 200, "asks")
+	teamCmd.Flags().DurationVar(&teamDay.Over, "over", 200*time.Second, "how long they arrive, by the people's clock")
+	teamCmd.Flags().Float64Var(&teamDay.Speed, "speed", 1, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more in vain")
 	proven := false
 	auditCmd := sub("audit", "What the audit costs: the cycle with and without it", func(ctx context.Context) (report, error) {
 		r, err := bench.Audit(ctx, opts(), proven, plan(a, *f))
@@ -125,7 +135,7 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	})
 	auditCmd.Flags().BoolVar(&proven, "log", false, "what the log that proves the audit costs: with and without it")
 	return []*cobra.Command{
-		slackCmd, inboxCmd, visibleCmd, screenCmd, benchPageCmd(a), pendingCmd, waitersCmd, idleCmd, benchSoakCmd(a, f), benchServerCmd(a),
+		slackCmd, inboxCmd, teamCmd, visibleCmd, screenCmd, benchPageCmd(a), pendingCmd, waitersCmd, idleCmd, benchSoakCmd(a, f), benchServerCmd(a),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), plan(a, *f))
 		}),

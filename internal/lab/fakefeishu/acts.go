@@ -109,8 +109,10 @@ func (s *Server) react(ctx context.Context, message, id string, fields map[strin
 		return Reaction{Err: err}
 	}
 	var out struct {
-		Toast struct{ Type, Content string } `json:"toast"`
-		Card  struct {
+		Toast struct {
+			Content string `json:"content"`
+		} `json:"toast"`
+		Card struct {
 			Type string          `json:"type"`
 			Data json.RawMessage `json:"data"`
 		} `json:"card"`
@@ -238,7 +240,7 @@ func Encrypt(key string, payload []byte) string {
 	pad := aes.BlockSize - len(payload)%aes.BlockSize
 	padded := append(bytes.Clone(payload), bytes.Repeat([]byte{byte(pad)}, pad)...)
 	out := make([]byte, aes.BlockSize+len(padded))
-	_, _ = rand.Read(out[:aes.BlockSize]) // never fails
-	cipher.NewCBCEncrypter(c, out[:aes.BlockSize]).CryptBlocks(out[aes.BlockSize:], padded)
+	_, _ = rand.Read(out[:aes.BlockSize])                                                   // never fails
+	cipher.NewCBCEncrypter(c, out[:aes.BlockSize]).CryptBlocks(out[aes.BlockSize:], padded) //nolint:gosec // it was filled above
 	return base64.StdEncoding.EncodeToString(out)
 }

@@ -123,8 +123,11 @@ func (s *Server) overConnection(ctx context.Context, id string, payload []byte) 
 	}
 	for seq, part := range parts {
 		f := pbbp2.Frame{SeqID: 1, LogID: 2, Service: 33554678, Method: pbbp2.Data, Payload: part, Headers: []pbbp2.Header{
-			{Key: pbbp2.HeaderType, Value: "event"}, {Key: pbbp2.HeaderMessageID, Value: id}, {Key: "trace_id", Value: "trace"},
-			{Key: pbbp2.HeaderSum, Value: strconv.Itoa(len(parts))}, {Key: pbbp2.HeaderSeq, Value: strconv.Itoa(seq)},
+			{Key: pbbp2.HeaderType, Value: "event"},
+			{Key: pbbp2.HeaderMessageID, Value: id},
+			{Key: "trace_id", Value: "trace"},
+			{Key: pbbp2.HeaderSum, Value: strconv.Itoa(len(parts))},
+			{Key: pbbp2.HeaderSeq, Value: strconv.Itoa(seq)},
 		}}
 		if err := c.ws.Write(ctx, websocket.MessageBinary, f.Marshal()); err != nil {
 			return nil, err

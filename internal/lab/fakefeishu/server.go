@@ -22,9 +22,9 @@ import (
 // The app and its tenant.
 const (
 	AppID             = "cli_0123456789abcdef"
-	AppSecret         = "fake-secret" //nolint:gosec // of a fake
+	AppSecret         = "fake-secret"
 	EncryptKey        = "fake-encrypt-key"
-	VerificationToken = "fake-verification"
+	VerificationToken = "fake-verification" //nolint:gosec // of a fake
 	Tenant            = "tenant1"
 	BotOpenID         = "ou_bot"
 )

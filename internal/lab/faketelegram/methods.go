@@ -171,6 +171,11 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 			return nil, errors.New("Bad Request: chat not found")
 		}
 		return map[string]any{"id": chat, "type": "supergroup"}, nil
+	case "setWebhook":
+		return true, s.setWebhook(r.FormValue("url"), r.FormValue("secret_token"))
+	case "deleteWebhook":
+		s.webhook, s.secret = "", ""
+		return true, nil
 	case "getWebhookInfo":
 		return map[string]any{"url": s.webhook}, nil
 	case "getChatMemberCount":
@@ -208,6 +213,13 @@ func (m *Message) show(keyboard [][]Button) {
 func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, fail func(int, string, time.Duration)) {
 	offset, _ := strconv.ParseInt(r.FormValue("offset"), 10, 64)
 	seconds, _ := strconv.Atoi(r.FormValue("timeout"))
+	s.mu.Lock()
+	hooked := s.secret != ""
+	s.mu.Unlock()
+	if hooked {
+		fail(http.StatusConflict, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first", 0)
+		return
+	}
 	over, ended := make(chan struct{}), time.NewTimer(time.Duration(seconds)*time.Second)
 	defer ended.Stop()
 	s.mu.Lock()
@@ -246,6 +258,7 @@ func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, fail func(in
 			case <-changed:
 				continue
 			case <-over:
+				s.locked(func() { s.conflicts++ })
 				fail(http.StatusConflict, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running", 0)
 				return
 			case <-r.Context().Done():

@@ -1,5 +1,5 @@
 // Package faketelegram is a fake of Telegram's Bot API for one bot, as far as the surface uses it:
-// messages with inline keyboards, edits, callback queries, ForceReply and getUpdates.
+// messages with inline keyboards, edits, callback queries, ForceReply, getUpdates and webhooks.
 //
 // It refuses what the documentation says that Telegram refuses: texts over 4,096 UTF-16 units, data of
 // buttons over 64 bytes, an edit that changes nothing, a second poller. How long a callback query lives
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,6 +65,7 @@ type Message struct {
 	First    []Entity // of the text as it was sent
 	Edited   bool     // its text was
 	Seen     []string // data of all buttons that it ever had
+	Deleted  bool
 }
 
 // Open reports whether the message has a button that sends something.
@@ -109,6 +111,11 @@ type Server struct {
 	calls     map[string]int
 	revoked   bool
 	webhook   string
+	secret    string // that is sent along
+	repeats   int    // of each update of the webhook
+	sending   sync.WaitGroup
+	hosts     map[string]string
+	conflicts int
 	intercept func(method, data string, done bool) (time.Duration, error)
 }
 
@@ -116,7 +123,7 @@ type Server struct {
 func Start() *Server {
 	s := &Server{
 		changed: make(chan struct{}), users: map[int64]User{Bot: {Bot, true, "askbus"}}, members: map[int64]map[int64]bool{},
-		told: map[string]string{}, calls: map[string]int{}, poll: func() {},
+		told: map[string]string{}, hosts: map[string]string{}, calls: map[string]int{}, poll: func() {},
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
@@ -130,6 +137,7 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	s.poll()
 	s.mu.Unlock()
+	s.sending.Wait()
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
@@ -163,10 +171,27 @@ func (s *Server) Intercept(f func(method, data string, done bool) (time.Duration
 func (s *Server) Messages() (all []Message) {
 	s.locked(func() {
 		for _, m := range s.messages {
-			all = append(all, *m)
+			if !m.Deleted {
+				all = append(all, *m)
+			}
 		}
 	})
 	return all
+}
+
+// Delete deletes a message, as a person may.
+func (s *Server) Delete(chat int64, id int) {
+	s.locked(func() {
+		s.messages = slices.Clone(s.messages)
+		for i, m := range s.messages {
+			if m.Chat == chat && m.ID == id {
+				gone := *m
+				gone.Deleted, gone.Keyboard = true, nil
+				s.messages[i] = &gone
+			}
+		}
+		s.touch()
+	})
 }
 
 // Calls returns how often a method was called.
@@ -207,7 +232,11 @@ func (s *Server) touch() {
 func (s *Server) send(fields map[string]any) {
 	s.update++
 	fields["update_id"] = s.update
-	s.updates = append(s.updates, fields)
+	if s.secret != "" {
+		s.deliver(fields)
+	} else {
+		s.updates = append(s.updates, fields)
+	}
 	s.touch()
 }
 
@@ -257,7 +286,7 @@ func (s *Server) add(m *Message) *Message {
 
 func (s *Server) find(chat int64, id int) *Message {
 	for _, m := range s.messages {
-		if m.Chat == chat && m.ID == id {
+		if m.Chat == chat && m.ID == id && !m.Deleted {
 			return m
 		}
 	}

@@ -199,8 +199,31 @@ type Telegram struct {
 		TokenFile string `split_words:"true" desc:"file that holds the token"`
 		Routes    string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
 		Chat      string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
-		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		URL       string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+
+		WebhookURL string `split_words:"true" desc:"https URL at which Telegram reaches this process, for any number of replicas: it calls /telegram/updates there; default: one replica polls"`
+		HTTPAddr   string `split_words:"true" default:"127.0.0.1:8436" desc:"address of /telegram/updates, with a webhook URL"`
+
+		Inbox string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL   string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+	}
+}
+
+// Feishu has the settings of the surface in Feishu and Lark. Its secrets have no
+// flags, so that no process list shows them.
+type Feishu struct {
+	Feishu struct {
+		AppID                 string `split_words:"true" desc:"App ID of the app: cli_…"`
+		AppSecret             string `split_words:"true" desc:"App Secret of the app"`
+		AppSecretFile         string `split_words:"true" desc:"file that holds the App Secret"`
+		Domain                string `default:"feishu.cn" desc:"feishu.cn, larksuite.com, or the https address of the API of an installation of your own"`
+		EncryptKey            string `split_words:"true" desc:"Encrypt Key of the app's webhooks; with it there is no long connection"`
+		EncryptKeyFile        string `split_words:"true" desc:"file that holds the Encrypt Key"`
+		VerificationToken     string `split_words:"true" desc:"Verification Token of the app's webhooks"`
+		VerificationTokenFile string `split_words:"true" desc:"file that holds the Verification Token"`
+		HTTPAddr              string `split_words:"true" default:"127.0.0.1:8434" desc:"address of /feishu/events, for webhooks"`
+		Routes                string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
+		Chat                  string `desc:"id of the chat for all asks, without a routing file: oc_…; \"@bot /id\" in the chat says it"`
+		Inbox                 string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 	}
 }
 
@@ -220,6 +243,22 @@ type Teams struct {
 		ServiceURL string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
 		LoginURL   string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
 		KeysURL    string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
+	}
+}
+
+// Mattermost has the settings of the surface in Mattermost. Its token has no
+// flag, because the arguments of a process are not secret.
+type Mattermost struct {
+	Mattermost struct {
+		URL       string   `desc:"address of the server, as its people open it; its host is part of their principals"`
+		Token     string   `desc:"token of the bot"`
+		TokenFile string   `split_words:"true" desc:"file that holds the token"`
+		Callback  string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
+		HTTPAddr  string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
+		Routes    string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel   string   `desc:"id of the channel for all asks, without a routing file"`
+		Guests    []string `desc:"ids of guests of the server who may answer; default: none"`
+		Inbox     string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,8 +21,10 @@ import (
 
 // Set holds the metrics of one process.
 type Set struct {
-	reg   *prometheus.Registry
-	plain []func(io.Writer)
+	reg *prometheus.Registry
+
+	mu    sync.Mutex
+	plain []*func(io.Writer)
 }
 
 // New makes the metrics of every role: those of the Go runtime and of the
@@ -42,11 +46,13 @@ func (s *Set) Certificate(ends func() time.Time) {
 }
 
 // AuditReports counts what a part of this process could not report to the
-// audit.
-func (s *Set) AuditReports(part string, lost func() int64) {
-	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+// audit, until remove.
+func (s *Set) AuditReports(part string, lost func() int64) (remove func()) {
+	c := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "askbus_audit_reports_lost_total", Help: "Reports to the audit that this process could not send.", ConstLabels: prometheus.Labels{"part": part},
-	}, func() float64 { return float64(lost()) }))
+	}, func() float64 { return float64(lost()) })
+	s.reg.MustRegister(c)
+	return func() { s.reg.Unregister(c) }
 }
 
 // AuditLog reports the size of the log that proves the audit, and when it last had every record.
@@ -60,25 +66,38 @@ func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() flo
 	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
-// Text adds metrics that a part writes itself, in Prometheus's text format.
-func (s *Set) Text(write func(io.Writer)) { s.plain = append(s.plain, write) }
+// Text adds metrics that a part writes itself, in Prometheus's text format, until remove.
+func (s *Set) Text(write func(io.Writer)) (remove func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plain = append(s.plain, &write)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.plain = slices.DeleteFunc(s.plain, func(one *func(io.Writer)) bool { return one == &write })
+	}
+}
 
 // Handler serves the metrics, with exemplars for clients that accept
 // OpenMetrics.
 func (s *Set) Handler() http.Handler {
-	own := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
-	if len(s.plain) == 0 {
-		return own
-	}
+	alone := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 	// Parts write no end mark, so their text can only follow the plain format.
-	own = promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
+	first := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		plain := slices.Clone(s.plain)
+		s.mu.Unlock()
+		if len(plain) == 0 {
+			alone.ServeHTTP(w, r)
+			return
+		}
 		r = r.Clone(r.Context())
 		r.Header.Set("Accept", "text/plain;version=0.0.4")
-		own.ServeHTTP(w, r)
+		first.ServeHTTP(w, r)
 		var b bytes.Buffer
-		for _, write := range s.plain {
-			write(&b)
+		for _, write := range plain {
+			(*write)(&b)
 		}
 		_, _ = io.Copy(w, &b)
 	})

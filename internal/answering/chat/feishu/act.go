@@ -56,9 +56,9 @@ type click struct {
 
 // reaction is the answer to a click: words for the person who clicked, and the card as everybody then sees it.
 type reaction struct {
-	Toast *toast  `json:"toast,omitempty"`
-	Card  *shown  `json:"card,omitempty"`
-	user  user    // to be told, if the answer is too late for a toast
+	Toast *toast `json:"toast,omitempty"`
+	Card  *shown `json:"card,omitempty"`
+	user  user   // to be told, if the answer is too late for a toast
 }
 
 type toast struct {
@@ -73,7 +73,7 @@ type shown struct {
 
 const maxToast = 300
 
-func say(typ, words string) *toast {
+func toasted(typ, words string) *toast {
 	if words == "" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (s *App) respond(ctx context.Context, e *event) (reaction, bool) {
 	case e.Header.Type != eventClick:
 		return reaction{}, true
 	}
-	return reaction{Toast: say("info", s.Speaks("", nil).Say("Your answer is on its way. The card will show when it is stored."))}, true
+	return reaction{Toast: toasted("info", s.Speaks("", nil).Say("Your answer is on its way. The card will show when it is stored."))}, true
 }
 
 // tell writes to one person.
@@ -203,7 +203,7 @@ func (s *App) clicked(ctx context.Context, e *event, c *click) reaction {
 	l := s.Language(&rec.Ask)
 	if err != nil {
 		told, shown := s.Gone(l, &rec, err)
-		r := reaction{Toast: say("warning", told)}
+		r := reaction{Toast: toasted("warning", told)}
 		if shown != "" {
 			r.Card = s.closed(shown)
 		}
@@ -211,15 +211,16 @@ func (s *App) clicked(ctx context.Context, e *event, c *click) reaction {
 	}
 	at := chat.Message{Channel: c.Context.Chat, ID: c.Context.Message}
 	if rec.Outcome != nil {
-		return reaction{Toast: say("warning", s.Late(l, &rec, at.Ref())), Card: s.ended(&rec)} //nolint:contextcheck // the correction outlives the click
+		return reaction{Toast: toasted("warning", s.Late(l, &rec, at.Ref())), Card: s.ended(&rec)} //nolint:contextcheck // the correction outlives the click
 	}
 	by, refused := s.by(ctx, e, c.Operator.user, c.Operator.Tenant, at.Channel, &rec.Ask)
 	if refused != "" {
-		return reaction{Toast: say("error", refused)}
+		s.Refuse(chat.Refusal{What: do, Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+		return reaction{Toast: toasted("error", refused)}
 	}
 	id := chat.AnswerID(Type, e.Header.ID)
 	if do == doTakeBack {
-		return reaction{Toast: say("info", s.TakeBack(ctx, l, &rec, at.Ref(), id, by))}
+		return reaction{Toast: toasted("info", s.TakeBack(ctx, l, &rec, at.Ref(), id, by))}
 	}
 	if do == doDecline {
 		told, err := s.Decline(ctx, l, &rec, at.Ref(), responder.Decline{AnswerID: id, By: by})
@@ -228,7 +229,7 @@ func (s *App) clicked(ctx context.Context, e *event, c *click) reaction {
 	reply := ask.Reply{AnswerID: id, By: by}
 	var fault string
 	if reply.Answers, fault = s.answers(l, &rec, do, n, c.Action.Form); fault != "" {
-		return reaction{Toast: say("warning", fault)}
+		return reaction{Toast: toasted("warning", fault)}
 	}
 	told, err := s.Answer(ctx, l, &rec, at.Ref(), reply)
 	return s.result(ctx, l, &rec, told, err)
@@ -267,9 +268,9 @@ func (s *App) result(ctx context.Context, l *lang.Language, rec *ask.Record, tol
 		if errors.Is(err, ask.ErrVoted) {
 			typ = "success"
 		}
-		return reaction{Toast: say(typ, told)}
+		return reaction{Toast: toasted(typ, told)}
 	}
-	r := reaction{Toast: say(map[bool]string{true: "success", false: "warning"}[err == nil], told)}
+	r := reaction{Toast: toasted(map[bool]string{true: "success", false: "warning"}[err == nil], told)}
 	if now, err := s.Bus.Get(ctx, rec.Ask.Key()); err == nil && now.Life == rec.Life && now.Outcome != nil {
 		r.Card = s.ended(&now)
 	}

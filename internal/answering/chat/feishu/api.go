@@ -268,13 +268,28 @@ func (a *api) edit(ctx context.Context, r responder.Rank, id, content string) er
 
 // reply replies to a message in words. Feishu reads mentions in them.
 func (a *api) reply(ctx context.Context, r responder.Rank, chat, id, words, uuid string) error {
-	body := map[string]string{"msg_type": "text", "content": textOf(words), "uuid": uuid}
+	return a.replyWith(ctx, r, chat, id, textOf(words), uuid)
+}
+
+// replyWith replies to a message with the content of a text.
+func (a *api) replyWith(ctx context.Context, r responder.Rank, chat, id, content, uuid string) error {
+	body := map[string]string{"msg_type": "text", "content": content, "uuid": uuid}
 	return a.call(ctx, r, request{method: http.MethodPost, path: "/open-apis/im/v1/messages/" + url.PathEscape(id) + "/reply", body: body, class: classPost, place: chat}, nil)
 }
 
 // textOf returns the content of a text message, in which nothing is a mention.
 func textOf(words string) string {
 	data, _ := encode(map[string]string{"text": strings.ReplaceAll(words, "<", "<\u200b")}) // strings always marshal
+	return string(data)
+}
+
+// textCalling returns the content of a text message that mentions people.
+func textCalling(words string, ids []string) string {
+	words = strings.ReplaceAll(words, "<", "<\u200b")
+	for _, id := range ids {
+		words += ` <at user_id="` + id + `"></at>`
+	}
+	data, _ := encode(map[string]string{"text": words}) // strings always marshal
 	return string(data)
 }
 

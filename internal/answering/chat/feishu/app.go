@@ -85,6 +85,9 @@ func ids() chat.IDs {
 	}
 }
 
+// ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
+func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(data, ids()) }
+
 // App is the surface: it posts with [App.Serve], and receives with [App.Listen] or [App.Handler]. It is safe for
 // concurrent use.
 type App struct {
@@ -97,6 +100,7 @@ type App struct {
 	seen      *lru.Cache[string, *handling] // by the id of the event
 	asks      *lru.Cache[string, string]    // keys of posts by message
 	busy      chan struct{}                 // bounds the events that are handled at once
+	pairing   atomic.Pointer[pairing]
 	work      sync.WaitGroup
 }
 

@@ -117,11 +117,11 @@ func (d *drawing) color() string {
 func (d *drawing) elements(r room) []object {
 	all, cut := []object{small(d.Head())}, false
 	if len(d.mentions) > 0 {
-		at := ""
-		for _, id := range d.mentions {
-			at += "<at id=" + id + "></at> "
+		at := make([]string, len(d.mentions))
+		for i, id := range d.mentions {
+			at[i] = "<at" + " id=" + id + "></at>"
 		}
-		all = append(all, markdown(at))
+		all = append(all, markdown(strings.Join(at, " ")))
 	}
 	add := func(p *card.Preview, most int) {
 		if p != nil && most > 0 {
@@ -167,7 +167,7 @@ func (d *drawing) elements(r room) []object {
 			all = append(all, d.fields(q)...)
 		}
 	}
-	if votes := chat.Votes(d.Approval, literal); len(votes) > 0 {
+	if votes := chat.Standing(d.Card, literal); len(votes) > 0 {
 		for i := range votes {
 			votes[i] = escape(votes[i])
 		}
@@ -366,13 +366,13 @@ func outcome(sum chat.Summary) (title, color string, elements []object) {
 	if sum.Mark == chat.MarkAnswered {
 		color = "green"
 	}
-	verdict := mark + "**" + escape(sum.Verdict) + "**"
+	verdict := []string{mark + "**" + escape(sum.Verdict) + "**"}
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
-			verdict += escape(" · " + part)
+			verdict = append(verdict, escape(part))
 		}
 	}
-	lines := []string{verdict}
+	lines := []string{strings.Join(verdict, " · ")}
 	for _, l := range sum.Lines {
 		line := escape(l.Question) + " **" + escape(l.Answer) + "**"
 		if l.Note != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var database = ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Recommended: true}, {ID: "lite", Label: "SQLite"}}}}} //nolint:gochecknoglobals // never changed
+var database = ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Recommended: true}, {ID: "lite", Label: "SQLite"}}}}}
 
 // Several questions are one form: a choice, several, words, a number, a date, yes or no, with notes. What is missing is
 // said, and nothing is stored.
@@ -291,7 +291,9 @@ func TestARecalledCard(t *testing.T) {
 func TestLargeAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{tune: func(o *feishu.Options) { o.Link = func(k ask.Key) string { return "https://inbox.example/ask/" + k.ID } }})
+	w.start(surface{tune: func(o *feishu.Options) {
+		o.Link = func(k ask.Key) string { return "https://inbox.example/ask/" + k.ID }
+	}})
 	many := ask.Question{ID: "q", Text: "Which of many?"}
 	for i := range 60 {
 		many.Options = append(many.Options, ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint("Option ", i), Description: strings.Repeat("描述", 100), Preview: &ask.Preview{Body: strings.Repeat("<at id=all></at>`*[]", 100)}})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -59,6 +60,23 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
 	d := p.drawn(&rec, post.Link)
 	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
+}
+
+// Escalate tells people of the steps of a ladder: it replies to the cards, and posts where the routes of these people are.
+func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
+		words := textCalling(c.Words, c.Mention)
+		uuid := post.Key + "-" + strconv.Itoa(steps[len(steps)-1].N) // Feishu takes it once within an hour
+		if c.Ref == "" {
+			_, err := p.api.post(ctx, c.Rank, cmp.Or(c.To.Channel, c.To.Person), "text", words, uuid)
+			return err
+		}
+		m, ok := chat.ParseMessage(c.Ref)
+		if !ok {
+			return nil
+		}
+		return p.api.replyWith(ctx, c.Rank, m.Channel, m.ID, words, uuid)
+	})
 }
 
 func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, content string) error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func (s *App) stayConnected(ctx context.Context) {
 
 // open dials. Feishu says in headers why it refuses.
 func open(ctx context.Context, address string) (*websocket.Conn, error) {
-	conn, res, err := websocket.Dial(ctx, address, nil)
+	conn, res, err := websocket.Dial(ctx, address, nil) //nolint:bodyclose // the library closes it
 	if err == nil {
 		return conn, nil
 	}
@@ -108,7 +109,7 @@ func (s *App) receive(ctx context.Context, conn *websocket.Conn, e *endpoint) er
 	var pinging sync.WaitGroup
 	pinging.Go(func() {
 		for ping := time.NewTicker(every); ; {
-			f := pbbp2.Frame{Service: int32(service), Method: pbbp2.Control, Headers: []pbbp2.Header{{Key: pbbp2.HeaderType, Value: "ping"}}}
+			f := pbbp2.Frame{Service: int32(service), Method: pbbp2.Control, Headers: []pbbp2.Header{{Key: pbbp2.HeaderType, Value: "ping"}}} //nolint:gosec // parsed as one
 			if write(ctx, conn, &f) != nil {
 				ping.Stop()
 				return
@@ -159,7 +160,7 @@ func (s *App) received(ctx context.Context, conn *websocket.Conn, f *pbbp2.Frame
 		answer.Data, _ = encode(out) // maps of strings always marshal
 	}
 	back := *f
-	back.Headers = append(back.Headers[:len(back.Headers):len(back.Headers)], pbbp2.Header{Key: pbbp2.HeaderBizRT, Value: strconv.FormatInt(time.Since(began).Milliseconds(), 10)})
+	back.Headers = append(slices.Clip(back.Headers), pbbp2.Header{Key: pbbp2.HeaderBizRT, Value: strconv.FormatInt(time.Since(began).Milliseconds(), 10)})
 	back.Payload, _ = json.Marshal(answer) // as above
 	if err := write(ctx, conn, &back); err != nil {
 		s.Log.InfoContext(ctx, "cannot answer an event", slog.String("error", err.Error()))

@@ -61,6 +61,9 @@ func (s *App) wrote(ctx context.Context, e *event, m *message) {
 	words, mentioned := m.words(bot)
 	private := m.Message.ChatType == "p2p"
 	l := s.Speaks("", nil)
+	if private && s.pairs(e, m, words) {
+		return
+	}
 	if words == "/id" && (private || mentioned) {
 		s.answerTo(ctx, e, m, l.Say("The id of this chat is %s, yours is %s.", m.Message.Chat, m.Sender.ID.Union))
 		return
@@ -89,6 +92,7 @@ func (s *App) heard(ctx context.Context, e *event, m *message, rec *ask.Record, 
 	}
 	by, refused := s.by(ctx, e, m.Sender.ID, m.Sender.Tenant, m.Message.Chat, &rec.Ask)
 	if refused != "" {
+		s.Refuse(chat.Refusal{What: "answer", Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
 		return refused
 	}
 	where, _ := chat.ParseMessage(at)
@@ -165,4 +169,3 @@ func (s *App) posted(ctx context.Context, ref string) (ask.Record, error) {
 	}
 	return ask.Record{}, ask.ErrNotFound
 }
-

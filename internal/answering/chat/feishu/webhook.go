@@ -11,9 +11,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // PathEvents is the path of webhooks: of events and of callbacks.
@@ -34,8 +38,10 @@ func (s *App) Handler() http.Handler {
 }
 
 func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
-	refuse := func(why string) { // all alike: who sends it learns nothing of the key
-		s.Log.WarnContext(r.Context(), "refused a webhook", slog.String("error", why))
+	refuse := func(err error) { //nolint:contextcheck // a log line; all alike: who sends it learns nothing of the key
+		s.Log.WarnContext(r.Context(), "refused a webhook", slog.String("error", err.Error()))
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: err.Error(), Address: address})
 		http.Error(w, "not a webhook of this app", http.StatusUnauthorized)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -46,7 +52,7 @@ func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
 	signed := s.signed(r.Header, body)
 	data, err := decrypt(s.opts.EncryptKey, body)
 	if err != nil {
-		refuse(err.Error())
+		refuse(err)
 		return
 	}
 	var e struct {
@@ -56,7 +62,7 @@ func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
 		Challenge string `json:"challenge"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
-		refuse("malformed event")
+		refuse(errors.New("malformed event"))
 		return
 	}
 	challenge := e.Type == "url_verification"
@@ -66,11 +72,11 @@ func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case s.opts.VerificationToken == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.opts.VerificationToken)) != 1:
-		refuse("wrong verification token")
+		refuse(errors.New("wrong verification token"))
 	case challenge:
 		answer(w, map[string]string{"challenge": e.Challenge})
 	case !signed:
-		refuse("wrong or old signature")
+		refuse(errors.New("wrong or old signature"))
 	default:
 		out, ok := s.respond(r.Context(), &e.event)
 		if !ok {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -26,7 +27,8 @@ type api struct {
 	base    string
 	token   string
 	limiter *responder.Limiter
-	free    bool // no limits
+	free    bool        // no limits
+	revoked atomic.Bool // Slack does not accept the token
 }
 
 // metadataType marks our messages. The payload names the ask, so that a card can be found if its
@@ -54,11 +56,22 @@ func (a *api) call(ctx context.Context, method, channel string, r responder.Rank
 		queues = nil
 	}
 	return chat.Call(ctx, a.limiter, queues, channel, r, limited, func(ctx context.Context) error {
-		if err := f(ctx); err != nil {
+		err := f(ctx)
+		a.revoked.Store(revoked(err))
+		if err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 		return nil
 	})
+}
+
+// revoked reports errors for a token that Slack does not accept.
+func revoked(err error) bool {
+	switch code(err) {
+	case "invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive":
+		return true
+	}
+	return false
 }
 
 // limited returns how long Slack refuses by an error.

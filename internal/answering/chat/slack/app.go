@@ -170,6 +170,8 @@ func (s *App) Identity() Identity {
 // Ready returns why this process would not receive a click, or nil.
 func (s *App) Ready() error {
 	switch {
+	case s.api.revoked.Load():
+		return errors.New("slack does not accept the token any more: install the app again and take the new one")
 	case s.who.Load() == nil:
 		return errors.New("slack has not accepted the token yet")
 	case s.opts.AppToken != "" && s.sockets.alive() == 0:

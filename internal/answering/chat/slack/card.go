@@ -76,7 +76,7 @@ func pendingCard(a asked) content {
 	for i := range c.Questions {
 		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
 	}
-	if votes := chat.Votes(c.Approval, literal); len(votes) > 0 {
+	if votes := chat.Standing(c, literal); len(votes) > 0 {
 		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(votes, "\n"), maxSection), nil, nil))
 	}
 	blocks = append(blocks, controls(a)...)

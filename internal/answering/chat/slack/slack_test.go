@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -45,6 +47,8 @@ type surface struct {
 	t    *testing.T
 	fake *fakeslack.Server
 
+	last atomic.Pointer[slack.App] // that started
+
 	mu   sync.Mutex
 	live []*httptest.Server
 }
@@ -62,6 +66,7 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if _, err := app.Connect(ctx); err != nil {
 		return err
 	}
+	s.last.Store(app)
 	web := httptest.NewServer(app.Handler())
 	s.mu.Lock()
 	s.live = append(s.live, web)
@@ -148,6 +153,37 @@ func (s *surface) Intercept(f func(respondertest.Call) error) {
 			return retry.After, err
 		}
 		return 0, err
+	})
+}
+
+// at returns the message of a post.
+func (s *surface) at(p respondertest.Post) (at fakeslack.Place) {
+	for _, m := range s.fake.Messages("") {
+		if m.Channel+" "+m.TS == p.Ref {
+			at = m.Place
+		}
+	}
+	return at
+}
+
+// Write replies in the card's thread.
+func (s *surface) Write(_ context.Context, p respondertest.Post, words string, by ask.By) string {
+	at := s.at(p)
+	s.fake.Write(map[string]string{"chat:tom": "U0TOM", "chat:ann": "U0ANN"}[by.Principal], at.Channel, at.TS, words)
+	return ""
+}
+
+func (s *surface) Delete(p respondertest.Post) { s.fake.Remove(s.at(p)) }
+
+func (s *surface) Revoke() { s.fake.Revoke("token_revoked") }
+
+func (s *surface) Ready() error { return s.last.Load().Ready() }
+
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		return &surface{t: t, fake: home(t, fakeslack.Options{NoLimits: true})}
 	})
 }
 

@@ -132,7 +132,7 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 	if !guidForm.MatchString(object) || in.From.Role == "bot" {
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
 	}
-	where := place{in.Service, cmp.Or(in.Data.Team.ID, in.Conversation.ID), object}
+	where := place{in.Service, cmp.Or(in.Data.Team.ID, base(in.Conversation.ID)), object}
 	if !slices.Contains(s.opts.Guests, object) {
 		m, err := s.people.Person(ctx, where.ref())
 		switch {

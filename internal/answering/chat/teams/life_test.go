@@ -46,7 +46,10 @@ func TestOneFormForSeveralQuestions(t *testing.T) {
 	if o.By == nil || o.By.Principal != "teams:"+faketeams.Tenant+"/"+mei.Object || o.By.Proof != ask.ProofTeams || o.By.Name != "Mei" {
 		t.Errorf("by %+v", o.By)
 	}
-	w.message("the outcome", func(m *faketeams.Message) bool { return !m.Open() && strings.Contains(m.Shown(), "Mei answered") })
+	ended := w.message("the outcome", func(m *faketeams.Message) bool { return !m.Open() && strings.Contains(m.Shown(), "Mei answered") })
+	if told, shown, err := w.fake.Invoke(t.Context(), tom, &ended, ended.Data()); err != nil || told != "" || shown == nil {
+		t.Errorf("a refresh of the outcome: %q, %v, %v", told, shown, err)
+	}
 }
 
 // A channel's id is no conversation: each ask begins a thread, which its words belong to. Talk there decides nothing.

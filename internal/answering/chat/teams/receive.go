@@ -42,9 +42,8 @@ type activity struct {
 		Tenant string `json:"tenantId"`
 	} `json:"conversation"`
 	Data struct {
-		Tenant  idOnly `json:"tenant"`
-		Team    idOnly `json:"team"`
-		Channel idOnly `json:"channel"`
+		Tenant idOnly `json:"tenant"`
+		Team   idOnly `json:"team"`
 	} `json:"channelData"`
 	Entities []struct {
 		Type      string  `json:"type"`
@@ -118,6 +117,7 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 var (
 	errDirectory = errors.New("it is of another directory")
 	errAction    = errors.New("not an action of this app")
+	errSlow      = errors.New("the store is slow")
 )
 
 func (s *App) refuseRequest(r *http.Request, code string, why error) {
@@ -211,11 +211,11 @@ func (s *App) invoked(w http.ResponseWriter, r *http.Request, in *activity) {
 		}
 		reply(w, http.StatusOK, "application/vnd.microsoft.activity.message", a.told)
 	case <-timer.C:
-		s.background(r.Context(), func(ctx context.Context) {
-			if a := <-done; t.Do != doRefresh {
-				s.notify(ctx, in, a.told)
-			}
-		})
+		if t.Do == doRefresh {
+			reply(w, http.StatusInternalServerError, "application/vnd.microsoft.error", map[string]string{"code": "Timeout", "message": errSlow.Error()})
+			return
+		}
+		s.background(r.Context(), func(ctx context.Context) { s.notify(ctx, in, (<-done).told) })
 		reply(w, http.StatusOK, "application/vnd.microsoft.activity.message", l.Say("Your answer is on its way. The card will show when it is stored."))
 	}
 }

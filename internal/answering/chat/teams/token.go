@@ -22,9 +22,10 @@ type connector struct {
 	app      string
 	now      func() time.Time
 
-	mu   sync.Mutex
-	keys []key
-	read time.Time
+	mu    sync.Mutex
+	keys  []key
+	read  time.Time
+	tried time.Time // to read them
 }
 
 // key is a signing key of the connector, and the channels for which it may sign.
@@ -49,8 +50,9 @@ const (
 	channelID = "msteams"
 	skew      = 300 * time.Second
 	keysLive  = 24 * time.Hour
-	keysAgain = 5 * time.Minute // an unknown key makes them be read again, not more often
-	maxKeys   = 1 << 20         // bytes
+	keysDead  = 5 * keysLive     // while they cannot be read again
+	keysAgain = 30 * time.Second // an unknown key makes them be read again, not more often
+	maxKeys   = 1 << 20          // bytes
 )
 
 // check returns why a request may not come from the connector, or nil. The service URL and the channel are those of the
@@ -103,17 +105,20 @@ func (c *connector) key(ctx context.Context, id string) (*key, error) {
 		}
 		return nil
 	}
-	age := c.now().Sub(c.read)
-	if k := find(); k != nil && age < keysLive {
-		return k, nil
+	now, known := c.now(), find()
+	if known != nil && now.Sub(c.read) < keysLive {
+		return known, nil
 	}
-	if c.read.IsZero() || age >= keysAgain {
-		if err := c.load(ctx); err != nil {
-			return nil, fmt.Errorf("keys of the connector: %w", err)
-		}
+	var err error
+	if c.tried.IsZero() || now.Sub(c.tried) >= keysAgain {
+		c.tried = now
+		err = c.load(ctx)
 	}
-	if k := find(); k != nil {
+	switch k := find(); {
+	case k != nil && now.Sub(c.read) < keysDead:
 		return k, nil
+	case err != nil:
+		return nil, fmt.Errorf("keys of the connector: %w", err)
 	}
 	return nil, errors.New("unknown key")
 }

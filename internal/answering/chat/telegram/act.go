@@ -23,7 +23,9 @@ func (s *App) pressed(ctx context.Context, q *models.CallbackQuery) {
 		t.At, t.ID = m.ref(), chat.AnswerID(Type, q.ID)
 		told = s.Press(ctx, t, data)
 	}
-	if err := s.api.answer(ctx, q.ID, told); err != nil {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFor) // ctx may be over: the bus did not reply
+	defer cancel()
+	if err := s.api.answer(end, q.ID, told); err != nil {
 		s.Log.InfoContext(ctx, "cannot end a query of Telegram", slog.String("error", err.Error()))
 	}
 }

@@ -161,6 +161,8 @@ func (a *api) member(ctx context.Context, of string) ([]string, error) {
 	return nil, nil
 }
 
+var errRival = errors.New("another process polls with this token, or a webhook is set; stop one of the two, or give each a bot of its own")
+
 // maxUpdates bounds the body of one poll, in bytes: 100 updates with a message of 4,096 characters each.
 const maxUpdates = 8 << 20
 
@@ -182,6 +184,9 @@ func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (
 		Code        int              `json:"error_code"`
 		Description string           `json:"description"`
 		Result      []*models.Update `json:"result"`
+		Parameters  struct {
+			RetryAfter int `json:"retry_after"`
+		} `json:"parameters"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, res.Body, maxUpdates)).Decode(&body); err != nil {
 		return nil, fmt.Errorf("getUpdates: status %d: %w", res.StatusCode, err)
@@ -190,7 +195,11 @@ func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (
 	case body.OK:
 		return body.Result, nil
 	case body.Code == http.StatusConflict:
-		return nil, &responder.RetryError{After: rivalWait, Err: errors.New("another process polls with this token, or a webhook is set: " + body.Description)}
+		return nil, fmt.Errorf("%w (Telegram says: %s)", errRival, body.Description)
+	case body.Code == http.StatusUnauthorized:
+		return nil, errRevoked
+	case body.Code == http.StatusTooManyRequests:
+		return nil, &responder.RetryError{After: time.Duration(max(body.Parameters.RetryAfter, 1)) * time.Second, Err: errors.New("getUpdates: " + body.Description)}
 	}
 	return nil, fmt.Errorf("getUpdates: %d %s", body.Code, body.Description)
 }

@@ -1,6 +1,6 @@
 // Package telegram is the surface in Telegram: a message with buttons for each ask, over the Bot API.
 //
-// It receives what people do by long polling, and confirms an update after it was handled. A bot can
+// It receives what people do by long polling, and confirms an update after it was handled, or as calls of Telegram. A bot can
 // neither search for its messages nor give them a key, so a message gets its buttons when the bus knows
 // where it is ([responder.Opener]). Texts carry no markup, only entities: nothing that an agent writes
 // is a link, a mention or a command of ours.
@@ -19,6 +19,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	chat.Options
 	Token  string // of the bot, from @BotFather
 	APIURL string // default: Telegram's
+	// WebhookURL is the address at which Telegram reaches [App.Handler]; any number of replicas. Empty: one replica polls.
+	WebhookURL string
 }
 
 const defaultAPI = "https://api.telegram.org"
@@ -44,6 +47,8 @@ func (o *Options) Check() error {
 		return errors.New("telegram: missing token: set ASKBUS_TELEGRAM_TOKEN or ASKBUS_TELEGRAM_TOKEN_FILE to what @BotFather gave you")
 	case !tokenForm.MatchString(o.Token):
 		return errors.New("telegram: the token must look like 123456:ABC-def, as @BotFather gave it")
+	case o.WebhookURL != "" && checkWebhook(o.WebhookURL) != nil:
+		return checkWebhook(o.WebhookURL)
 	case o.Nowhere():
 		return errors.New("telegram: no chat to post to: set ASKBUS_TELEGRAM_ROUTES or ASKBUS_TELEGRAM_CHAT")
 	}
@@ -70,8 +75,10 @@ type App struct {
 	api    *api
 	people *chat.People[struct{}]
 	me     atomic.Pointer[models.User]
-	polls  atomic.Bool                 // the last poll worked
-	seen   *lru.Cache[int64, struct{}] // handled updates
+	polled atomic.Pointer[error] // how the last poll, or look at the webhook, went; nil: there was none yet
+
+	webhook, secret string                      // where Telegram calls, if it does, and what it proves itself with
+	seen            *lru.Cache[int64, struct{}] // handled updates
 }
 
 // New makes the surface. It makes no calls.
@@ -88,7 +95,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	s := &App{
-		api: a, seen: chat.NewCache[int64, struct{}](10_000),
+		api: a, webhook: opts.WebhookURL, secret: secret(opts.Token), seen: chat.NewCache[int64, struct{}](10_000),
 		people: chat.NewPeople(surface.Clock.Now, func(context.Context, string) (struct{}, error) { return struct{}{}, nil }, a.member),
 	}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
@@ -100,23 +107,28 @@ func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, s.api.account, opts)
 }
 
+var errRevoked = errors.New("Telegram does not know the token: it was revoked or is mistyped; copy it again from @BotFather")
+
 // Connect looks up the bot of the token.
 func (s *App) Connect(ctx context.Context) (name string, err error) {
 	me, err := s.api.bot.GetMe(ctx)
+	if errors.Is(err, bot.ErrorUnauthorized) {
+		return "", errRevoked
+	}
 	if err != nil {
-		return "", err
+		return "", s.api.plain(err)
 	}
 	s.me.Store(me)
-	return me.Username, nil
+	return "@" + me.Username, nil
 }
 
 // Ready returns why this process would not receive a click, or nil.
 func (s *App) Ready() error {
-	switch {
-	case s.me.Load() == nil:
+	switch err := s.polled.Load(); {
+	case err == nil:
 		return errors.New("telegram has not accepted the token yet")
-	case !s.polls.Load():
-		return errors.New("polling for updates fails; is another process using this token?")
+	case *err != nil:
+		return fmt.Errorf("updates do not arrive: %w", *err)
 	}
 	return nil
 }
@@ -125,23 +137,45 @@ func (s *App) Ready() error {
 const (
 	pollFor   = 25 * time.Second
 	handleFor = 15 * time.Second // one update
-	rivalWait = 30 * time.Second // another process polls this token
+	endFor    = 10 * time.Second // the end of a query, after that
+
+	// While another process polls this token: how long not to poll, twice as long each time, and when it begins anew.
+	rivalWait   = 30 * time.Second
+	rivalMost   = 10 * time.Minute
+	rivalForgot = time.Hour
 )
 
-// Listen polls for what people do, until ctx ends. The next poll confirms the updates of the last one,
-// so that those of a process that died are delivered again.
+// Listen polls for what people do, until ctx ends, in one replica at a time: Telegram takes one poller. The others stand
+// by. The next poll confirms the updates of the last one, so that those of a process that died are delivered again.
 func (s *App) Listen(ctx context.Context) error {
-	offset := int64(0)
+	s.Retry(ctx, func(ctx context.Context) error {
+		_, err := s.Connect(ctx)
+		s.polled.Store(&err)
+		return err
+	})
+	s.Bus.Alone(ctx, s.api.account, s.poll)
+	return nil
+}
+
+func (s *App) poll(ctx context.Context) {
+	offset, rival, met := int64(0), rivalWait, time.Time{}
 	for ctx.Err() == nil {
 		var updates []*models.Update
 		s.Retry(ctx, func(ctx context.Context) (err error) {
-			if s.me.Load() == nil {
-				_, err = s.Connect(ctx)
+			updates, err = s.api.updates(ctx, offset, pollFor)
+			if ctx.Err() != nil {
+				return nil
 			}
-			if err == nil {
-				updates, err = s.api.updates(ctx, offset, pollFor)
+			why := err
+			s.polled.Store(&why)
+			if errors.Is(err, errRival) { // fighting would only divide the updates between the two
+				if now := s.Clock.Now(); now.Sub(met) > rivalForgot {
+					rival, met = rivalWait, now
+				} else {
+					rival, met = min(2*rival, rivalMost), now
+				}
+				err = &responder.RetryError{After: rival, Err: err}
 			}
-			s.polls.Store(err == nil)
 			return err
 		})
 		var all sync.WaitGroup
@@ -155,7 +189,6 @@ func (s *App) Listen(ctx context.Context) error {
 		}
 		all.Wait()
 	}
-	return nil
 }
 
 // happened handles an update, once.

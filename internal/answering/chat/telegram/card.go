@@ -97,17 +97,22 @@ func (d *drawing) mark(draft chat.Draft) string {
 	return address
 }
 
-// text returns the message at the next question, with the answers so far.
-func (d *drawing) text(draft chat.Draft) text {
-	var t text
-	t.add("❓", "text_link", d.mark(draft))
-	t.add(" "+d.Head()+"\n", "", "")
-	for _, id := range d.mentions {
+// mention mentions users.
+func (t *text) mention(ids []string) {
+	for _, id := range ids {
 		n := t.n
 		t.add("👤 ", "", "")
 		user, _ := strconv.ParseInt(id, 10, 64)
 		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n, Length: 2, User: &models.User{ID: user, FirstName: id}})
 	}
+}
+
+// text returns the message at the next question, with the answers so far.
+func (d *drawing) text(draft chat.Draft) text {
+	var t text
+	t.add("❓", "text_link", d.mark(draft))
+	t.add(" "+d.Head()+"\n", "", "")
+	t.mention(d.mentions)
 	if d.Title != "" {
 		t.add(clip(d.Title, 200)+"\n", "bold", "")
 	}
@@ -123,7 +128,7 @@ func (d *drawing) text(draft chat.Draft) text {
 	} else {
 		t.add(d.Text(), "", "")
 	}
-	for _, line := range chat.Votes(d.Approval, literal) {
+	for _, line := range chat.Standing(d.Card, literal) {
 		t.add(line+"\n", "", "")
 	}
 	d.foot(&t)

@@ -17,16 +17,22 @@ func (s *App) Doctor(ctx context.Context) (checks finding.List) {
 	name, err := s.Connect(ctx)
 	if err != nil {
 		words := "Telegram cannot be reached"
-		if errors.Is(err, bot.ErrorUnauthorized) {
-			words = "Telegram does not know the token; copy it again from @BotFather"
+		if errors.Is(err, errRevoked) {
+			words = err.Error()
 		}
 		check("token", finding.Broken, "%s", words)
 		return checks
 	}
-	check("token", finding.Good, "valid for @%s", name)
+	check("token", finding.Good, "valid for %s", name)
 	switch hook, err := s.api.bot.GetWebhookInfo(ctx); {
 	case err != nil:
 		check("polling", finding.Missing, "cannot be checked")
+	case s.webhook != "" && hook.URL == s.hook() && hook.LastErrorMessage != "":
+		check("webhook", finding.Missing, "Telegram calls %s, and lately failed: %s", s.hook(), hook.LastErrorMessage)
+	case s.webhook != "" && hook.URL == s.hook():
+		check("webhook", finding.Good, "Telegram calls %s; %d updates wait", s.hook(), hook.PendingUpdateCount)
+	case s.webhook != "":
+		check("webhook", finding.Missing, "Telegram does not call %s yet: a process sets that when it starts", s.hook())
 	case hook.URL != "":
 		check("polling", finding.Broken, "a webhook is set, so presses and replies go elsewhere: delete it with deleteWebhook")
 	default:

@@ -72,6 +72,25 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 	})
 }
 
+// Escalate tells people of the steps of a ladder: it replies to the messages, and posts where the routes of these
+// people are.
+func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
+		at, ok := parsePlace(cmp.Or(c.Ref, c.To.Channel, c.To.Person))
+		if !ok {
+			return nil
+		}
+		var t text
+		t.add("🚨 "+c.Words+"\n", "", "")
+		if c.Ref == "" && post.Link != "" {
+			t.add(post.Link+"\n", "", "")
+		}
+		t.mention(c.Mention)
+		_, err := p.api.send(ctx, at, c.Rank, t, nil, at.ID)
+		return err
+	})
+}
+
 // Show makes a message show the next question. It implements [chat.Drawer].
 func (p presenter) Show(ctx context.Context, at string, rec *ask.Record, d chat.Draft) error {
 	c := p.drawn(rec, p.LinkTo(rec.Ask.Key()))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/lab/faketelegram"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -44,6 +47,7 @@ func routes() chat.Routes {
 type surface struct {
 	t    *testing.T
 	fake *faketelegram.Server
+	last atomic.Pointer[telegram.App] // that started
 }
 
 func (s *surface) Type() string { return telegram.Type }
@@ -56,6 +60,7 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if _, err := app.Connect(ctx); err != nil {
 		return err
 	}
+	s.last.Store(app)
 	done := make(chan error, 1)
 	go func() { done <- app.Listen(ctx) }()
 	err = app.Serve(ctx, opts)
@@ -116,6 +121,34 @@ func (s *surface) Intercept(f func(respondertest.Call) error) {
 			return retry.After, err
 		}
 		return 0, err
+	})
+}
+
+// Write replies to the message. A person is told in the chat, as a reply.
+func (s *surface) Write(_ context.Context, p respondertest.Post, words string, by ask.By) string {
+	at, id, _ := strings.Cut(p.Ref, "#")
+	in, _ := strconv.ParseInt(at, 10, 64)
+	n, _ := strconv.Atoi(id)
+	s.fake.Write(map[string]int64{"chat:tom": tom, "chat:ann": ann}[by.Principal], in, words, n)
+	return ""
+}
+
+func (s *surface) Delete(p respondertest.Post) {
+	at, id, _ := strings.Cut(p.Ref, "#")
+	in, _ := strconv.ParseInt(at, 10, 64)
+	n, _ := strconv.Atoi(id)
+	s.fake.Delete(in, n)
+}
+
+func (s *surface) Revoke() { s.fake.Revoke() }
+
+func (s *surface) Ready() error { return s.last.Load().Ready() }
+
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		return &surface{t: t, fake: home(t)}
 	})
 }
 

@@ -184,8 +184,8 @@ function open(selector) {
 
 // Of the bar's fields one is open at a time, and those that have words: more would hide the question.
 document.addEventListener('toggle', ({ target }) => {
-  if (!target.open || !target.matches('.act > details')) return;
-  for (const other of $$('.act > details[open]', card())) if (other !== target && !$('textarea', other).value) other.open = false;
+  if (!target.open || !target.matches('.act > details:not(.more)')) return;
+  for (const other of $$('.act > details[open]:not(.more)', card())) if (other !== target && !$('textarea', other).value) other.open = false;
 }, true);
 
 // The panes to compare open below their switch, often below the screen.

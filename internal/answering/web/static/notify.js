@@ -116,16 +116,73 @@ async function silence() {
   await sub.unsubscribe();
 }
 
+// ---- a test -------------------------------------------------------------------
+
+const patience = 20_000; // ms; push services usually need less than two seconds
+const awaited = new Map();
+
+// arrives waits until the service worker has shown a test, and returns whether it did.
+function arrives(id) {
+  return new Promise((end) => {
+    const late = setTimeout(() => { awaited.delete(id); end(undefined); }, patience);
+    awaited.set(id, (shown) => { clearTimeout(late); awaited.delete(id); end(shown); });
+  });
+}
+
+// test rings this browser, as an ask would, and says whether it arrived. Without
+// push the page itself shows the notification.
+async function test(tell) {
+  const id = `${Date.now()}-${Math.random().toString(36).slice(2)}`;
+  const began = performance.now();
+  tell(say('Sending a test …'));
+  const pushed = await ring();
+  if (pushed) {
+    const sub = await (await register()).pushManager.getSubscription();
+    const answer = await fetch('/push/test', { method: 'POST', body: new URLSearchParams({ endpoint: sub?.endpoint ?? '', id }) }).catch(() => undefined);
+    if (!answer?.ok) { tell(say('The test could not be sent: %s', (answer ? await answer.text() : say('the inbox cannot be reached')).trim())); return false; }
+    tell(say('Sent. Waiting until it arrives …'));
+  } else {
+    (await register()).active.postMessage({ show: { test: id, tag: 'askbus-test', path: '/', title: say('A test of askbus'), body: say('Notifications reach this device.') } });
+  }
+  const shown = await arrives(id);
+  const seconds = Math.max(1, Math.round((performance.now() - began) / 1000));
+  if (shown === undefined) tell(say('It has not arrived within 20 seconds. Check that this device is online, and that its system lets this browser notify you.'));
+  else if (!shown) tell(say('It arrived, but this browser did not show it. Its site settings may forbid notifications here.'));
+  else if (pushed) tell(say('It arrived after %d s. If you saw nothing, the system of this device hides it, such as in a focus mode.', seconds));
+  else tell(say('Shown by this page. With the page closed nothing comes: this browser has no push here.'));
+  return shown === true;
+}
+
+document.addEventListener('click', async ({ target }) => {
+  const button = target.closest('[data-ring]');
+  if (!button || button.ariaBusy === 'true') return;
+  button.ariaBusy = 'true';
+  const line = document.getElementById(button.dataset.ring);
+  if (!wanted() && able()) await turnOn();
+  let came = false;
+  if (wanted()) came = await test((text) => { line.textContent = text; }).catch(() => false);
+  else line.textContent = why() || say('Nothing was allowed, so nothing was sent.');
+  button.ariaBusy = 'false';
+  document.dispatchEvent(new CustomEvent('askbus:rang', { detail: came }));
+});
+
 // ---- settings ---------------------------------------------------------------
 
 const words = (text) => { $('#notify-words').textContent = text; };
 
+// why says why this browser cannot notify; empty: it can.
+function why() {
+  if (!able()) return isSecureContext ? say('This browser has no notifications.') : say('Browsers allow notifications on HTTPS only.');
+  return Notification.permission === 'denied' ? say('This browser was told not to allow notifications here. Its site settings change that.') : '';
+}
+
 function draw() {
   for (const box of document.querySelectorAll('[data-setting]')) box.checked = box.dataset.setting === 'notify' ? wanted() : get(box.dataset.setting) === 'on';
   const box = $('[data-setting=notify]');
+  if (!box) return; // a page without the settings
   box.disabled = !able() || Notification.permission === 'denied';
-  if (!able()) words(isSecureContext ? say('This browser has no notifications.') : say('Browsers allow notifications on HTTPS only.'));
-  else if (Notification.permission === 'denied') words(say('This browser was told not to allow notifications here. Its site settings change that.'));
+  $('#ring-line').hidden = box.disabled;
+  if (why()) words(why());
 }
 
 // turnOn asks the browser for permission, after the person has agreed in the
@@ -175,11 +232,12 @@ function offer() {
 }
 
 document.addEventListener('askbus:sent', offer);
-$('[data-settings]').hidden = false;
+if ($('[data-settings]')) $('[data-settings]').hidden = false;
 draw();
 if (able()) {
   if (document.body.classList.contains('quiet')) offer();
   navigator.serviceWorker.addEventListener('message', (event) => {
+    if (event.data?.arrived) awaited.get(event.data.arrived)?.(event.data.shown);
     if (event.data?.visit) document.dispatchEvent(new CustomEvent('askbus:visit', { detail: event.data.visit }));
   });
   // The subscription lasts as long as a sign-in: use renews it.

@@ -6,13 +6,22 @@ self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim(
 
 const pages = () => self.clients.matchAll({ type: 'window', includeUncontrolled: true });
 
+const icon = '/static/-/icon-192.png';
+
+// arrive shows a test even to somebody who looks at a page, and tells the pages.
+async function arrive(n) {
+  const shown = await self.registration.showNotification(n.title, { body: n.body, tag: n.tag, icon, badge: icon, data: n }).then(() => true, () => false);
+  for (const page of await pages()) page.postMessage({ arrived: n.test, shown });
+}
+
 async function show(n) {
+  if (n.test) { await arrive(n); return; }
   const before = await self.registration.getNotifications({ tag: n.tag });
   if (n.ended) {
     // Replace a visible notification silently, and do not reopen one that was
     // dismissed.
     if (before.length === 0) return;
-    await self.registration.showNotification(n.title, { body: n.body, tag: n.tag, silent: true, icon: '/static/-/icon-192.png', data: n });
+    await self.registration.showNotification(n.title, { body: n.body, tag: n.tag, silent: true, icon, data: n });
     return;
   }
   if (before.some((b) => b.data?.life === n.life)) return; // a second message for the same life
@@ -21,7 +30,7 @@ async function show(n) {
   const most = self.Notification?.maxActions ?? 0;
   const choices = n.choices ?? [];
   await self.registration.showNotification(n.title, {
-    body: n.body, tag: n.tag, icon: '/static/-/icon-192.png', badge: '/static/-/icon-192.png', data: n, requireInteraction: Boolean(n.urgent),
+    body: n.body, tag: n.tag, icon, badge: icon, data: n, requireInteraction: Boolean(n.urgent),
     actions: choices.length <= most ? choices.map((c) => ({ action: c.id, title: c.label })) : [],
   });
 }
@@ -38,10 +47,17 @@ async function open(path) {
   await page.focus().catch(() => {});
 }
 
+// pick answers with a touch of a notification. If that does not count, the
+// notification comes back and says why; a touch then opens the ask.
 async function pick(n, option) {
   const body = new URLSearchParams({ option, life: n.life ?? '', answer_id: `n-${n.life}-${option}`.replaceAll(/[^\w-]/g, '-').slice(0, 64) });
-  const answer = await fetch(`${n.path}/pick`, { method: 'POST', body }).catch(() => undefined);
-  if (!answer?.ok) await open(n.path);
+  let why = n.uncounted ?? '';
+  try {
+    const answer = await fetch(`${n.path}/pick`, { method: 'POST', body, signal: AbortSignal.timeout(20_000) });
+    if (answer.ok) return;
+    if (answer.headers.get('Content-Type')?.startsWith('text/plain')) why = (await answer.text()).trim(); // else it is the sign-in
+  } catch { /* no network */ }
+  await self.registration.showNotification(n.title, { body: why, tag: n.tag, icon, badge: icon, data: n, requireInteraction: true });
 }
 
 self.addEventListener('push', (event) => {
@@ -59,7 +75,7 @@ self.addEventListener('message', (event) => {
 self.addEventListener('notificationclick', (event) => {
   event.notification.close();
   const n = event.notification.data;
-  if (!n?.path?.startsWith('/ask/')) return;
+  if (n?.path !== '/' && !n?.path?.startsWith('/ask/')) return;
   event.waitUntil(event.action ? pick(n, event.action) : open(n.path));
 });
 

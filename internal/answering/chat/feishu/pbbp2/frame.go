@@ -42,7 +42,7 @@ type Frame struct {
 
 // Numbers of the fields.
 const (
-	fieldSeqID protowire.Number = iota + 1
+	fieldSeqID = iota + 1
 	fieldLogID
 	fieldService
 	fieldMethod
@@ -101,7 +101,7 @@ func (f *Frame) Marshal() []byte {
 func Unmarshal(b []byte) (*Frame, error) {
 	var f Frame
 	err := each(b, func(n protowire.Number, v uint64, data []byte) error {
-		switch n {
+		switch int(n) {
 		case fieldSeqID:
 			f.SeqID = v
 		case fieldLogID:
@@ -111,14 +111,12 @@ func Unmarshal(b []byte) (*Frame, error) {
 		case fieldMethod:
 			f.Method = int32(v) //nolint:gosec // as above
 		case fieldHeaders:
-			var h Header
-			f.Headers = append(f.Headers, h)
+			f.Headers = append(f.Headers, Header{})
 			into := &f.Headers[len(f.Headers)-1]
 			return each(data, func(n protowire.Number, _ uint64, data []byte) error {
-				switch n {
-				case 1:
+				if n == 1 {
 					into.Key = string(data)
-				case 2:
+				} else if n == 2 {
 					into.Value = string(data)
 				}
 				return nil
@@ -150,13 +148,11 @@ func each(b []byte, f func(n protowire.Number, v uint64, data []byte) error) err
 		b = b[size:]
 		var v uint64
 		var data []byte
-		switch typ {
-		case protowire.VarintType:
-			v, size = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			data, size = protowire.ConsumeBytes(b)
-		default:
-			size = protowire.ConsumeFieldValue(n, typ, b)
+		size = protowire.ConsumeFieldValue(n, typ, b)
+		if typ == protowire.VarintType {
+			v, _ = protowire.ConsumeVarint(b)
+		} else if typ == protowire.BytesType {
+			data, _ = protowire.ConsumeBytes(b)
 		}
 		if size < 0 {
 			return errors.New("malformed field")

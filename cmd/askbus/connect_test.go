@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+)
+
+// mei is a person in Telegram.
+const mei = 103
+
+func telegramFor(t *testing.T) *faketelegram.Server {
+	t.Helper()
+	f := faketelegram.Start()
+	t.Cleanup(f.Close)
+	f.AddUser(faketelegram.User{ID: mei, First: "Mei"}, -100500)
+	f.AddUser(faketelegram.User{ID: 101, First: "Tom"}, -100500)
+	return f
+}
+
+// connect runs "askbus connect telegram" until it is paired with Mei.
+func (pl place) connect(f *faketelegram.Server, args ...string) *process {
+	pl.t.Helper()
+	p := startWith(pl.t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL()}, faketelegram.Token+"\n", append([]string{"connect", "telegram", "--dir", pl.dir}, args...)...)
+	said := p.err.wait(pl.t, "on your phone")
+	code := regexp.MustCompile(`(?m)^    ([2-9A-Z]{4}-[2-9A-Z]{4})$`).FindStringSubmatch(said)
+	if code == nil {
+		pl.t.Fatalf("it shows no code: %s", said)
+	}
+	f.Write(101, 101, "hello", 0)
+	f.Write(101, -100500, code[1], 0) // not in private
+	f.Write(mei, mei, "/start "+strings.ToLower(code[1]), 0)
+	p.err.wait(pl.t, "paired with Mei (telegram:103)")
+	return p
+}
+
+func message(t *testing.T, f *faketelegram.Server, chat int64, words string) (found faketelegram.Message) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
+	defer cancel()
+	if !f.Await(ctx, func() bool {
+		for _, m := range f.Messages() {
+			if m.Chat == chat && strings.Contains(m.Text, words) && m.Open() {
+				found = m
+				return true
+			}
+		}
+		return false
+	}) {
+		t.Fatalf("nothing in %d says %q: %+v", chat, words, f.Messages())
+	}
+	return found
+}
+
+// A person connects Telegram while "askbus up" runs, and answers from the phone: the test question, and then an agent's,
+// as the user that they are on this machine.
+func TestTelegramIsConnectedToARunningBus(t *testing.T) {
+	t.Parallel()
+	f := telegramFor(t)
+	pl, bus := up(t)
+	p := pl.connect(f)
+	f.Click(t.Context(), mei, message(t, f, mei, "Does this question reach you?"), "It does")
+	if code := p.wait(); code != 0 || !strings.Contains(p.err.String(), "Telegram is connected") {
+		t.Fatalf("exit %d: %s", code, p.err)
+	}
+	bus.err.wait(t, "askbus: Telegram is connected")
+	asker := start(t, "", "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--dir", pl.dir)
+	f.Click(t.Context(), mei, message(t, f, mei, "Which database?"), "SQLite")
+	if code := asker.wait(); code != 0 {
+		t.Fatalf("exit %d: %s", code, asker.err)
+	}
+	by := decode(t, asker.out.String())["by"].(map[string]any)
+	if by["principal"] != cli.LocalUser(nil).Principal || by["proof"] != "telegram" {
+		t.Errorf("answered by %v", by)
+	}
+	files, _ := filepath.Glob(filepath.Join(pl.dir, "chats", "*"))
+	if len(files) != 3 {
+		t.Errorf("the files are %q", files)
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v, %v", name, info.Mode(), err)
+		}
+		body, err := os.ReadFile(name)
+		if has := strings.Contains(string(body), "fake"); err != nil || has != strings.HasSuffix(name, "telegram.token") {
+			t.Errorf("%s is %q, %v", name, body, err)
+		}
+	}
+	if out, said, code := pl.run("doctor", "--no-ask", "--output", "text"); !strings.Contains(out, "telegram token: valid for @askbus_fake_bot") {
+		t.Errorf("doctor: exit %d: %s%s", code, out, said)
+	}
+	f.Revoke()
+	bus.err.wait(t, "askbus: Telegram does not work: updates do not arrive: Telegram does not know the token")
+	for _, one := range []*process{p, bus} {
+		if said := one.out.String() + one.err.String() + strings.Join(one.cmd.Args, " "); strings.Contains(said, faketelegram.Token) {
+			t.Errorf("the token leaked: %s", said)
+		}
+	}
+}
+
+// Two "askbus up" with one token name each other, and both serve on; so does one whose settings are broken, until they are
+// mended.
+func TestTwoBusesWithOneTokenNameEachOther(t *testing.T) {
+	t.Parallel()
+	f := telegramFor(t)
+	one := place{t, filepath.Join(t.TempDir(), "one")}
+	if p := one.connect(f); p.wait() != 0 || !strings.Contains(p.err.String(), "start \"askbus up") {
+		t.Fatalf("%s", p.err)
+	}
+	first := one.up()
+	first.err.wait(t, "askbus: Telegram is connected")
+	two := place{t, filepath.Join(t.TempDir(), "two")}
+	chats := filepath.Join(two.dir, "chats")
+	if err := os.CopyFS(chats, os.DirFS(filepath.Join(one.dir, "chats"))); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile(filepath.Join(chats, "telegram.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(chats, "telegram.env"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(string(settings) + "ASKBUS_TELEGRAM_CHATS=1\n")
+	second := two.up()
+	second.err.wait(t, "askbus: Telegram cannot run: "+filepath.Join(chats, "telegram.env")+": settings: there is no ASKBUS_TELEGRAM_CHATS")
+	write(string(settings))
+	first.err.wait(t, "askbus: Telegram does not work: updates do not arrive: another process polls with this token")
+	for _, pl := range []place{one, two} {
+		if _, said, code := pl.run("ask", "--question", "Well?", "--wait", "0"); code != cli.ExitPending {
+			t.Errorf("exit %d: %s", code, said)
+		}
+	}
+}
+
+// What cannot be connected is said, and nothing is written.
+func TestConnectRefuses(t *testing.T) {
+	t.Parallel()
+	f := telegramFor(t)
+	pl := place{t, t.TempDir()}
+	slack, err := fakeslack.Start(fakeslack.Options{BotToken: "xoxb-1", AppToken: "xapp-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(slack.Close)
+	for want, c := range map[string]struct {
+		stdin string
+		args  []string
+	}{
+		"nothing was entered":              {"\n", []string{"telegram"}},
+		"must look like 123456:ABC-def":    {"secret\n", []string{"telegram"}},
+		"does not know the token":          {"78:other\n", []string{"telegram"}},
+		"nobody sent the code within 1ms":  {faketelegram.Token, []string{"telegram", "--within", "1ms"}},
+		"invalid --within":                 {"", []string{"telegram", "--within", "1h"}},
+		"unknown flag: --token":            {"", []string{"telegram", "--token", "x"}},
+		"Slack does not accept this":       {"xoxb-2\nxapp-1\n", []string{"slack", "--channel", "C1"}},
+		"no place to post to":              {"xoxb-1\nxapp-1\n", []string{"slack"}},
+		"the app-level token must begin w": {"xoxb-1\nx\n", []string{"slack"}},
+	} {
+		p := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL(), "ASKBUS_SLACK_URL=" + slack.URL()}, c.stdin, append([]string{"connect", "--dir", pl.dir}, c.args...)...)
+		if code := p.wait(); code == 0 || !strings.Contains(p.err.String(), want) {
+			t.Errorf("%q: exit %d: %s", c.args, code, p.err)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(pl.dir, "chats", "*")); len(files) > 0 {
+		t.Errorf("it wrote %q", files)
+	}
+	p := startWith(t, []string{"ASKBUS_SLACK_URL=" + slack.URL()}, "xoxb-1\nxapp-1\nC0ASKS\n", "connect", "slack", "--dir", pl.dir)
+	if code := p.wait(); code != 0 || !strings.Contains(p.err.String(), "of workspace T0HOME") {
+		t.Errorf("exit %d: %s", code, p.err)
+	}
+	if body, err := os.ReadFile(filepath.Join(pl.dir, "chats", "slack.env")); err != nil || !strings.Contains(string(body), "ASKBUS_SLACK_CHANNEL=C0ASKS") || strings.Contains(string(body), "xoxb") {
+		t.Errorf("%v: %s", err, body)
+	}
+}

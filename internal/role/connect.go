@@ -1,0 +1,226 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/person"
+	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/oasdiff/yaml"
+	"github.com/spf13/cobra"
+)
+
+// Limits of connecting a chat.
+const (
+	pairFor   = 5 * time.Minute // until the code is said
+	answerFor = 2 * time.Minute // until the test question is answered
+)
+
+// What the app of a chat has for being connected. A [chatInviter] returns a link that says the code, if it is opened on
+// the person's phone.
+type (
+	chatConnector interface {
+		Connect(ctx context.Context) (name string, err error)
+	}
+	chatPairer interface {
+		Pair(ctx context.Context, code string) (chat.Paired, error)
+	}
+	chatInviter interface{ Invite(code string) string }
+)
+
+// connectFlags are the flags of "askbus connect TYPE".
+type connectFlags struct {
+	within time.Duration
+	noTest bool
+}
+
+// ConnectCmd is "askbus connect".
+func ConnectCmd(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "connect CHAT", Short: "Connect a chat, so that questions reach your phone", Args: cobra.NoArgs,
+		Example: "  askbus connect telegram",
+		Long: `Asks for what a chat needs, checks it, pairs you with it, and writes it to files in --dir that only
+you can read. "askbus up" then runs the chat in its own process, also one that runs already, and
+"askbus doctor" checks it. Run it again to connect it anew; to disconnect it, remove the chat's
+files from the folder chats in --dir.
+
+Secrets are asked for, or read from standard input, a line each, or from the variables of the chat
+("askbus settings"); they are never flags, which others can see.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, entry := range chats() {
+		cmd.AddCommand(connectChatCmd(a, entry()))
+	}
+	return cmd
+}
+
+func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
+	f := connectFlags{within: pairFor}
+	cmd := &cobra.Command{
+		Use: c.Type, Short: "Connect " + c.Name, Args: cobra.NoArgs, Example: "  askbus connect " + c.Type,
+		Long: c.ConnectLong,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.within <= 0 || f.within > pairFor {
+				return cli.Usage("invalid --within %s: give at most %s", f.within, pairFor)
+			}
+			return runConnect(cmd.Context(), a, c, f)
+		},
+	}
+	cli.Load(c.Settings, cmd)
+	cmd.Flags().StringVar(c.Place, c.PlaceFlag, *c.Place, c.PlaceUsage+", instead of pairing")
+	cmd.Flags().DurationVar(&f.within, "within", f.within, "how long to wait for the code")
+	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "ask no test question")
+	if c.PublicURL != nil {
+		cmd.Flags().StringVar(c.PublicURL, "address", *c.PublicURL, "address at which "+c.Name+" reaches this machine")
+	}
+	return cmd
+}
+
+func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) error {
+	settings := config.Given(c.Settings) // such as the address of a server of one's own
+	in := &asked{a: a}
+	if err := c.askSettings(ctx, a, in, settings); err != nil {
+		return err
+	}
+	app, err := c.app(a, nil, nil, func(o *chat.Options) { o.Unplaced = true })
+	if err != nil {
+		return err
+	}
+	name := ""
+	if one, ok := app.(chatConnector); ok {
+		within, cancel := context.WithTimeout(ctx, time.Minute)
+		name, err = one.Connect(within)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%s does not accept this: %w", c.Name, err)
+		}
+		a.Note("askbus: %s accepts it: %s", c.Name, name)
+	}
+	beside := map[string][]byte{}
+	for _, s := range c.Secrets {
+		if *s.Text != "" {
+			of := c.Type + "." + strings.ToLower(s.Name)
+			beside[of] = []byte(*s.Text + "\n")
+			delete(settings, c.env()+s.Name)
+			settings[c.env()+s.Name+"_FILE"] = of
+		}
+	}
+	paired, err := c.place(ctx, a, in, app, name, f.within)
+	if err != nil {
+		return err
+	}
+	if paired != nil {
+		routes, err := routesOf(paired)
+		if err != nil {
+			return err
+		}
+		settings[c.env()+"ROUTES"] = c.Type + ".yaml"
+		beside[c.Type+".yaml"] = routes
+	} else {
+		settings[c.placeVariable()] = *c.Place
+	}
+	wrote, err := c.connect(a.Dir, `"askbus up" reads this file, which "askbus connect `+c.Type+`" wrote.`, settings, beside)
+	if err != nil {
+		return err
+	}
+	a.Note("askbus: wrote %s, for your eyes only", strings.Join(wrote, ", "))
+	return c.tryOut(ctx, a, f, paired)
+}
+
+// place finds out where asks go: to the place of the settings, or to whom the app pairs, or to a place that is asked for.
+func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatApp, name string, within time.Duration) (*chat.Paired, error) {
+	p, ok := app.(chatPairer)
+	switch {
+	case *c.Place != "":
+		return nil, nil //nolint:nilnil // not paired
+	case !ok:
+		words, err := in.line(ctx, c.PlaceUsage)
+		if err == nil && words == "" {
+			err = cli.Usage("no place to post to: give --%s", c.PlaceFlag)
+		}
+		*c.Place = words
+		return nil, err
+	}
+	code := chat.NewPairingCode()
+	a.Note("askbus: within %s, send this code to %s in a private message; whoever does is you:\n\n    %s\n", within, name, code)
+	if link, ok := app.(chatInviter); ok {
+		words := "askbus: or open " + link.Invite(code) + " on your phone"
+		if picture, err := person.QRCode(link.Invite(code)); err == nil && cli.IsTerminal(a.Stderr) {
+			words += ":\n"
+			defer a.Note("") //nolint:revive // a line of space below what follows
+			fmt.Fprintln(a.Stderr, words+"\n"+picture)
+		} else {
+			a.Note("%s", words)
+		}
+	}
+	waiting, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	paired, err := p.Pair(waiting, code)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("nobody sent the code within %s; run the command again", within)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Note("askbus: paired with %s (%s)", ask.CleanText(paired.Name), paired.Principal)
+	return &paired, nil
+}
+
+// routesOf returns a routing file that posts to the person who was paired. They are also the user of this machine, who
+// proved it by seeing the code, and by having the directory.
+func routesOf(p *chat.Paired) ([]byte, error) {
+	routes := chat.Routes{Default: p.Target(), People: map[string]string{cli.LocalUser(nil).Principal: p.Person}}
+	body, err := yaml.Marshal(routes)
+	return append([]byte("# Which ask goes where; \"askbus connect\" wrote this, and you may change it: docs/slack.md has all of it.\n"), body...), err
+}
+
+// tryOut asks a test question, if "askbus up" runs in the directory: then it runs the chat, too.
+func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, paired *chat.Paired) error {
+	here, err := cli.ReadContext(a.Dir)
+	if err != nil || !served(ctx, here.Ops["up"]) {
+		a.Note("askbus: start \"%s\": it runs the chat in its process (or \"%s\" beside a bus that runs)", a.Hint("up"), a.Hint(c.Type))
+		return nil
+	}
+	if f.noTest {
+		return nil
+	}
+	bus, err := a.Dial()
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	asks, err := bus.Session(a.Tenant, "connect")
+	if err != nil {
+		return err
+	}
+	q := ask.Ask{
+		Title: "A test of " + c.Name, Agent: ask.Agent{ID: "askbus connect", Name: "askbus"}, Timeout: answerFor,
+		Questions: []ask.Question{{ID: "test", Text: "Does this question reach you?", Options: []ask.Option{{ID: "yes", Label: "It does"}, {ID: "odd", Label: "It does, but something looks wrong"}}}},
+	}
+	if paired != nil {
+		q.Audience = []string{paired.Principal}
+	}
+	within, cancel := context.WithTimeout(ctx, answerFor+10*time.Second)
+	defer cancel()
+	a.Note("askbus: asked a test question: answer it in %s", c.Name)
+	o, err := asks.AskAndWait(within, q)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		end, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer stop()
+		_, _ = asks.Withdraw(end, o.AskID, "") // it ends by itself soon
+		return ctx.Err()
+	case err != nil:
+		return err
+	case o.Status != ask.StatusAnswered:
+		return fmt.Errorf("nobody answered the test question within %s; \"%s\" says what is wrong", answerFor, a.Hint("doctor"))
+	}
+	a.Note("askbus: answered by %s: %s is connected", ask.CleanText(o.By.Name), c.Name)
+	return nil
+}

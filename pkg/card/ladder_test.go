@@ -1,0 +1,41 @@
+package card_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+)
+
+func TestTheLadderOnACard(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	rec := ask.Record{State: ask.StatePending, AskedAt: asked, Ask: ask.Ask{ID: "a1", Tenant: "acme", Session: "s1", Deadline: asked.Add(2 * time.Hour), Questions: []ask.Question{{ID: "q1", Text: "Deploy?", Kind: ask.KindBoolean}}}}
+	now := asked.Add(16 * time.Minute)
+	if c := card.New(&rec, card.Viewer{}, now); c.Ladder != nil {
+		t.Errorf("without a ladder: %+v", c.Ladder)
+	}
+	rec.Ask.Escalate = []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"group:oncall"}}, {After: 10 * time.Minute, Tell: []string{"schedule:sre"}}}
+	rec.Escalated = &ask.Escalated{Steps: []ask.Step{{N: 1, At: asked.Add(13 * time.Minute), Tell: []string{"group:oncall"}}}}
+	for name, c := range map[string]struct {
+		v    card.Viewer
+		want string
+	}{
+		"to one":       {card.Viewer{}, "told group oncall 3 min ago · next: schedule sre in 7 min"},
+		"in Chinese":   {card.Viewer{Lang: "zh"}, "已通知 组 oncall 3 分钟前 · 下一步：通知 值班表 sre 7 分钟后"},
+		"to all of it": {card.Viewer{Shared: true}, "told group oncall 10:13 · next: schedule sre 10:23"},
+	} {
+		if got := card.New(&rec, c.v, now).Ladder.Text(); got != c.want {
+			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+	rec.Escalated.Seen = []ask.Seen{{N: 2, By: ask.By{Principal: "os:mei", Name: "Mei"}}}
+	if got := card.New(&rec, card.Viewer{}, now).Ladder.Text(); got != "told group oncall 3 min ago · next: schedule sre in 17 min · it waits, because Mei looks at it" {
+		t.Error(got)
+	}
+	rec.Escalated.Steps = append(rec.Escalated.Steps, ask.Step{N: 2, At: now, Tell: []string{"os:<b>"}})
+	if got := card.New(&rec, card.Viewer{}, now).Ladder; got.Next != "" || got.Text() != "told os:<b> just now" {
+		t.Errorf("at its end: %+v", got)
+	}
+}

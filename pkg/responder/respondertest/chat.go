@@ -1,0 +1,250 @@
+package respondertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Chat is a [Surface] where people also write.
+type Chat interface {
+	Surface
+	// Write lets a person write words below the post, addressed as the chat wants it: in its thread, or as a reply to it. It
+	// returns what that person is told, if anything.
+	Write(ctx context.Context, p Post, words string, by ask.By) string
+	// Delete deletes the post, as a person may.
+	Delete(p Post)
+	// Revoke makes the platform refuse the token.
+	Revoke()
+	// Ready returns what the replica that started last says of itself.
+	Ready() error
+}
+
+// RunChat runs the cases of a chat that [Run] has not: run both. A new chat is one more implementation of [Chat] at its
+// fake, with Tom (chat:tom) and Ann (chat:ann, of the group platform) as its people, as those of Slack and Telegram.
+//
+// Together they are the list of the field research: acknowledged while the store is away; the same click twice; after a
+// restart; on an ended ask; by somebody who may not; words in any case, and unknown ones; nobody configured; 500 outcomes
+// while the platform refuses; too long; too many options; a message that was deleted; a revoked token.
+func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) {
+	t.Helper()
+	cases := map[string]func(*chatScene){
+		"a click while no broker answers is acknowledged": storeAway,
+		"a click after a restart":                         afterRestart,
+		"words in any case, and unknown ones":             words,
+		"nobody is there":                                 nobody,
+		"500 outcomes while the platform refuses":         manyOutcomes,
+		"more options than the platform has buttons":      manyOptions,
+		"a message that was deleted":                      deleted,
+		"a revoked token":                                 revoked,
+	}
+	check(t, cases, without)
+	for name, run := range cases {
+		if left(t, without, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(newChatScene(t, newChat(t)))
+		})
+	}
+}
+
+// chatScene is a scene with a chat, and a broker that can be stopped.
+type chatScene struct {
+	*scene
+	chat   Chat
+	broker func()
+}
+
+func newChatScene(t *testing.T, c Chat) *chatScene {
+	t.Helper()
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: lease}, NoBroker: true})
+	sc := &chatScene{chat: c, broker: b.Broker(broker.Options{})}
+	agent, err := client.New(b.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(agent.Close)
+	sc.scene = &scene{t: t, bus: b, surface: c, clock: &Clock{now: time.Now()}, agent: agent.Session("acme", "s1")}
+	sc.other, _ = sc.responder("elsewhere")
+	sc.own, _ = sc.responder(c.Type())
+	return sc
+}
+
+// storeAway: a click whose answer cannot be stored is acknowledged in the time that people wait, and decides nothing; the
+// same person answers once there is a broker.
+func storeAway(s *chatScene) {
+	s.replica()
+	s.ask(ask.Ask{ID: "a1"})
+	p := s.open("a1")
+	s.posted("a1")
+	s.broker()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waittest.Limit)
+	defer cancel()
+	s.surface.Click(ctx, p, Click{ID: "c1", Option: "pg", By: tom})
+	if ctx.Err() != nil {
+		s.t.Fatal("the click was never acknowledged")
+	}
+	s.bus.Broker(broker.Options{})
+	natstest.Eventually(s.t, "the card can be answered or is", func() bool {
+		posts := s.posts("a1")
+		return len(posts) == 1
+	})
+	if p := s.posts("a1")[0]; p.Open {
+		s.surface.Click(s.t.Context(), p, Click{ID: "c2", Option: "pg", By: tom})
+	}
+	s.closed("a1", "Tom")
+}
+
+func afterRestart(s *chatScene) {
+	_, stop := s.replica()
+	s.ask(ask.Ask{ID: "a1"})
+	p := s.open("a1")
+	s.posted("a1")
+	stop()
+	s.replica()
+	s.ask(ask.Ask{ID: "a2"})
+	s.open("a2") // the new one works
+	s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom})
+	s.closed("a1", "Tom")
+}
+
+// words answer in any case where they are addressed; others ask again, and decide nothing.
+func words(s *chatScene) {
+	s.replica()
+	for i, said := range []string{"answer: postgresql", "ANSWER: PostgreSQL", "Answer: 1"} {
+		id := fmt.Sprint("a", i)
+		s.ask(ask.Ask{ID: id})
+		p := s.open(id)
+		s.posted(id)
+		for _, talk := range []string{"no idea, allow?", "ответ: да", "答案：也许"} {
+			s.chat.Write(s.t.Context(), p, talk, tom)
+		}
+		s.open(id) // talk has decided nothing
+		s.chat.Write(s.t.Context(), p, said, tom)
+		s.closed(id, "Tom")
+		rec, err := s.own.Get(s.t.Context(), s.key(id))
+		if err != nil || rec.Outcome == nil || rec.Outcome.Status != ask.StatusAnswered || len(rec.Outcome.Answers) != 1 || rec.Outcome.Answers[0].Selected[0] != "pg" {
+			s.t.Errorf("%q: the outcome is %+v, %v", said, rec.Outcome, err)
+		}
+	}
+}
+
+// nobody: an agent that needs somebody is told at once that there is nobody.
+func nobody(s *chatScene) {
+	if _, err := s.agent.Ask(s.t.Context(), ask.Ask{ID: "a1", RequireResponder: true, Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Well?"}}}); !errors.Is(err, ask.ErrNobody) {
+		s.t.Errorf("the error is %v", err)
+	}
+}
+
+// manyOutcomes: every third call is refused with a pause that must be kept; no card stays open.
+func manyOutcomes(s *chatScene) {
+	const n = 500
+	s.replica()
+	for i := range n {
+		s.ask(ask.Ask{ID: fmt.Sprint("a", i)})
+	}
+	for i := range n {
+		s.posted(fmt.Sprint("a", i))
+	}
+	var calls, early atomic.Int64
+	var until atomic.Int64
+	s.surface.Intercept(func(c Call) error {
+		if c.Done || c.Op != OpUpdate {
+			return nil
+		}
+		now := s.clock.Now().UnixNano()
+		if now < until.Load() {
+			early.Add(1)
+		}
+		if calls.Add(1)%50 != 0 {
+			return nil
+		}
+		until.Store(now + int64(5*time.Second))
+		return &responder.RetryError{After: 5 * time.Second, Err: errors.New("429")}
+	})
+	for i := range n {
+		s.elsewhere(fmt.Sprint("a", i))
+	}
+	natstest.Eventually(s.t, "no card is open", func() bool {
+		for _, p := range s.surface.Posts() {
+			if p.Open {
+				return false
+			}
+		}
+		return true
+	})
+	if len(s.surface.Posts()) != n {
+		s.t.Errorf("%d posts of %d asks", len(s.surface.Posts()), n)
+	}
+	if early := early.Load(); early > 20 { // those under way when it was refused
+		s.t.Errorf("%d calls in a pause", early)
+	}
+}
+
+func manyOptions(s *chatScene) {
+	s.replica()
+	q := ask.Question{ID: "db", Kind: ask.KindChoice, Text: "Which of many?"}
+	for i := range ask.MaxOptions {
+		q.Options = append(q.Options, ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint("Option ", i)})
+	}
+	s.ask(ask.Ask{ID: "a1", Questions: []ask.Question{q}})
+	p := s.open("a1")
+	s.posted("a1")
+	if !strings.Contains(p.Text, Link(s.key("a1"))) && !strings.Contains(p.Text, fmt.Sprint("Option ", ask.MaxOptions-1)) {
+		s.t.Errorf("it shows neither all options nor a link: %q", p.Text)
+	}
+	s.chat.Write(s.t.Context(), p, fmt.Sprintf("answer: %s", strings.ToUpper(q.Options[ask.MaxOptions-1].Label)), tom)
+	s.closed("a1", "Tom")
+}
+
+// deleted: an outcome whose message is gone is not tried for ever, and holds nothing else up.
+func deleted(s *chatScene) {
+	s.replica()
+	s.ask(ask.Ask{ID: "a1"})
+	p := s.open("a1")
+	s.posted("a1")
+	s.chat.Delete(p)
+	var calls atomic.Int64
+	s.surface.Intercept(func(c Call) error {
+		if !c.Done && c.Op == OpUpdate && c.Key == p.Key {
+			calls.Add(1)
+		}
+		return nil
+	})
+	s.elsewhere("a1")
+	for i := range 10 {
+		id := fmt.Sprint("b", i)
+		s.ask(ask.Ask{ID: id})
+		s.open(id)
+		s.posted(id)
+		s.elsewhere(id)
+		s.closed(id, "Mei")
+	}
+	if n := calls.Load(); n > 3 {
+		s.t.Errorf("%d edits of a message that is gone", n)
+	}
+}
+
+func revoked(s *chatScene) {
+	s.replica()
+	s.ask(ask.Ask{ID: "a1"})
+	s.open("a1")
+	natstest.Eventually(s.t, "it is ready", func() bool { return s.chat.Ready() == nil })
+	s.chat.Revoke()
+	s.ask(ask.Ask{ID: "a2"}) // which it cannot post
+	natstest.Eventually(s.t, "it is not ready", func() bool { return s.chat.Ready() != nil })
+}
