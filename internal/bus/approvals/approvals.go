@@ -1,6 +1,7 @@
 // Package approvals reads the operator's file of approvals: named policies that
-// say whose votes asks need, whatever their agents say, and the list of people,
-// which says which principals are one person.
+// say whose votes asks need, whatever their agents say, the list of people, which
+// says which principals are one person, and the schedules, which say who is on
+// call.
 //
 // A policy says where it applies by what NATS checks, the tenant and the session,
 // and then what it demands: by patterns of the command that is permitted, and
@@ -32,6 +33,8 @@ type File struct {
 	// person are one voter, and where it matters who is who a principal that
 	// nobody has may not vote.
 	People []Person `json:"people"`
+	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
+	Schedules []Schedule `json:"schedules"`
 
 	linked ask.People
 	digest string
@@ -101,8 +104,8 @@ func Parse(data []byte) (*File, error) {
 	}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople {
-		return nil, fmt.Errorf("%d policies and %d people are too many; give at most %d and %d", len(f.Policies), len(f.People), maxPolicies, maxPeople)
+	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople || len(f.Schedules) > maxSchedules {
+		return nil, fmt.Errorf("%d policies, %d people and %d schedules are too many; give at most %d, %d and %d", len(f.Policies), len(f.People), len(f.Schedules), maxPolicies, maxPeople, maxSchedules)
 	}
 	names := map[string]bool{}
 	for i := range f.Policies {
@@ -114,6 +117,7 @@ func Parse(data []byte) (*File, error) {
 		p.check(at, fault)
 	}
 	f.link(fault)
+	f.checkSchedules(fault)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -78,8 +79,16 @@ func (n *steps) next(now time.Time) (time.Duration, bool) {
 // climb takes the step of an ask that is due. Any number of brokers may try: one
 // of them writes it.
 func (b *Broker) climb(ctx context.Context, k ask.Key) error {
-	_, err := b.apply(ctx, k, lifecycle.Climb{}, "")
+	_, err := b.apply(ctx, k, lifecycle.Climb{OnCall: b.onCall()}, "")
 	return err
+}
+
+// onCall returns who is on call now, by the operator's schedules.
+func (b *Broker) onCall() map[string][]string {
+	if b.opts.Approvals == nil {
+		return nil
+	}
+	return b.opts.Approvals().OnCall(b.led.Now())
 }
 
 // due does what is due about an ask: a step of its ladder, or its end.
@@ -142,8 +151,19 @@ func (b *Broker) unheard(ctx context.Context, a *ask.Ask, present []string) (tol
 			served = append(served, g.Type)
 		}
 	}
+	onCall := b.onCall()
 	for i := range a.Escalate {
 		step := &a.Escalate[i]
+		for _, entry := range step.Tell {
+			who, known := onCall[entry]
+			switch {
+			case !approvals.IsSchedule(entry):
+			case !known:
+				told = append(told, fmt.Sprintf("step %d of escalate tells nobody as %.80q: this bus has no such schedule; an operator adds it to schedules in the approvals file", i+1, entry))
+			case len(who) == 0:
+				told = append(told, fmt.Sprintf("nobody is on call in %.80q yet, of step %d of escalate", entry, i+1))
+			}
+		}
 		switch {
 		case len(served) == 0:
 			told = append(told, fmt.Sprintf("nobody hears step %d of escalate: no surface is connected that could tell anybody", i+1))

@@ -257,6 +257,7 @@ func TestAnAgentIsToldWhoHearsNothing(t *testing.T) {
 	c := newClient(t, b, "s1")
 	a := ladder("a1")
 	a.Escalate[0].Via, a.Escalate[1].Via = []string{"slack", "pager"}, []string{"pager", "phone"}
+	a.Escalate[0].Tell = []string{"schedule:sre"}
 	var st client.Asked
 	for i := 0; ; i++ { // the broker makes the consumers of slack after its start
 		var err error
@@ -264,11 +265,11 @@ func TestAnAgentIsToldWhoHearsNothing(t *testing.T) {
 		if st, err = c.Ask(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if len(st.Warnings) == 1 || t.Context().Err() != nil {
+		if len(st.Warnings) == 2 || t.Context().Err() != nil {
 			break
 		}
 	}
-	if len(st.Warnings) != 1 || st.Warnings[0] != "nobody hears step 2 of escalate: no surface of this bus is pager or phone" {
+	if len(st.Warnings) != 2 || !strings.Contains(st.Warnings[0], `step 1 of escalate tells nobody as "schedule:sre": this bus has no such schedule`) || st.Warnings[1] != "nobody hears step 2 of escalate: no surface of this bus is pager or phone" {
 		t.Errorf("%q", st.Warnings)
 	}
 }

@@ -67,7 +67,16 @@ func checkPolicies(a *cli.App, name string) error {
 	for i := range f.Policies {
 		fmt.Fprintln(a.Stdout, ask.CleanLine("Policy "+f.Policies[i].Words()))
 	}
-	fmt.Fprintf(a.Stdout, "%d policies, %d people\n", len(f.Policies), len(f.People))
+	onCall := f.OnCall(time.Now())
+	for i := range f.Schedules {
+		entry := "schedule:" + f.Schedules[i].Name
+		who := strings.Join(onCall[entry], ", ")
+		if who == "" {
+			who = "nobody yet"
+		}
+		fmt.Fprintln(a.Stdout, ask.CleanLine("On call now in "+entry+": "+who))
+	}
+	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules\n", len(f.Policies), len(f.People), len(f.Schedules))
 	return nil
 }
 
@@ -103,6 +112,7 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 			fmt.Fprintf(a.Stdout, "Policy %s applies, version %s: %s\n", p.Name, p.Version, p.Rule)
 		}
 	}
+	printLadder(a, &q)
 	if q.Approval == nil {
 		fmt.Fprintln(a.Stdout, "It has no approval: the first answer decides it.")
 		return nil
@@ -126,6 +136,27 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 	}
 	fmt.Fprintf(a.Stdout, "You, %s, %s\n", ask.CleanLine(me.Principal), why)
 	return nil
+}
+
+// printLadder says whom its steps tell.
+func printLadder(a *cli.App, q *ask.Ask) {
+	for i := range q.Escalate {
+		step := &q.Escalate[i]
+		who, via, may := "reminds those who may decide and who were told", "", ""
+		if len(step.Tell) > 0 {
+			who = "tells " + strings.Join(step.Tell, ", ")
+		}
+		if len(step.Via) > 0 {
+			via = " via " + strings.Join(step.Via, ", ")
+		}
+		if step.Widen {
+			may = "; they may then decide it"
+		}
+		fmt.Fprintln(a.Stdout, ask.CleanLine(fmt.Sprintf("Step %d, after %s, %s%s%s", i+1, step.After, who, via, may)))
+	}
+	if q.EscalateRepeat > 0 {
+		fmt.Fprintf(a.Stdout, "The steps begin again %d times\n", q.EscalateRepeat)
+	}
 }
 
 // printApproval says whose votes reach one approval.

@@ -34,6 +34,7 @@ type TeamDay struct {
 	Took      string         `json:"took"`  // by the people's clock
 	Reads     int            `json:"reads"`
 	InVain    int            `json:"in_vain"` // somebody else decided the ask while it was read
+	Vain      map[string]int `json:"vain"`    // InVain by screen
 	Share     float64        `json:"share"`
 	Answered  map[string]int `json:"answered"` // by screen
 	Talk      int            `json:"talk"`     // words in threads, and answers that were sent twice
@@ -44,13 +45,12 @@ type TeamDay struct {
 // Write prints the report.
 func (r TeamDay) Write(out io.Writer) error {
 	var by []string
-	for screen, n := range r.Answered {
-		by = append(by, fmt.Sprintf("%s %d", screen, n))
+	for _, screen := range []string{"web", "terminal", "Slack"} {
+		by = append(by, fmt.Sprintf("%s %d, in vain %d of %d", screen, r.Answered[screen], r.Vain[screen], r.Answered[screen]+r.Vain[screen]))
 	}
-	slices.Sort(by)
 	return lines(out, "machine", r.Machine,
 		"asks", fmt.Sprintf("%d over %s, three people at web, terminal and Slack, reading 2.0–3.5 s; their clock at %g×", r.Asks, r.Over, r.Speed),
-		"done after", r.Took, "reads in vain", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "answered", strings.Join(by, ", "),
+		"done after", r.Took, "reads in vain", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "answered", strings.Join(by, " · "),
 		"words in threads and answers sent twice", r.Talk, "answers by accident", r.Accidents, "inbox, answer sent until the next card", r.Next)
 }
 
@@ -87,7 +87,7 @@ func (b *Bed) TeamDay(ctx context.Context, o TeamDayOptions) (TeamDay, error) {
 		o.Over = 200 * time.Second
 	}
 	o.Speed = max(o.Speed, 1)
-	d := &day{o: o, intended: map[ask.Key][]string{}, report: TeamDay{Machine: ThisMachine(), Asks: o.Asks, Over: o.Over.String(), Speed: o.Speed, Answered: map[string]int{}}}
+	d := &day{o: o, intended: map[ask.Key][]string{}, report: TeamDay{Machine: ThisMachine(), Asks: o.Asks, Over: o.Over.String(), Speed: o.Speed, Answered: map[string]int{}, Vain: map[string]int{}}}
 	var err error
 	if d.slack, err = b.slackBed(ctx, "team", 1, fakeslack.Options{NoLimits: true}, nil); err != nil {
 		return d.report, err
@@ -172,6 +172,7 @@ func (d *day) read(screen string, first bool) {
 	d.report.Reads++
 	if !first {
 		d.report.InVain++
+		d.report.Vain[screen]++
 		return
 	}
 	d.report.Answered[screen]++
@@ -242,7 +243,8 @@ const slackUser = "U0MEI"
 // chatter is what people say in a thread before they answer. None of it decides.
 var chatter = []string{"hm, <@U0MEI> what do you think?", "let me check with finance first", "1 or 2? not sure yet", "yes, I am looking", "SQLite would be simpler, but no"} //nolint:gochecknoglobals // never changed
 
-// inSlack answers the oldest open card, and talks in its thread before.
+// inSlack answers the newest open card, which is what a channel shows, and talks in its thread before. Slack does not say
+// who else reads it.
 func (d *day) inSlack(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m, ref, ok := d.card()
@@ -278,9 +280,9 @@ func (d *day) inSlack(ctx context.Context) error {
 	return nil
 }
 
-// card returns the oldest open card.
+// card returns the newest open card.
 func (d *day) card() (fakeslack.Message, chat.Ref, bool) {
-	for _, m := range d.slack.fake.Messages("C0ASKS") {
+	for _, m := range slices.Backward(d.slack.fake.Messages("C0ASKS")) {
 		if !m.Live() {
 			continue
 		}

@@ -40,7 +40,8 @@ type (
 	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
 	// Climb takes the next step of the ladder, if it is due. Only brokers do.
-	Climb struct{}
+	// OnCall has the principals that are on call now, by "schedule:<name>".
+	Climb struct{ OnCall map[string][]string }
 	// Attend says that a person looks at the ask, so that the next step waits.
 	Attend struct{ By ask.By }
 	// Look only reads, but expires an overdue ask.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -9,7 +10,7 @@ import (
 
 // decideClimb takes the next step of the ladder, if it is due. None follows the
 // end of the ask, or the moment at which its agent left it.
-func decideClimb(s *State, now time.Time) Effect {
+func decideClimb(s *State, c Climb, now time.Time) Effect {
 	if !s.Pending() || s.Left || now.IsZero() {
 		return Tell{}
 	}
@@ -17,18 +18,32 @@ func decideClimb(s *State, now time.Time) Effect {
 	if !ok || now.Before(next.At) {
 		return Tell{}
 	}
-	step := ask.Step{N: next.N, At: now.UTC(), Tell: next.Tell, Via: next.Via, Remind: next.Remind}
+	step := ask.Step{N: next.N, At: now.UTC(), Tell: c.whom(next.Tell), Via: next.Via, Remind: next.Remind}
 	if !next.Widen || len(s.Ask.Audience) == 0 {
 		return Rewrite{Stepped{Step: step}}
 	}
 	step.Widened = true
 	audience := slices.Clip(s.Ask.Audience)
-	for _, entry := range next.Tell {
-		if !slices.Contains(audience, entry) {
+	for _, entry := range step.Tell {
+		if !slices.Contains(audience, entry) && !strings.HasPrefix(entry, "schedule:") && len(audience) < ask.MaxAudience {
 			audience = append(audience, entry)
 		}
 	}
 	return Rewrite{Stepped{step, audience}}
+}
+
+// whom adds to the entries whom a step tells the principals of those who are on
+// call now.
+func (c Climb) whom(tell []string) []string {
+	all := slices.Clone(tell)
+	for _, entry := range tell {
+		for _, principal := range c.OnCall[entry] {
+			if !slices.Contains(all, principal) {
+				all = append(all, principal)
+			}
+		}
+	}
+	return all
 }
 
 // decideAttend lets the next step wait once more, because somebody who may decide

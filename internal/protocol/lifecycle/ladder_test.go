@@ -154,3 +154,26 @@ func TestWhoPausesAStep(t *testing.T) {
 		})
 	}
 }
+
+func TestAStepTellsWhoIsOnCall(t *testing.T) {
+	t.Parallel()
+	w := escalating(t, func(a *ask.Ask) {
+		a.Escalate = []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"schedule:sre", "os:jo"}, Widen: true}, {After: 10 * time.Minute, Tell: []string{"schedule:none"}}}
+	})
+	w.now = now.Add(11 * time.Minute)
+	onCall := map[string][]string{"schedule:sre": {"os:mei", "oidc:mei@example.com"}, "schedule:other": {"os:eve"}}
+	s, err := w.do(t, lifecycle.Climb{OnCall: onCall})
+	if err != nil || !slices.Equal(s.Escalated().Steps[0].Tell, []string{"schedule:sre", "os:jo", "os:mei", "oidc:mei@example.com"}) {
+		t.Fatalf("%+v, %v", s.Escalated(), err)
+	}
+	if !slices.Equal(s.Ask.Audience, []string{"group:dev", "os:jo", "os:mei", "oidc:mei@example.com"}) {
+		t.Errorf("who may decide since: %q", s.Ask.Audience)
+	}
+	w.now = now.Add(30 * time.Minute) // a schedule that is not there is nobody, never everybody
+	if s, err = w.do(t, lifecycle.Climb{}); err != nil || !slices.Equal(s.Escalated().Steps[1].Tell, []string{"schedule:none"}) {
+		t.Errorf("%+v, %v", s.Escalated(), err)
+	}
+	if step := s.Escalated().Steps[1]; s.Ask.Tells(&step, person("mei", "dev")) {
+		t.Error("it tells those who may decide")
+	}
+}

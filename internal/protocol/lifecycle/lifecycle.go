@@ -56,7 +56,7 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 	case Abort:
 		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
 	case Climb:
-		return decideClimb(&s, now), nil
+		return decideClimb(&s, c, now), nil
 	case Attend:
 		return decideAttend(&s, c, now)
 	case Look:

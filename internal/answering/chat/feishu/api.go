@@ -287,7 +287,7 @@ func textOf(words string) string {
 func textCalling(words string, ids []string) string {
 	words = strings.ReplaceAll(words, "<", "<\u200b")
 	for _, id := range ids {
-		words += ` <at user_id="` + id + `"></at>`
+		words += " <at" + ` user_id="` + id + `"></at>`
 	}
 	data, _ := encode(map[string]string{"text": words}) // strings always marshal
 	return string(data)

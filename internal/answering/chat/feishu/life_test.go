@@ -380,3 +380,30 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A private message with the code pairs its writer; other words, other chats and people of other organizations do not.
+func TestPairing(t *testing.T) {
+	t.Parallel()
+	f := home(t)
+	app, err := feishu.New(nil, options(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan chat.Paired, 1)
+	go func() {
+		who, err := app.Pair(t.Context(), "ABCD-2345")
+		if err != nil {
+			t.Errorf("Pair: %v", err)
+		}
+		found <- who
+	}()
+	natstest.Eventually(t, "it is connected", func() bool { return f.Connections() == 1 })
+	for _, m := range []struct{ user, in, words string }{{tom, group, "ABCD-2345"}, {guest, "oc_p2pguest", "ABCD-2345"}, {tom, "oc_p2ptom", "hello"}, {mei, "oc_p2pmei", " abcd 2345 "}} {
+		if err := f.Write(t.Context(), m.user, m.in, m.words, "", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(chat.Paired{Place: "oc_p2pmei", Person: mei, Principal: "feishu:tenant1/on_mei", Name: "Mei"}, <-found); diff != "" {
+		t.Error(diff)
+	}
+}
