@@ -375,7 +375,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls"}
+	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls", "askbus-telegram-http": "http-tls"}
 	for _, w := range m.workloads() {
 		for _, c := range w.spec.Containers {
 			if slices.Contains(c.Args, "--insecure") {
