@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/answering/chat/discord"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/asking/guard"
@@ -238,6 +239,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		}},
 		{"otherwise: ", func(data []byte) error {
 			_, err := guard.ReadRules(data)
+			return err
+		}},
+		{"default: {channel: \"1", func(data []byte) error {
+			_, err := discord.ParseRoutes(data)
 			return err
 		}},
 		{"default: {channel", func(data []byte) error {

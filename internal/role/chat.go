@@ -2,14 +2,18 @@ package role
 
 import (
 	"context"
+	"encoding/hex"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/spf13/pflag"
@@ -18,7 +22,7 @@ import (
 // chats is the table of chats: a function for each that makes its entry with settings of its own. A new chat is a folder
 // below internal/answering/chat, its settings in internal/process/config, and a line here.
 func chats() []func() *chatEntry {
-	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry}
+	return []func() *chatEntry{slackEntry, telegramEntry, teamsEntry, mattermostEntry, feishuEntry, discordEntry, emailEntry}
 }
 
 // chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".
@@ -30,10 +34,12 @@ type chatEntry struct {
 	ConnectLong          string // of "askbus connect TYPE": what to have at hand
 	DoctorShort          string
 	DoctorFlags          func(*pflag.FlagSet) // nil: none
+	DoctorOnBus          bool                 // its doctor also reads the bus, if it can be reached
 
 	// Settings is its group of internal/process/config, to which all pointers below lead.
 	Settings any
 	Secrets  []chatSecret
+	OwnKey   *string              // one of the secrets that is derived from the directory's key if it is not set; nil: none
 	Unasked  []string             // names of secrets for which "askbus connect" does not ask: the chat works without
 	Place    *string              // where asks go without a routing file; its flag is PlaceFlag
 	Routes   *string              // routing file
@@ -104,7 +110,17 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, link func(ask.Key)
 		if err != nil {
 			return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 		}
+		if info, err := os.Stat(*s.File); err == nil && info.Mode().Perm()&0o007 != 0 {
+			a.Logger().Warn("everybody on this machine can read a secret: change its mode to 0600", slog.String("file", *s.File))
+		}
 		*s.Text, *s.File = text, ""
+	}
+	if c.OwnKey != nil && *c.OwnKey == "" && a.Creds == "" { // elsewhere each replica would derive another one
+		key, err := rights.LoadKey(a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
 	}
 	o := chat.Options{RouteFile: *c.Routes, Link: link, Logger: a.Logger()}
 	o.Routes.Default.Channel = *c.Place

@@ -137,9 +137,18 @@ func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
 			if err := fillUnder(cmd, a, c); err != nil {
 				return err
 			}
-			app, err := c.app(a, nil, nil, nil)
+			app, err := c.app(a, nil, chatLink(a, *c.Inbox, ""), nil)
 			if err != nil {
 				return err
+			}
+			if c.DoctorOnBus {
+				r := NewRunning(cmd.Context(), a)
+				defer r.Close()
+				if one, err := r.chat(c, "", chatLink(a, *c.Inbox, "")); err != nil {
+					a.Note("askbus: the rest is checked without the bus: %v", err)
+				} else {
+					app = one.app
+				}
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()

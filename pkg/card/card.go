@@ -24,7 +24,8 @@ type Card struct {
 	Title    string  // empty if it only repeats the question
 	Several  string  // "4 questions, answered together"
 	Context  *Preview
-	End      *End // nil while it is pending
+	Files    []File // evidence
+	End      *End   // nil while it is pending
 
 	Approval *Approval // nil unless several people decide
 	Ladder   *Ladder   // nil unless it is pending and has one
@@ -84,6 +85,7 @@ type Line struct {
 	Question string
 	Answer   string
 	Note     string
+	Files    []File
 }
 
 // Place is another surface that shows the ask.
@@ -103,6 +105,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if strings.TrimSpace(a.Context) != "" {
 		c.Context = Markdown(a.Context)
 	}
+	c.Files = newFiles(c.Key, a.Files)
 	switch n := len(a.Questions); {
 	case n == 1 && c.Title == line(a.Questions[0].Text):
 		c.Title = ""

@@ -79,7 +79,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 		q := &a.Questions[i]
 		l := Line{Question: text(q.Text), Answer: said(q, o.Answer(q.ID), w)}
 		if ans := o.Answer(q.ID); ans != nil {
-			l.Note = text(ans.Notes)
+			l.Note, l.Files = text(ans.Notes), newFiles(a.Key(), ans.Files)
 		}
 		if label := cancelLabel(a, o); label != "" && o.CancelledBy.QuestionID == q.ID {
 			l.Answer = label
@@ -87,7 +87,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 		if l.Answer == "" {
 			l.Answer = w.nothing
 		}
-		e.Detailed = e.Detailed || l.Note != "" || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
+		e.Detailed = e.Detailed || l.Note != "" || l.Files != nil || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
 		e.Lines = append(e.Lines, l)
 	}
 }

@@ -23,5 +23,5 @@ func ExampleNew() {
 	// "a few" is not a number; type one such as 3 or 2.5.
 	// [n] How many replicas?
 	// Type a whole number.
-	// 0 [{Which database? PostgreSQL } {How many replicas? 3 }]
+	// 0 [{Which database? PostgreSQL  []} {How many replicas? 3  []}]
 }

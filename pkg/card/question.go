@@ -30,6 +30,7 @@ type Question struct {
 	Multiple bool
 	Filter   bool // there are enough options for a filter
 	Previews bool
+	Shots    bool     // options have files, to be compared side by side
 	Options  []Option // for a yes-or-no question, these two
 	Other    *Option
 	None     *Option // "no answer", if a single choice is optional
@@ -51,6 +52,7 @@ type Option struct {
 	Cancels     bool
 	Destructive bool // it is sent only after a second, different key or click
 	Preview     *Preview
+	File        *File
 	Shown       bool // its preview is shown while nothing is chosen
 }
 
@@ -81,7 +83,7 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 	none := &Option{Label: w.noAnswer}
 	switch q.Kind {
 	case ask.KindChoice:
-		v.choice(q, w)
+		v.choice(q, a.Key(), w)
 		if q.Optional && !q.Multiple {
 			v.None = none
 		}
@@ -99,7 +101,7 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 	return v
 }
 
-func (v *Question) choice(q *ask.Question, w *catalogue) {
+func (v *Question) choice(q *ask.Question, k ask.Key, w *catalogue) {
 	v.Filter, v.Previews = len(q.Options) > filterFrom, q.Previews()
 	shown := -1
 	for i := range q.Options {
@@ -108,6 +110,9 @@ func (v *Question) choice(q *ask.Question, w *catalogue) {
 		made := Option{
 			ID: o.ID, Key: digit(i), Label: line(label), Description: text(strings.TrimSpace(o.Description)),
 			Recommended: recommended, Cancels: o.Cancels, Destructive: o.Destructive, Preview: preview(o.Preview),
+		}
+		if o.File != nil {
+			made.File, v.Shots = new(newFile(k, o.File)), true
 		}
 		if recommended {
 			made.Marks = append(made.Marks, w.recommended)

@@ -307,6 +307,31 @@ func (b *bus) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outco
 	return b.end(k, o)
 }
 
+// uploaded are the files of all buses of the tests: their ids name their bytes.
+var uploaded sync.Map
+
+func put(name string, data []byte) (ask.File, error) {
+	f, fault := ask.NewFile(name, data)
+	if fault != nil {
+		return f, ask.InvalidError("file", []ask.Fault{*fault})
+	}
+	uploaded.Store(f.ID, data)
+	return f, nil
+}
+
+func (b *bus) Upload(_ context.Context, _ ask.Session, name string, data []byte) (ask.File, error) {
+	return put(name, data)
+}
+
+func (b *bus) File(_ context.Context, _ ask.Session, id string) (ask.File, []byte, error) {
+	data, ok := uploaded.Load(id)
+	if !ok {
+		return ask.File{}, nil, ask.ErrNotFound
+	}
+	f, _ := ask.NewFile("shot.png", data.([]byte))
+	return f, data.([]byte), nil
+}
+
 func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error) {
 	if b.fail != nil {
 		return ask.Outcome{}, b.fail

@@ -20,6 +20,7 @@ const (
 	fieldBoolean = "boolean:"
 	fieldDate    = "date:"
 	fieldNote    = "note:"
+	fieldFiles   = "files:" // references to uploaded files, as JSON
 
 	fieldResponse = "response"
 	fieldReason   = "reason"
@@ -58,7 +59,7 @@ func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {
 			faults = append(faults, *fault)
 			continue
 		}
-		if !ans.Empty() || ans.Notes != "" {
+		if !ans.Empty() || ans.Notes != "" || ans.Files != nil {
 			r.Answers = append(r.Answers, ans)
 		}
 	}
@@ -66,7 +67,7 @@ func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {
 }
 
 func (t typed) answer(q *ask.Question) (ask.Answer, *ask.Fault) {
-	ans := ask.Answer{QuestionID: q.ID, Notes: strings.TrimSpace(normalLines(t.get(fieldNote + q.ID)))}
+	ans := ask.Answer{QuestionID: q.ID, Notes: strings.TrimSpace(normalLines(t.get(fieldNote + q.ID))), Files: filesOf(t.get(fieldFiles + q.ID))}
 	switch q.Kind {
 	case ask.KindChoice:
 		if t.choice(q, &ans) && ans.Other == "" {

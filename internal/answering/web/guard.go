@@ -50,7 +50,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			deny(w, r)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		most := int64(maxBody)
+		if isUpload(r) {
+			most = ask.MaxFileBytes
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if accepts(r) {
 			w = packing{w}
 		}

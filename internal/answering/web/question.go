@@ -25,6 +25,8 @@ type questionView struct {
 	Field, Value    string
 	OtherField      string
 	NoteField, Note string
+	FilesField      string
+	Files           string // references as JSON
 	NoteLabel       string // of an ask that several people decide; the note is then the vote's reason
 	NoteHint        string // why it is needed; empty: it is not
 	InputMode       string
@@ -43,6 +45,7 @@ func (s *Server) newQuestion(ctx context.Context, me board.Viewer, q *card.Quest
 	v := questionView{
 		Question: q, Element: "q" + strconv.Itoa(q.Number),
 		NoteField: fieldNote + q.ID, Note: form.get(fieldNote + q.ID),
+		FilesField: fieldFiles + q.ID, Files: form.get(fieldFiles + q.ID),
 	}
 	for _, one := range again {
 		if one.Question == q {

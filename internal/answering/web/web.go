@@ -58,6 +58,9 @@ type Asks interface {
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
 	Unvote(ctx context.Context, k ask.Key, id string, by ask.By) ([]ask.Vote, error)
 	Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error
+	// Upload and File store and read files of a session's asks and answers.
+	Upload(ctx context.Context, s ask.Session, name string, data []byte) (ask.File, error)
+	File(ctx context.Context, s ask.Session, id string) (ask.File, []byte, error)
 	// Present declares a present person, until leave is called.
 	Present(tenant, session string) (leave func(), err error)
 }
@@ -147,6 +150,7 @@ type Server struct {
 	posted  *receipts
 	assets  *assets
 	pages   map[string]*template.Template // by language tag
+	files   chan struct{}                 // slots
 	logouts chan struct{}                 // bounds concurrent logout messages of the provider
 	md      *markdown
 	memory  *memory
@@ -202,7 +206,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
-		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
+		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: make(chan struct{}, maxFiles),
 		letting: ratelimit.New(confirmations), ringing: ratelimit.New(tests), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
 	}
 	s.feeds = newFeeds(s)
@@ -305,6 +309,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/attend", s.person(s.attend))
 	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}/notice", s.person(s.notice))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/pick", s.person(s.pick))
+	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}/file/{file}", s.person(s.file))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/file", s.person(s.upload))
 	mux.HandleFunc("POST /push/subscribe", s.person(s.subscribe))
 	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
 	mux.HandleFunc("POST /push/test", s.person(s.testPush))

@@ -32,6 +32,7 @@ const (
 	TaskPushes    = subject.BucketTaskPushes
 	Replicas      = subject.BucketReplicas
 	Conversations = subject.BucketConversations
+	Mail          = subject.BucketMail
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.

@@ -191,6 +191,21 @@ type Slack struct {
 	}
 }
 
+// Discord has the settings of the surface in Discord. Its token has no flag,
+// because a process's arguments are not secret.
+type Discord struct {
+	Discord struct {
+		Token     string `desc:"token of the bot, from the page Bot of the application"`
+		TokenFile string `split_words:"true" desc:"file that holds the token"`
+		PublicKey string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
+		HTTPAddr  string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
+		Routes    string `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel   string `desc:"id of the channel for all asks, without a routing file"`
+		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL       string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
+	}
+}
+
 // Telegram has the settings of the surface in Telegram. Its token has no flag,
 // because the arguments of a process are not secret.
 type Telegram struct {
@@ -205,6 +220,32 @@ type Telegram struct {
 
 		Inbox string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 		URL   string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+	}
+}
+
+// Email has the settings of the surface by e-mail. Its secrets have no flags,
+// because the arguments of a process are not secret.
+type Email struct {
+	Email struct {
+		SMTP         string        `desc:"mail server: smtps://user@host, smtp://user@host with STARTTLS, or smtp+plain://127.0.0.1:25 without TLS on this machine"`
+		Password     string        `desc:"password of that user"`
+		PasswordFile string        `split_words:"true" desc:"file (mode 0600) that holds the password"`
+		CAFile       string        `split_words:"true" desc:"certificates (PEM) that vouch for the mail server; default: those of the system"`
+		From         string        `desc:"address that mails come from, such as \"askbus <ask@example.com>\""`
+		To           string        `desc:"address for all asks, without a routing file"`
+		Routes       string        `desc:"routing file (YAML): which ask goes to which address; read again when it changes"`
+		People       string        `desc:"file (YAML) of who else may be written to, and who wants a digest, a language, or no outcomes; read again when it changes"`
+		URL          string        `desc:"URL at which people reach the pages of this process; default: mails have no page"`
+		HTTPAddr     string        `split_words:"true" default:"127.0.0.1:8440" desc:"address of the pages, for \"askbus email\""`
+		Inbox        string        `desc:"web inbox for \"Open in the inbox\"; default: that of context.json, unless it is a loopback address"`
+		Key          string        `desc:"key that signs links and addresses of replies, at least 32 characters; default: derived from the directory's"`
+		KeyFile      string        `split_words:"true" desc:"file that holds the key"`
+		Delay        time.Duration `default:"15s" desc:"how long an ask waits for other surfaces before it is mailed"`
+		Reply        string        `desc:"address of replies: your mail server delivers its mail, with anything after a plus sign, to ASKBUS_EMAIL_RECEIVE"`
+		Receive      string        `desc:"where it delivers: lmtp://127.0.0.1:8024, smtp://127.0.0.1:8025 or lmtp+unix:///path; default: replies are not read"`
+		Servers      []string      `desc:"networks (CIDR) of the servers that may deliver; default: this machine"`
+		Authserv     string        `desc:"name of your mail server in the header Authentication-Results: whose replies it vouches for are answers"`
+		Hops         int           `default:"1" desc:"how many Received headers your own mail servers add to a mail"`
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	BucketReplicas      = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
 	BucketConversations = "conversations"   // where a chat may be written to, as it told us
 	BucketLeft          = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
+	BucketMail          = "mail"            // which mails were sent, who wants none, and what came back
 )
 
 // Bucket describes one bucket: its bounds and permissions.
@@ -112,7 +113,7 @@ func Buckets() []Bucket {
 		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}, false},
 		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}, false},
 		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}, false},
-		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}}, false},
+		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}, {StateResponder, "email", []Verb{VerbGet}}}, false},
 		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}, false},
 		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
@@ -129,6 +130,7 @@ func Buckets() []Bucket {
 		{BucketTaskPushes, 8 << 10, 40 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbGet, VerbPut, VerbDelete}}, {StateResponder, TypeWebhook, []Verb{VerbGet, VerbDelete}}}, false},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
 		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
+		{BucketMail, 1 << 10, 400 * day, true, 20_000, 50_000, []Grant{operators(remove), {StateResponder, "email", write}}, false},
 		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},
 		{BucketConversations, 2 << 10, 400 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbGet, VerbPut, VerbDelete}}}, true},
 	}

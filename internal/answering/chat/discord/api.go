@@ -1,0 +1,251 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// api wraps Discord's HTTP API: each call waits for its turn, and errors say what to do.
+type api struct {
+	http    *http.Client
+	base    string
+	token   string
+	limiter *responder.Limiter
+	revoked func() // the token is refused
+
+	mu     sync.Mutex
+	flight map[chat.Queue]int // calls in progress
+}
+
+// classBot is the class of all calls of a bot: 50 a second. What a route allows is only known from the headers of its
+// replies, so the calls of a route and channel begin a little apart.
+const classBot = "bot"
+
+func newAPI(token, base string, clock responder.Clock, revoked func()) *api {
+	return &api{
+		http: &http.Client{Timeout: 20 * time.Second}, base: strings.TrimRight(base, "/"), token: token, revoked: revoked, flight: map[chat.Queue]int{},
+		limiter: responder.NewLimiter(clock, func(class string) responder.Pace {
+			if class == classBot {
+				return responder.Pace{Every: 25 * time.Millisecond, Burst: 10}
+			}
+			return responder.Pace{Every: 50 * time.Millisecond, Burst: 1}
+		}),
+	}
+}
+
+// call is a call of the API. Class and Place, a channel, name the route whose limit it counts for; without a class it
+// is one about an interaction, which has none.
+type call struct {
+	Method, Path, Class, Place string
+	Rank                       responder.Rank
+	Body, Into                 any
+}
+
+// apiError is a refusal of Discord.
+type apiError struct {
+	Status  int     `json:"-"`
+	Code    int     `json:"code"`
+	Message string  `json:"message"`
+	After   float64 `json:"retry_after"`
+	Global  bool    `json:"global"`
+}
+
+// Error says what Discord said.
+func (e *apiError) Error() string {
+	return "discord: " + strconv.Itoa(e.Status) + " " + strconv.Itoa(e.Code) + " " + e.Message
+}
+
+// limited returns how long Discord refuses by an error.
+func limited(err error) time.Duration {
+	if e, ok := errors.AsType[*apiError](err); ok && e.Status == http.StatusTooManyRequests {
+		return max(time.Duration(e.After*float64(time.Second)), 100*time.Millisecond)
+	}
+	return 0
+}
+
+// call makes one call at its turn.
+func (a *api) call(ctx context.Context, c call) error {
+	if c.Class == "" {
+		return a.do(ctx, c)
+	}
+	return chat.Call(ctx, a.limiter, []chat.Queue{{Class: c.Class, Place: c.Place}, {Class: classBot}}, c.Place, c.Rank, limited, func(ctx context.Context) error { return a.do(ctx, c) })
+}
+
+// maxReply bounds a reply: a page of 100 messages of 4,000 characters.
+const maxReply = 8 << 20
+
+func (a *api) do(ctx context.Context, c call) error {
+	body, err := json.Marshal(c.Body)
+	if err != nil {
+		return fmt.Errorf("encode a call: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, c.Method, a.base+c.Path, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("discord: invalid API address")
+	}
+	if c.Body == nil {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "DiscordBot (https://github.com/askbus/askbus, 1)")
+	if c.Class != "" {
+		req.Header.Set("Authorization", "Bot "+a.token)
+	}
+	q := chat.Queue{Class: c.Class, Place: c.Place}
+	a.count(q, 1)
+	res, err := a.http.Do(req)
+	others := a.count(q, -1)
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // the address of an interaction is a secret
+		}
+		return fmt.Errorf("discord cannot be reached: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
+	data, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxReply))
+	if err != nil {
+		return fmt.Errorf("read a reply of Discord: %w", err)
+	}
+	if left, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining")); err == nil && left <= others && c.Class != "" {
+		after, _ := strconv.ParseFloat(res.Header.Get("X-RateLimit-Reset-After"), 64) // 0: at once
+		a.limiter.Pause(c.Class, c.Place, time.Duration(after*float64(time.Second)))
+	}
+	if res.StatusCode < http.StatusMultipleChoices {
+		if c.Into == nil {
+			return nil
+		}
+		return json.Unmarshal(data, c.Into)
+	}
+	return a.refused(res, c, data)
+}
+
+func (a *api) refused(res *http.Response, c call, data []byte) error {
+	e := &apiError{Message: http.StatusText(res.StatusCode)}
+	_ = json.Unmarshal(data, e) // a proxy's page has no fields
+	e.Status = res.StatusCode
+	switch e.Status {
+	case http.StatusTooManyRequests:
+		if seconds, err := strconv.ParseFloat(res.Header.Get("Retry-After"), 64); err == nil {
+			e.After = max(e.After, seconds)
+		}
+		if e.Global || res.Header.Get("X-RateLimit-Global") != "" {
+			a.limiter.Pause(classBot, "", limited(e))
+		}
+	case http.StatusUnauthorized:
+		if c.Class != "" {
+			a.revoked()
+		}
+	}
+	return e
+}
+
+// count counts the calls of a route that are in progress.
+func (a *api) count(q chat.Queue, n int) (now int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.flight[q] += n
+	now = a.flight[q]
+	if now == 0 {
+		delete(a.flight, q)
+	}
+	return now
+}
+
+// code returns Discord's code of an error, or 0.
+func code(err error) int {
+	if e, ok := errors.AsType[*apiError](err); ok {
+		return e.Code
+	}
+	return 0
+}
+
+// Codes of errors.
+const (
+	unknownChannel = 10003
+	unknownMessage = 10008
+	acknowledged   = 40060 // another replica has answered the interaction
+	missingAccess  = 50001
+	foreignMessage = 50005
+	noDirect       = 50007 // a person takes no direct messages
+	noPermission   = 50013
+	invalidBody    = 50035
+	archivedThread = 50083
+)
+
+// gone reports errors for messages that cannot be edited any more.
+func gone(err error) bool {
+	switch code(err) {
+	case unknownChannel, unknownMessage, missingAccess, foreignMessage, noPermission, archivedThread:
+		return true
+	}
+	return false
+}
+
+// hopeless reports errors of a post for which a retry is useless.
+func hopeless(err error) bool {
+	switch code(err) {
+	case unknownChannel, missingAccess, noDirect, noPermission, invalidBody, archivedThread:
+		return true
+	}
+	return false
+}
+
+// mentions says whom a message notifies: nobody whom a text names, only those given.
+type mentions struct {
+	Parse []string `json:"parse"` // always empty
+	Users []string `json:"users,omitempty"`
+	Roles []string `json:"roles,omitempty"`
+}
+
+// message is a message as it is sent, or edited.
+type message struct {
+	Content    *string     `json:"content,omitempty"`
+	Components []component `json:"components"`
+	Flags      int         `json:"flags,omitempty"`
+	Mentions   mentions    `json:"allowed_mentions"`
+	Nonce      string      `json:"nonce,omitempty"`
+	Enforce    bool        `json:"enforce_nonce,omitempty"`
+}
+
+// Flags of messages.
+const (
+	flagEphemeral  = 1 << 6
+	flagSilent     = 1 << 12
+	flagComponents = 1 << 15
+)
+
+// found is a message as Discord returns it.
+type found struct {
+	ID         string      `json:"id"`
+	Channel    string      `json:"channel_id"`
+	Author     user        `json:"author"`
+	Components []component `json:"components"`
+	Flags      int         `json:"flags"`
+}
+
+func (a *api) post(ctx context.Context, r responder.Rank, channel string, m message) (id string, err error) {
+	var f found
+	err = a.call(ctx, call{Method: "POST", Class: "post", Path: "/channels/" + channel + "/messages", Place: channel, Rank: r, Body: m, Into: &f})
+	return f.ID, err
+}
+
+func (a *api) edit(ctx context.Context, r responder.Rank, ref string, m message) error {
+	at, ok := chat.ParseMessage(ref)
+	if !ok {
+		return nil
+	}
+	return a.call(ctx, call{Method: "PATCH", Class: "edit", Path: "/channels/" + at.Channel + "/messages/" + at.ID, Place: at.Channel, Rank: r, Body: m})
+}

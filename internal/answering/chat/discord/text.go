@@ -1,0 +1,120 @@
+package discord
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/card"
+)
+
+const zero = "\u200b"
+
+// units counts text as JavaScript does. Discord does not say how it counts.
+func units(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// clip cuts text to a number of units.
+func clip(s string, most int) string {
+	if units(s) <= most {
+		return s
+	}
+	if most < 2 {
+		return ""
+	}
+	cut := string(utf16.Decode(utf16.Encode([]rune(s))[:most-1]))
+	return strings.TrimSuffix(cut, "\ufffd") + "…" // half a character
+}
+
+// short is for one line of plain text, such as a label.
+func short(s string, most int) string { return clip(chat.OneLine(s), most) }
+
+//nolint:gochecknoglobals // never changed
+var marks = strings.NewReplacer(
+	`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "|", `\|`, "`", "\\`", "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "@", "@"+zero, "://", ":"+zero+"//",
+)
+
+// lineMark matches what begins a heading, a list or small print.
+var lineMark = regexp.MustCompile(`(?m)^(\s*)(-?#|[-+>]|[0-9]+[.)])`)
+
+// escape makes text literal.
+func escape(s string) string {
+	return lineMark.ReplaceAllStringFunc(marks.Replace(s), func(m string) string {
+		at := strings.IndexFunc(m, func(r rune) bool { return r != ' ' && r != '\t' })
+		if m[at] >= '0' && m[at] <= '9' {
+			return m[:len(m)-1] + `\` + m[len(m)-1:]
+		}
+		return m[:at] + `\` + m[at:]
+	})
+}
+
+// literal makes text literal on one line, and cuts it.
+func literal(s string, most int) string { return escape(short(s, most)) }
+
+// styled draws the marks of [card.Inline]. A link shows the host that it goes to.
+func styled(s string) string {
+	var b strings.Builder
+	for _, sp := range card.Inline(s) {
+		words := escape(sp.Text)
+		switch {
+		case sp.Code:
+			words = "`" + strings.NewReplacer("`", "ˋ", "@", "@"+zero).Replace(sp.Text) + "`"
+		case sp.Link != "" && !strings.ContainsAny(sp.Link, "<>()\\ "):
+			if words = "<" + sp.Link + ">"; sp.Text != sp.Link {
+				words = "[" + escape(sp.Text) + "](<" + sp.Link + ">)"
+			}
+			if sp.Host != "" {
+				words += " (" + escape(sp.Host) + ")"
+			}
+		}
+		if sp.Bold {
+			words = "**" + words + "**"
+		}
+		b.WriteString(words)
+	}
+	return b.String()
+}
+
+// fenced draws text as a block of code in a language, which may be empty.
+func fenced(language string) func(string) string {
+	return func(s string) string {
+		return "```" + language + "\n" + strings.ReplaceAll(strings.Trim(s, "\n"), "```", "`"+zero+"`"+zero+"`") + "\n```"
+	}
+}
+
+var (
+	fence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+	heading = regexp.MustCompile(`^ {0,3}(#{1,6}) +`)
+	bullet  = regexp.MustCompile(`^( *)([-*+]|[0-9]{1,9}[.)]) +`)
+)
+
+// prose draws an agent's Markdown with what Discord has of it.
+func prose(s string) string {
+	var out, code []string
+	open, language := "", ""
+	for l := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
+		mark := fence.FindStringSubmatch(l)
+		switch {
+		case open == "" && mark != nil:
+			open, language, code = mark[1], "", nil
+			if strings.TrimSpace(strings.TrimLeft(l, " `~")) == "diff" {
+				language = "diff"
+			}
+		case open != "" && mark != nil && strings.HasPrefix(mark[1], open) && strings.Trim(l, " `~") == "":
+			out, open = append(out, fenced(language)(strings.Join(code, "\n"))), ""
+		case open != "":
+			code = append(code, l)
+		case heading.MatchString(l):
+			out = append(out, "**"+escape(card.InlinePlain(heading.ReplaceAllString(l, "")))+"**")
+		case bullet.MatchString(l):
+			m := bullet.FindStringSubmatch(l)
+			out = append(out, m[1]+strings.NewReplacer("*", "-", "+", "-", ")", ".").Replace(m[2])+" "+styled(l[len(m[0]):]))
+		default:
+			out = append(out, styled(l))
+		}
+	}
+	if open != "" {
+		out = append(out, fenced(language)(strings.Join(code, "\n")))
+	}
+	return strings.Join(out, "\n")
+}

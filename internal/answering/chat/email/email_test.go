@@ -1,0 +1,228 @@
+package email_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/answering/chat/email"
+	"github.com/askbus/askbus/internal/lab/fakemail"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
+	"github.com/emersion/go-smtp"
+)
+
+const (
+	tom  = "tom@example.com"
+	ann  = "ann@example.com"
+	mei  = "mei@example.com"
+	team = "team@example.com"
+)
+
+var key = []byte("a key of tests, which has 32 bytes at least")
+
+// surface is e-mail for the conformance suite: a mail server, and the pages of whichever replica runs.
+type surface struct {
+	t     *testing.T
+	fake  *fakemail.Server
+	pages *httptest.Server
+	opts  email.Options
+
+	mu   sync.Mutex
+	apps []*email.App
+}
+
+func home(t *testing.T) *surface {
+	t.Helper()
+	fake, err := fakemail.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	s := &surface{t: t, fake: fake}
+	s.pages = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if app := s.app(); app != nil {
+			app.Handler().ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(s.pages.Close)
+	s.opts = email.Options{SMTP: fake.URL(), From: "askbus <ask@example.com>", URL: s.pages.URL, Key: key}
+	s.opts.Routes = chat.Routes{
+		Default: chat.Target{Person: tom, Mention: []string{ann}},
+		People:  map[string]string{"chat:tom": tom, "chat:ann": ann, "chat:mei": mei},
+	}
+	return s
+}
+
+func (s *surface) app() *email.App {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.apps) == 0 {
+		return nil
+	}
+	return s.apps[len(s.apps)-1]
+}
+
+func (s *surface) Type() string { return email.Type }
+
+func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
+	own := s.opts
+	own.Clock, own.Logger = opts.Clock, natstest.Logger()
+	app, err := email.New(r, own)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.apps = append(s.apps, app)
+	s.mu.Unlock()
+	listening, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- app.Listen(listening) }()
+	err = app.Serve(ctx, opts)
+	stop()
+	s.mu.Lock()
+	s.apps = slices.DeleteFunc(s.apps, func(a *email.App) bool { return a == app })
+	s.mu.Unlock()
+	return errors.Join(err, <-done)
+}
+
+var (
+	pageLink = regexp.MustCompile(`http://\S+/email/ask/[A-Za-z0-9_.-]+`)
+	tags     = regexp.MustCompile(`<[^>]*>`)
+)
+
+// questions returns the mails that ask, for each post that of each person; an outcome is not one.
+func (s *surface) questions() (all []fakemail.Mail) {
+	for _, m := range s.fake.Mails() {
+		if m.Header.Get("In-Reply-To") == "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func keyOf(m *fakemail.Mail) string {
+	post, _, _ := strings.Cut(m.ID(), ".")
+	return post
+}
+
+// page returns what a person reads on the page of a mail, and whether it takes an answer.
+func (s *surface) page(m *fakemail.Mail) (text string, open bool) {
+	link := pageLink.FindString(m.Text)
+	if link == "" {
+		return "", false
+	}
+	_, body := get(s.t, link)
+	return html.UnescapeString(tags.ReplaceAllString(body, "")), strings.Contains(body, `value="answer"`)
+}
+
+func (s *surface) Posts() (posts []respondertest.Post) {
+	seen := map[string]int{}
+	for _, m := range s.questions() {
+		if m.To != tom {
+			continue
+		}
+		text, open := s.page(&m)
+		ref := fmt.Sprint(keyOf(&m), "#", seen[keyOf(&m)])
+		seen[keyOf(&m)]++
+		posts = append(posts, respondertest.Post{Ref: ref, Key: keyOf(&m), Text: strings.ReplaceAll(m.Text, "\r\n", "\n") + text, Open: open})
+	}
+	return posts
+}
+
+func (s *surface) Click(_ context.Context, p respondertest.Post, c respondertest.Click) string {
+	who := map[string]string{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
+	for _, m := range s.questions() {
+		if m.To == who && keyOf(&m) == p.Key {
+			_, body := post(s.t, pageLink.FindString(m.Text), url.Values{"q0": {"=" + c.Option}, "do": {"answer"}})
+			return html.UnescapeString(tags.ReplaceAllString(body, ""))
+		}
+	}
+	return ""
+}
+
+func (s *surface) Intercept(f func(respondertest.Call) error) {
+	if f == nil {
+		s.fake.Intercept(nil)
+		return
+	}
+	s.fake.Intercept(func(m *fakemail.Mail, done bool) error {
+		op := respondertest.OpPost
+		if m.Header.Get("In-Reply-To") != "" {
+			op = respondertest.OpUpdate
+		}
+		err := f(respondertest.Call{Op: op, Key: keyOf(m), Done: done})
+		if _, ok := errors.AsType[*responder.RetryError](err); ok {
+			return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "greylisted"}
+		}
+		if err != nil {
+			return &smtp.SMTPError{Code: 421, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: err.Error()}
+		}
+		return nil
+	})
+}
+
+func get(t *testing.T, link string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return do(t, req)
+}
+
+func post(t *testing.T, link string, form url.Values) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, link, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return do(t, req)
+}
+
+func do(t *testing.T, req *http.Request) (status int, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(req.Context(), waittest.Limit)
+	defer cancel()
+	res, err := http.DefaultClient.Do(req.WithContext(ctx))
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return res.StatusCode, string(data)
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
+		t.Helper()
+		s := home(t)
+		s.opts.Link = respondertest.Link
+		return s
+	}, respondertest.Without{
+		"a crash after posting posts nothing twice": "mails cannot be searched: after two minutes the same mail is sent again, with the same Message-ID",
+		"votes are shown, moved and counted":        "a link is good for one vote: see TestALinkIsGoodForOneVote",
+		"many votes are few edits":                  "a mail cannot be edited; its page shows the votes",
+	})
+}

@@ -1,0 +1,60 @@
+package email
+
+import (
+	_ "embed"
+	"html/template"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/card"
+)
+
+// inline returns one line of an agent's text as HTML. Links are text with their host: nothing that an agent writes is a
+// link of a mail or of its page.
+func inline(text string) template.HTML {
+	var b strings.Builder
+	for _, sp := range card.Inline(text) {
+		open, end := "", ""
+		if sp.Bold {
+			open, end = "<b>", "</b>"
+		}
+		if sp.Code {
+			open, end = open+"<code>", "</code>"+end
+		}
+		b.WriteString(open + template.HTMLEscapeString(sp.Text) + end)
+		if sp.Link != "" && sp.Host != "" {
+			b.WriteString(" (" + template.HTMLEscapeString(sp.Host) + ")")
+		}
+	}
+	return template.HTML(strings.ReplaceAll(b.String(), "\n", "<br>\n")) //nolint:gosec // every part is escaped
+}
+
+// preStyle begins a text in fixed width.
+//
+//go:embed templates/pre.txt
+var preStyle string
+
+// body returns an agent's preview or context as HTML, in at most so many characters: fences and layouts in fixed width,
+// the rest as paragraphs.
+func body(p *card.Preview, most int) template.HTML {
+	if p == nil {
+		return ""
+	}
+	text := card.Middle(strings.TrimRight(p.Body, "\n"), most)
+	if p.Kind == card.Layout {
+		return template.HTML(preStyle + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
+	}
+	var b strings.Builder
+	for i, part := range strings.Split("\n"+card.Tables(text)+"\n", "\n```") { // the odd parts are in fences
+		if i%2 == 1 {
+			_, code, _ := strings.Cut(part, "\n") // the language of a fence
+			b.WriteString(preStyle + template.HTMLEscapeString(code) + "</pre>")
+			continue
+		}
+		for _, paragraph := range strings.Split(strings.Trim(part, "\n"), "\n\n") {
+			if strings.TrimSpace(paragraph) != "" {
+				b.WriteString(`<p style="margin:6px 0">` + string(inline(strings.TrimLeft(paragraph, "#"))) + "</p>")
+			}
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // every part is escaped
+}

@@ -1,0 +1,261 @@
+package email
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/wneessen/go-mail"
+)
+
+//go:embed templates/*.html
+var files embed.FS
+
+// templates are parsed once for each language.
+var templates sync.Map //nolint:gochecknoglobals // a cache
+
+// drawIn returns the templates in a language.
+func drawIn(l *lang.Language) *template.Template {
+	if t, ok := templates.Load(l.Tag); ok {
+		return t.(*template.Template) //nolint:forcetypeassert // only they are stored
+	}
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // a file of this package
+		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
+	}).ParseFS(files, "templates/*.html"))
+	templates.Store(l.Tag, t)
+	return t
+}
+
+// Bounds of a mail. Some clients cut one of more than about 100 kB.
+const (
+	maxContext = 6_000
+	maxPreview = 3_000
+	maxOptions = 30 // of a question; the page has all
+	maxButtons = 4
+	maxSubject = 150
+)
+
+// letter is what a mail to one address says of an ask.
+type letter struct {
+	*card.Card
+	Lang    *lang.Language
+	Person  string // empty: a list
+	Page    string // where they answer; empty: nowhere
+	Inbox   string // where they sign in; empty: nowhere
+	Weak    string // why the page is not enough; then there is none
+	Stop    string // page to get no more mail
+	Reply   string // address of replies; empty: none
+	Above   string // the line above which a reply is read
+	Buttons []button
+	Cut     bool // not everything is in the mail
+	Votes   []string
+}
+
+// button is a link to the page with one option chosen; the page's form sends it.
+type button struct {
+	Label, To   string
+	Recommended bool
+	Destructive bool
+}
+
+// letterTo returns what a mail to an address says of a pending ask. The links of a person's are for the ask's life.
+func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
+	l := s.speaks(address, &rec.Ask)
+	list := s.isList(address)
+	d := &letter{Card: s.Card(l, rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
+	d.Votes = chat.Votes(d.Approval, literal)
+	if !list {
+		d.Person = address
+		weak := ask.By{Proof: ask.ProofEmailLink}
+		switch {
+		case !weak.Proves(rec.Ask.MinProof):
+			d.Weak = l.Say("This question needs a sign-in: a mail proves too little.")
+		case s.opts.URL != "":
+			d.Page = s.opts.URL + pathPage + s.linkToken(link{Key: rec.Ask.Key(), Life: rec.Life, Address: address, Issued: s.Clock.Now(), Expires: s.expires(rec)})
+		}
+	}
+	if mail := (ask.By{Proof: ask.ProofEmail}); !mail.Proves(rec.Ask.MinProof) {
+		d.Reply = ""
+	}
+	for i := range d.Questions {
+		if q := &d.Questions[i]; len(q.Options) > maxOptions {
+			q.Options, d.Cut = q.Options[:maxOptions], true
+		}
+	}
+	if q := &d.Questions[0]; d.Page != "" && len(d.Questions) == 1 && q.Kind != ask.KindText && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons {
+		for i := range q.Options {
+			o := &q.Options[i]
+			d.Buttons = append(d.Buttons, button{card.InlinePlain(o.Label), d.Page + "?o=" + strconv.Itoa(i), o.Recommended, o.Destructive})
+		}
+	}
+	return d
+}
+
+// linkLife bounds the life of a link of an ask without a deadline.
+const linkLife = 30 * 24 * time.Hour
+
+func (s *App) expires(rec *ask.Record) time.Time {
+	at, _ := rec.Deadline()
+	if most := rec.AskedAt.Add(linkLife); at.IsZero() || at.After(most) {
+		return most
+	}
+	return at
+}
+
+func (s *App) stopURL(tenant, address string) string {
+	if s.opts.URL == "" {
+		return ""
+	}
+	return s.opts.URL + pathStop + s.seal(forStop, tenant+"\n"+address)
+}
+
+func literal(text string, most int) string { return ask.Clip(ask.CleanLine(text), most) }
+
+// Text returns the mail as plain text.
+func (d *letter) Text() string {
+	var parts []string
+	if d.Reply != "" {
+		parts = append(parts, "-- "+d.Above+" --")
+	}
+	parts = append(parts, d.Card.Text())
+	add := func(label, to string) {
+		if to != "" {
+			parts = append(parts, label+"\n"+to)
+		}
+	}
+	add(d.Lang.Say("Answer on this page:"), d.Page)
+	if d.Weak != "" {
+		parts = append(parts, d.Weak)
+	}
+	add(d.Lang.Say("Answer in the inbox, after signing in:"), d.Inbox)
+	if d.Reply != "" {
+		parts = append(parts, d.Lang.Say("Or reply to this mail, with your answer above this text."))
+	}
+	if d.Page != "" {
+		parts = append(parts, d.Lang.Say("Whoever has this mail can answer as %s: do not forward it.", d.Person))
+	}
+	add(d.Lang.Say("No more mail from askbus:"), d.Stop)
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// messageID returns the id of the mail about a post to an address: the same on every replica. Part is "" for the
+// question.
+func (s *App) messageID(post, address, part string) string {
+	_, domain, _ := strings.Cut(s.from.Address, "@")
+	return fmt.Sprintf("%s.%x%s@%s", post, s.sign("message", address)[:6], part, strings.ToLower(domain))
+}
+
+// envelope makes a mail to an address with the headers that all have. Every text in a header is on one line.
+func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
+	m := mail.NewMsg(mail.WithEncoding(mail.EncodingQP), mail.WithNoDefaultUserAgent())
+	if err := m.FromFormat(s.from.Name, s.from.Address); err != nil {
+		return nil, err
+	}
+	if err := m.To(to); err != nil {
+		return nil, &responder.PermanentError{Err: err}
+	}
+	if reply := s.replyAddress(post, to); reply != "" { // it also gets what cannot be delivered
+		if err := m.ReplyTo(reply); err != nil {
+			return nil, err
+		}
+		if err := m.EnvelopeFrom(reply); err != nil {
+			return nil, err
+		}
+	}
+	m.Subject(literal(subject, maxSubject))
+	m.SetDateWithValue(s.Clock.Now())
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetGenHeader("X-Auto-Response-Suppress", "All")
+	if stop := s.stopURL(tenant, to); stop != "" {
+		m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribe, "<"+stop+">")
+		if u, err := url.Parse(stop); err == nil && u.Scheme == "https" {
+			m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
+		}
+	}
+	return m, nil
+}
+
+// question makes the mail about a pending ask.
+func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
+	d := s.letterTo(to, post, rec)
+	m, err := s.envelope(to, post, rec.Ask.Tenant, s.subject(d.Lang, &rec.Ask))
+	if err != nil {
+		return nil, err
+	}
+	m.SetMessageIDWithValue(s.messageID(post, to, ""))
+	if rec.Ask.Priority == ask.PriorityUrgent {
+		m.SetImportance(mail.ImportanceUrgent)
+	}
+	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+}
+
+func (s *App) subject(l *lang.Language, a *ask.Ask) string {
+	if a.Priority == ask.PriorityUrgent {
+		return l.Say("Urgent: %s", card.Heading(a))
+	}
+	return card.Heading(a)
+}
+
+// fill sets the text of a mail, and the same as HTML.
+func (s *App) fill(m *mail.Msg, l *lang.Language, text, name string, data any) error {
+	var html bytes.Buffer
+	if err := drawIn(l).ExecuteTemplate(&html, name, data); err != nil {
+		return fmt.Errorf("draw a mail: %w", err)
+	}
+	m.SetBodyString(mail.TypeTextPlain, text)
+	m.AddAlternativeString(mail.TypeTextHTML, html.String())
+	return nil
+}
+
+// ending is what the second mail says.
+type ending struct {
+	chat.Summary
+	Lang  *lang.Language
+	Inbox string
+	Stop  string
+}
+
+// outcome makes the mail that says how an ask ended, in the thread of the first.
+func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
+	l := s.speaks(to, &e.Ask)
+	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
+	sum := chat.Summarize(&rec, card.New(&rec, card.Viewer{Surface: Type, Lang: l.Tag, Shared: true}, s.Clock.Now()), literal)
+	d := &ending{Summary: sum, Lang: l, Inbox: s.LinkTo(e.Ask.Key()), Stop: s.stopURL(e.Ask.Tenant, to)}
+	m, err := s.envelope(to, e.Key, e.Ask.Tenant, "Re: "+s.subject(l, &e.Ask))
+	if err != nil {
+		return nil, err
+	}
+	first := "<" + s.messageID(e.Key, to, "") + ">"
+	m.SetMessageIDWithValue(s.messageID(e.Key, to, ".end"))
+	m.SetGenHeader(mail.HeaderInReplyTo, first)
+	m.SetGenHeader(mail.HeaderReferences, first)
+	lines := []string{d.Heading, d.Verdict + d.When()}
+	for _, one := range d.Lines {
+		lines = append(lines, one.Question+"\n"+one.Answer)
+	}
+	lines = append(append(lines, d.Reply), d.Votes...)
+	return m, s.fill(m, l, strings.Join(append(lines, d.Inbox), "\n\n")+"\n", "outcome.html", d)
+}
+
+// When says when and where an ask ended.
+func (d *ending) When() string {
+	when := ""
+	for _, part := range []string{d.At.Words, d.Where} {
+		if part != "" {
+			when += d.Lang.Say(" · ") + part
+		}
+	}
+	return when
+}

@@ -1,0 +1,132 @@
+package email
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-message"
+)
+
+func TestOnlyWordsAboveTheQuoteCount(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2": "2",
+		"2\n\nOn Mon, 1 Jan, askbus wrote:\n> Which database?\n> 1. PostgreSQL":                          "2",
+		"2\n\nOn Mon, 1 Jan 2026 at 10:00\nask@example.com wrote:\n\n> -- Reply above this line --\n> x": "2",
+		"PostgreSQL\n-- \nMei Chen\nExample AG":                                                          "PostgreSQL",
+		"PostgreSQL\n\nSent from my phone":                                                               "PostgreSQL",
+		"回答\n\n在 2026年1月1日，askbus 写道：\n> 问题":                                                             "回答",
+		"yes\n\n-----Original Message-----\nFrom: askbus":                                                "yes",
+		"yes\n________________________________\nFrom: askbus\nSent: Monday":                              "yes",
+		"yes\n\nFrom: askbus\nSent: Monday\nTo: Mei\n\n1":                                                "yes",
+		"yes\n\n-- Reply above this line --\nan agent asks":                                              "yes",
+		"From: here it is\nfine":                                                                         "From: here it is\nfine",
+		"two things:\nthis and that":                                                                     "two things:\nthis and that",
+		"> 1. PostgreSQL\nno, 2":                                                                         "",
+		"":                                                                                               "",
+	} {
+		if got := above(text); got != want {
+			t.Errorf("%q has %q above its quote; want %q", text, got, want)
+		}
+	}
+	page := "<html><head><style>p{}</style></head><body><div>PostgreSQL</div><br><div class=\"gmail_quote\">On Monday<blockquote>SQLite</blockquote></div></body></html>"
+	if got := above(unmarked(page)); got != "PostgreSQL" {
+		t.Errorf("the HTML has %q above its quote", got)
+	}
+}
+
+// Which field counts: the topmost with the own name, above what the sender wrote.
+func TestOnlyTheOwnServerVouches(t *testing.T) {
+	t.Parallel()
+	const (
+		own    = "Received: from out.example.com by mx.example.net; Mon, 1 Jan 2026 10:00:00 +0000\r\n"
+		before = "Received: from laptop by out.example.com; Mon, 1 Jan 2026 09:59:59 +0000\r\n"
+		pass   = "Authentication-Results: mx.example.net;\r\n\tdkim=pass (2048-bit key; unprotected) header.d=example.com header.i=@example.com header.b=abc=\r\n"
+		none   = "Authentication-Results: mx.example.net; dkim=none\r\n"
+	)
+	for name, one := range map[string]struct {
+		header string
+		want   bool
+	}{
+		"above its own Received":      {pass + own + before, true},
+		"below its own Received":      {own + pass + before, true},
+		"forged below":                {none + own + pass + before, false},
+		"forged below, none by us":    {own + before + pass, false},
+		"forged directly below ours":  {own + none + pass + before, false},
+		"another server's":            {"Authentication-Results: other.example; dkim=pass header.d=example.com\r\n" + own + before, false},
+		"ours below another server's": {"Authentication-Results: other.example; dkim=pass header.d=evil.example\r\n" + pass + own, true},
+		"failed":                      {"Authentication-Results: mx.example.net; dkim=fail header.d=example.com\r\n", false},
+		"of another domain":           {"Authentication-Results: mx.example.net; dkim=pass header.d=evil.example\r\n", false},
+		"of a domain below":           {"Authentication-Results: mx.example.net; dkim=pass header.d=sub.example.com\r\n", false},
+		"in a comment":                {"Authentication-Results: mx.example.net; spf=pass (a ; dkim=pass header.d=example.com) smtp.mailfrom=x\r\n", false},
+		"in a quoted string":          {"Authentication-Results: mx.example.net; spf=fail reason=\"; dkim=pass header.d=example.com\"\r\n", false},
+		"twice in one statement":      {"Authentication-Results: mx.example.net; dkim=pass header.d=evil.example header.d=example.com\r\n", false},
+		"the second signature":        {"Authentication-Results: mx.example.net 1; dkim=fail header.d=example.com; dkim=pass header.d=example.com\r\n", true},
+		"with spaces":                 {"Authentication-Results: MX.example.net ; dkim = pass header.d = EXAMPLE.com\r\n", true},
+		"spf alone":                   {"Authentication-Results: mx.example.net; spf=pass smtp.mailfrom=example.com\r\n", false},
+		"nothing":                     {own, false},
+		"empty":                       {"Authentication-Results: \r\n", false},
+		"unended":                     {"Authentication-Results: mx.example.net; dkim=pass (header.d=example.com\r\n", false},
+	} {
+		e, err := message.Read(strings.NewReader(one.header + "From: mei@example.com\r\n\r\n2\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &App{opts: Options{AuthServ: "mx.example.net", Hops: 1}}
+		if got := s.vouched(&e.Header, "example.com"); got != one.want {
+			t.Errorf("%s: vouched is %v", name, got)
+		}
+	}
+}
+
+func TestProgramsNeverAnswer(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{
+		"Auto-Submitted: auto-replied", "Auto-Submitted: auto-generated; x=y", "Precedence: bulk", "Precedence: list", "List-Id: <x.example.com>",
+		"X-Autoreply: yes", "Subject: Automatic reply: Which database?", "Subject: =?utf-8?B?6Ieq5Yqo5Zue5aSN?=", "Subject: Out of Office: away", "From: Mail <MAILER-DAEMON@example.com>",
+	} {
+		e, err := message.Read(strings.NewReader(header + "\r\n\r\n2\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if automatic(&e.Header, "mei@example.com") == nil {
+			t.Errorf("%q is taken for a person's", header)
+		}
+	}
+	e, err := message.Read(strings.NewReader("Auto-Submitted: no\r\nSubject: Re: Which database?\r\n\r\n2\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := automatic(&e.Header, "mei@example.com"); why != nil {
+		t.Errorf("a person's reply: %v", why)
+	}
+	if automatic(&e.Header, "") == nil || automatic(&e.Header, "MAILER-DAEMON@example.com") == nil {
+		t.Error("a mail server's is taken for a person's")
+	}
+}
+
+func TestReferencesAndAddresses(t *testing.T) {
+	t.Parallel()
+	s := &App{opts: Options{Key: []byte("a key of tests, which has 32 bytes at least"), Reply: "ask@mail.example.com"}}
+	if got, ok := s.addressOf(s.ref("mei@example.com")); !ok || got != "mei@example.com" || strings.Contains(s.ref("mei@example.com"), "mei") {
+		t.Errorf("%q, %v", got, ok)
+	}
+	if _, ok := s.addressOf("AAAA" + s.ref("mei@example.com")[4:]); ok {
+		t.Error("a changed reference is taken")
+	}
+	const post = "askbus-0123456789abcdef01234567"
+	to := s.replyAddress(post, "mei@example.com")
+	local, _, _ := strings.Cut(to, "@")
+	got, madeFor, ok := s.parseReplyAddress(strings.ToUpper(to))
+	if !ok || got != post || !madeFor("mei@example.com") || madeFor("tom@example.com") || len(local) > 64 {
+		t.Errorf("%s: %q, %v", to, got, ok)
+	}
+	for _, bad := range []string{"ask@mail.example.com", "ask+x@mail.example.com", strings.Replace(to, "mail.", "evil.", 1), ""} {
+		if _, _, ok := s.parseReplyAddress(bad); ok {
+			t.Errorf("%q is an address of replies", bad)
+		}
+	}
+	if _, ok := s.parseLink(s.seal(forStop, "a\nb\nc\nd\ne\n1\n2")); ok {
+		t.Error("a signature for something else is taken")
+	}
+}

@@ -1,0 +1,125 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
+)
+
+// maxFiles is how many files this inbox reads or sends at a time: each is in
+// memory meanwhile.
+const maxFiles = 16
+
+// isUpload reports whether the body of a request is a file.
+func isUpload(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/ask/") && strings.HasSuffix(r.URL.Path, "/file")
+}
+
+// file sends a file to which an ask, or its outcome, refers, to whoever sees the
+// ask.
+func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
+	record, err := s.record(r.Context(), me, keyOf(r))
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	id := r.PathValue("file")
+	if !refersTo(&record, id) {
+		s.notFound(w, me)
+		return
+	}
+	select {
+	case s.files <- struct{}{}:
+		defer func() { <-s.files }()
+	case <-r.Context().Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	f, data, err := s.asks.File(ctx, record.Ask.Key().InSession(), id)
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, max-age=600, immutable") // its id names its bytes
+	httpserver.SendFile(w, &f, data)
+}
+
+func refersTo(record *ask.Record, id string) bool {
+	for _, f := range record.Ask.AllFiles() {
+		if f.ID == id {
+			return true
+		}
+	}
+	if record.Outcome == nil {
+		return false
+	}
+	for _, f := range record.Outcome.AllFiles() {
+		if f.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// upload stores what a person adds to an answer, such as a pasted screenshot, and
+// replies with the reference that the form then has.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request, me board.Viewer) {
+	record, err := s.record(r.Context(), me, keyOf(r))
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	if !viewer(me).May(&record).Answer {
+		http.Error(w, say(me, "You may not decide this: %s.", viewer(me).May(&record).Why), http.StatusForbidden)
+		return
+	}
+	select {
+	case s.files <- struct{}{}:
+		defer func() { <-s.files }()
+	default:
+		http.Error(w, say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), http.StatusServiceUnavailable)
+		return
+	}
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		words := say(me, "A file has at most 5 MiB.")
+		http.Error(w, words, http.StatusRequestEntityTooLarge)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
+	defer cancel()
+	f, err := s.asks.Upload(ctx, record.Ask.Key().InSession(), r.URL.Query().Get("name"), data)
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Code != ask.CodeUnavailable {
+		http.Error(w, e.In(me.Language).Error(), wire.HTTPStatus(e.Code))
+		return
+	}
+	if err != nil {
+		http.Error(w, say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), http.StatusServiceUnavailable)
+		return
+	}
+	body, err := json.Marshal(f)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body)
+}
+
+// filesOf reads the references of a form. What is none is left out: the page's
+// script writes them.
+func filesOf(value string) (files []ask.File) {
+	if value == "" || json.Unmarshal([]byte(value), &files) != nil {
+		return nil
+	}
+	return files
+}
