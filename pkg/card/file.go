@@ -1,9 +1,9 @@
 package card
 
 import (
+	"fmt"
 	"strings"
 
-	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -22,9 +22,20 @@ func newFile(k ask.Key, f *ask.File) File {
 		kind = "txt"
 	}
 	return File{
-		ID: f.ID, Name: f.Label(), Words: strings.ToUpper(line(kind)) + ", " + file.SizeText(f.Size), Image: f.IsImage(),
+		ID: f.ID, Name: f.Label(), Words: strings.ToUpper(line(kind)) + ", " + sizeText(f.Size), Image: f.IsImage(),
 		At: "/ask/" + k.String() + "/file/" + f.ID,
 	}
+}
+
+// sizeText is short, because it stands beside a name; a file has a few MiB at most.
+func sizeText(bytes int64) string {
+	switch {
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%.0f KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", bytes)
 }
 
 func newFiles(k ask.Key, of []ask.File) (files []File) {

@@ -122,7 +122,7 @@ func (s *Server) testPush(w http.ResponseWriter, r *http.Request, me board.Viewe
 	case s.opts.Push == nil:
 		s.say(w, r, ask.Refuse(ask.CodeNotFound, "this inbox sends no push messages"))
 	case id == "" || len(id) > 64:
-		s.say(w, r, ask.InvalidError("test", []ask.Fault{{Pointer: "/id", Message: "must have 1 to 64 characters"}}))
+		s.say(w, r, ask.InvalidError("test", []ask.Fault{ask.NewFault("/id", ask.FaultBadID, id, 64)}))
 	case !s.ringing.Take(me.By.Principal, s.opts.Now()):
 		s.say(w, r, ask.Refuse(ask.CodeQuota, "at most %d tests a minute", tests))
 	default:

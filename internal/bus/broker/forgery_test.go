@@ -83,7 +83,7 @@ func TestASurfaceAssertsWhatItsCredentialSays(t *testing.T) {
 		{"the inbox as Slack", surface("web"), surface("web").Assertions(), `{"principal":"slack:T01/U2","proof":"slack-signature"}`, "", []string{"/by/proof"}},
 		{"a key over SSH", surface("ssh"), surface("ssh").Assertions(), `{"principal":"ssh:mei","proof":"ssh-key"}`, "ssh:mei ssh-key", nil},
 		{"a terminal as the boss", surface("cli"), surface("cli").Assertions(), `{"principal":"oidc:ceo","proof":"os"}`, "", []string{"/by/principal"}},
-		{"an unknown type", surface("teams"), surface("teams").Assertions(), `{"principal":"teams:mei"}`, "", []string{"/by/principal"}},
+		{"an unknown type", surface("pager"), surface("pager").Assertions(), `{"principal":"pager:mei"}`, "", []string{"/by/principal"}},
 	} {
 		id := fmt.Sprint("a", i)
 		asked(t, agent, "s1", id)

@@ -36,7 +36,10 @@ func TestAStepIsToldBelowTheCard(t *testing.T) {
 		return told
 	}
 	natstest.Eventually(t, "the step is told", func() bool { return len(below()) > 0 })
-	natstest.Eventually(t, "the card shows the step", func() bool { m := w.card("a1"); return strings.Contains(m.Shown(), "told") && strings.Contains(m.Shown(), "group platform") })
+	natstest.Eventually(t, "the card shows the step", func() bool {
+		m := w.card("a1")
+		return strings.Contains(m.Shown(), "told") && strings.Contains(m.Shown(), "group platform")
+	})
 	natstest.Eventually(t, "the receipt has the step", func() bool {
 		rec, err := w.other.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"})
 		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == 1

@@ -35,7 +35,7 @@ const (
 // secret is what Telegram sends along with each call: all replicas derive it from the token.
 func secret(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
-	mac.Write([]byte("askbus webhook"))
+	mac.Write([]byte("askbus-webhook"))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
