@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/chat/discord"
+	"github.com/askbus/askbus/internal/answering/chat/email"
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/asking/guard"
@@ -239,6 +240,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		}},
 		{"otherwise: ", func(data []byte) error {
 			_, err := guard.ReadRules(data)
+			return err
+		}},
+		{"allow: ", func(data []byte) error {
+			_, err := email.ParsePeople(data)
 			return err
 		}},
 		{"default: {channel: \"1", func(data []byte) error {

@@ -4,7 +4,6 @@
 import './copy.js';
 import { complain, hold, mount, ready, release, replaceCard, unhide } from './card.js';
 import { acted, changed, forget, remember, sweep, touched } from './drafts.js';
-import { renew } from './files.js';
 import * as live from './live.js';
 import { $, $$, adopt, card, parse, request, tick } from './page.js';
 import { openReader } from './reader.js';
@@ -95,7 +94,7 @@ async function send(form, submitter) {
   remember(article);
   let went = false;
   try {
-    await renew(form);
+    if ($$('[data-files]', form).some(({ value }) => value)) await (await import('./files.js')).renew(form);
     const body = new URLSearchParams(new FormData(form, submitter));
     const held = undo.may(article, form, body) && [article.dataset.key, article.dataset.path + $('#card').dataset.query, form.action, new URLSearchParams(body), steps.words(article, form)];
     if (held) body.set('held', 'check'); // the server checks it, and shows the next ask

@@ -1,6 +1,5 @@
 // The ask in focus: how its article is prepared, replaced and updated. Nothing
 // that somebody has touched is replaced.
-import { show } from './files.js';
 import { begin, leave, remember, restore, touched } from './drafts.js';
 import { $, $$, adopt, card, tick } from './page.js';
 import * as steps from './steps.js';
@@ -17,7 +16,7 @@ export function mount() {
   for (const details of $$('.compare', article)) pairs(details);
   begin(article);
   if (article.dataset.state === 'pending' && !article.hasAttribute('data-kept')) restore(article);
-  show(article);
+  if ($('[data-files]', article)) import('./files.js').then((files) => files.show(article), () => {}); // not part of the first load
   if (undo.has(article.dataset.key)) { // its answer is about to be sent
     begin(article);
     for (const form of $$('form[data-send]', article)) form.dataset.closed = '';
