@@ -75,6 +75,12 @@ export interface AskOptions {
   exclude?: readonly string[]
   /** Makes each answer a vote, and says whose votes end the ask; of confirm, or choose without multiple and other. */
   approval?: Ask['approval']
+  /** Whom surfaces tell while nobody decides, such as [{ after: "10m", tell: ["group:oncall"] }]. */
+  escalate?: Ask['escalate']
+  /** How often these steps are taken again. */
+  escalateRepeat?: number
+  /** Evidence: what POST /v1/files returned. */
+  files?: Ask['files']
   requireResponder?: boolean
   whileWaiting?: boolean
   /** The name of a callback that an operator registered: the outcome is sent there too, see webhook(). */
@@ -130,7 +136,7 @@ export function question(id: string, text: string, field: AnyField): Question {
 export function envelope(o: AskOptions): Omit<Ask, 'id' | 'questions'> {
   return prune({
     title: o.title, context: o.context, agent: o.agent, priority: o.priority, audience: o.audience, min_proof: o.minProof, asker: o.asker,
-    exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
+    exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, escalate: o.escalate, escalate_repeat: o.escalateRepeat, files: o.files, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
     deadline: o.deadline instanceof Date ? o.deadline.toISOString() : o.deadline, at_deadline: o.atDeadline, metadata: o.metadata,
   } satisfies Record<Exclude<keyof Ask, 'id' | 'questions' | 'policies'>, unknown>) as unknown as Omit<Ask, 'id' | 'questions'>
 }
