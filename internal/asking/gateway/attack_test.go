@@ -43,6 +43,7 @@ func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 	cells := map[string]string{
 		"GET /v1/asks": sees, "POST /v1/asks": asks, "GET /v1/asks/{session}/{id}": sees, "DELETE /v1/asks/{session}/{id}": asks,
 		"POST /v1/asks/{session}/{id}/answer": answers, "DELETE /v1/asks/{session}/{id}/answer": answers, "POST /v1/asks/{session}/{id}/decline": answers,
+		"POST /v1/files": sees, "GET /v1/files/{id}": sees, // who may ask or answer may attach
 		"GET /v1/history": sees, "GET /v1/events": sees, "POST /v1/events": asks, "POST /v1/permission": asks, "POST /api/interact/ask": asks, "POST /a2a": asks,
 		"GET /ws": sockets, "GET /embed": answers, "POST /v1/credentials": forwards,
 		"GET /embed/{name}": open, "GET /openapi.yaml": open, "GET /asyncapi.yaml": open, "GET /schemas": open, "GET /schemas/{name}": open, "GET /.well-known/agent-card.json": open,
@@ -97,6 +98,7 @@ var bodies = map[string]string{
 	"/v1/asks":                        `{"id":"ID","questions":[{"text":"Which?"}]}`,
 	"/v1/asks/{session}/{id}/answer":  `{"answers":[{"question_id":"q1","text":"x"}]}`,
 	"/v1/asks/{session}/{id}/decline": `{}`,
+	"/v1/files":                       `evidence`,
 	"/v1/events":                      `{"specversion":"1.0","id":"e","source":"/x","partitionkey":"TENANT/SESSION","subject":"ID","type":"dev.askbus.ask.requested.v1","data":{"id":"ID","questions":[{"text":"Which?"}]}}`,
 	"/v1/permission":                  `{"hook_event_name":"PreToolUse","session_id":"SESSION","tool_use_id":"ID","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?","header":"H","multiSelect":false,"options":[{"label":"A","description":"a"},{"label":"B","description":"b"}]}]}}`,
 	"/a2a":                            `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"ID","contextId":"SESSION","role":"ROLE_USER","parts":[{"text":"Which?"}]}}}`,
