@@ -99,7 +99,7 @@ func TestTelegramIsConnectedToARunningBus(t *testing.T) {
 		t.Errorf("doctor: exit %d: %s%s", code, out, said)
 	}
 	f.Revoke()
-	bus.err.wait(t, "askbus: Telegram does not work: updates do not arrive: Telegram does not know the token")
+	bus.err.wait(t, "askbus: Telegram does not work: updates do not arrive: the token is not known to Telegram")
 	for _, one := range []*process{p, bus} {
 		if said := one.out.String() + one.err.String() + strings.Join(one.cmd.Args, " "); strings.Contains(said, faketelegram.Token) {
 			t.Errorf("the token leaked: %s", said)

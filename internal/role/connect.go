@@ -153,7 +153,7 @@ func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatAp
 		words := "askbus: or open " + link.Invite(code) + " on your phone"
 		if picture, err := person.QRCode(link.Invite(code)); err == nil && cli.IsTerminal(a.Stderr) {
 			words += ":\n"
-			defer a.Note("") //nolint:revive // a line of space below what follows
+			defer a.Note("")
 			fmt.Fprintln(a.Stderr, words+"\n"+picture)
 		} else {
 			a.Note("%s", words)

@@ -83,7 +83,7 @@ func (in *asked) secret(ctx context.Context, what string) (string, error) {
 }
 
 func (in *asked) read(ctx context.Context, what string, hidden bool) (string, error) {
-	fd := int(os.Stdin.Fd()) //nolint:gosec // a file descriptor
+	fd := int(os.Stdin.Fd())
 	typed := in.a.Interactive()
 	if typed {
 		fmt.Fprintf(in.a.Stderr, "%s: ", what)
@@ -104,7 +104,7 @@ func (in *asked) read(ctx context.Context, what string, hidden bool) (string, er
 			return
 		}
 		line, err := in.lines.ReadString('\n')
-		if err == io.EOF { //nolint:errorlint // as documented
+		if err == io.EOF {
 			err = nil
 		}
 		got <- result{line, err}

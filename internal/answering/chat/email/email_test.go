@@ -217,7 +217,7 @@ func do(t *testing.T, req *http.Request) (status int, body string) {
 		t.Error(err)
 		return 0, ""
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Error(err)

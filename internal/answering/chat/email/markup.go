@@ -50,7 +50,7 @@ func body(p *card.Preview, most int) template.HTML {
 			b.WriteString(preStyle + template.HTMLEscapeString(code) + "</pre>")
 			continue
 		}
-		for _, paragraph := range strings.Split(strings.Trim(part, "\n"), "\n\n") {
+		for paragraph := range strings.SplitSeq(strings.Trim(part, "\n"), "\n\n") {
 			if strings.TrimSpace(paragraph) != "" {
 				b.WriteString(`<p style="margin:6px 0">` + string(inline(strings.TrimLeft(paragraph, "#"))) + "</p>")
 			}

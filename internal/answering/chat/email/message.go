@@ -28,7 +28,7 @@ var templates sync.Map //nolint:gochecknoglobals // a cache
 // drawIn returns the templates in a language.
 func drawIn(l *lang.Language) *template.Template {
 	if t, ok := templates.Load(l.Tag); ok {
-		return t.(*template.Template) //nolint:forcetypeassert // only they are stored
+		return t.(*template.Template) //nolint:forcetypeassert,errcheck // only they are stored
 	}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // a file of this package
@@ -251,11 +251,11 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 
 // When says when and where an ask ended.
 func (d *ending) When() string {
-	when := ""
+	var when strings.Builder
 	for _, part := range []string{d.At.Words, d.Where} {
 		if part != "" {
-			when += d.Lang.Say(" · ") + part
+			when.WriteString(d.Lang.Say(" · ") + part)
 		}
 	}
-	return when
+	return when.String()
 }

@@ -24,12 +24,12 @@ func postfix(t *testing.T, mailbox, replies string) (address string) {
 	if _, err := exec.LookPath("postfix"); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs postfix, and to be root: hack/deps installs it")
 	}
-	dir, err := os.MkdirTemp("", "postfix") // its sockets have long names
+	dir, err := os.MkdirTemp("/tmp", "postfix") //nolint:usetesting // its processes have other users, who may not enter a test's directory
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // its processes have other users
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	address = free(t)
@@ -70,12 +70,12 @@ transport_maps = inline:{ mail.example.net=lmtp:inet:%[3]s, example.com=smtp:[12
 	}
 	services += "cleanup unix n - n - 0 cleanup\nproxymap unix - - n - - proxymap\nanvil unix - - n - 1 anvil\nscache unix - - n - 1 scache\ntlsmgr unix - - n 1000? 1 tlsmgr\n"
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
-		if err := os.WriteFile(filepath.Join(conf, name), []byte(text), 0o644); err != nil { //nolint:gosec // its processes have other users
+		if err := os.WriteFile(filepath.Join(conf, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run := func(verb string) {
-		if out, err := exec.Command("postfix", "-c", conf, verb).CombinedOutput(); err != nil { //nolint:noctx // it also stops when the test is over
+		if out, err := exec.Command("postfix", "-c", conf, verb).CombinedOutput(); err != nil {
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
 			t.Fatalf("postfix %s: %v: %s%s", verb, err, out, log)
 		}
@@ -101,7 +101,7 @@ func free(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // only its address is used
+	defer ln.Close()
 	return ln.Addr().String()
 }
 

@@ -18,7 +18,7 @@ import (
 // replying makes the surface take replies at a socket.
 func replying(t *testing.T, change func(*surface)) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mail") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "mail") //nolint:usetesting // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (w *world) deliver(sender, to, mail string) error {
 		return err == nil
 	})
 	c := smtp.NewClientLMTP(conn)
-	defer c.Close() //nolint:errcheck // of no use any more
+	defer c.Close()
 	if err := c.Mail(sender, nil); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const (
 
 func (s *App) sign(purpose, what string) []byte {
 	mac := hmac.New(sha256.New, s.opts.Key)
-	mac.Write([]byte("askbus-email-" + purpose + "\x00" + what)) //nolint:errcheck // never fails
+	mac.Write([]byte("askbus-email-" + purpose + "\x00" + what))
 	return mac.Sum(nil)[:16]
 }
 

@@ -69,9 +69,10 @@ func results(value string) (statements [][]string) {
 				word.WriteByte(value[i])
 			}
 		case depth > 0:
-			if c == '(' {
+			switch c {
+			case '(':
 				depth++
-			} else if c == ')' {
+			case ')':
 				depth--
 			}
 		case quoted:

@@ -107,7 +107,7 @@ func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, s.api.account, opts)
 }
 
-var errRevoked = errors.New("Telegram does not know the token: it was revoked or is mistyped; copy it again from @BotFather")
+var errRevoked = errors.New("the token is not known to Telegram: it was revoked or is mistyped; copy it again from @BotFather")
 
 // Connect looks up the bot of the token.
 func (s *App) Connect(ctx context.Context) (name string, err error) {
@@ -164,7 +164,7 @@ func (s *App) poll(ctx context.Context) {
 		s.Retry(ctx, func(ctx context.Context) (err error) {
 			updates, err = s.api.updates(ctx, offset, pollFor)
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // it ends
 			}
 			why := err
 			s.polled.Store(&why)

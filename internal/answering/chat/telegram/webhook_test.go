@@ -30,7 +30,7 @@ func TestReplicasBehindAWebhook(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	refused := make(chan chat.Refusal, 10)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var all sync.WaitGroup
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for range 2 {

@@ -114,9 +114,10 @@ func Unmarshal(b []byte) (*Frame, error) {
 			f.Headers = append(f.Headers, Header{})
 			into := &f.Headers[len(f.Headers)-1]
 			return each(data, func(n protowire.Number, _ uint64, data []byte) error {
-				if n == 1 {
+				switch n {
+				case 1:
 					into.Key = string(data)
-				} else if n == 2 {
+				case 2:
 					into.Value = string(data)
 				}
 				return nil
@@ -149,9 +150,10 @@ func each(b []byte, f func(n protowire.Number, v uint64, data []byte) error) err
 		var v uint64
 		var data []byte
 		size = protowire.ConsumeFieldValue(n, typ, b)
-		if typ == protowire.VarintType {
+		switch typ { // fields of other types are passed over
+		case protowire.VarintType:
 			v, _ = protowire.ConsumeVarint(b)
-		} else if typ == protowire.BytesType {
+		case protowire.BytesType:
 			data, _ = protowire.ConsumeBytes(b)
 		}
 		if size < 0 {

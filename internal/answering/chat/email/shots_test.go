@@ -1,3 +1,5 @@
+//go:build shots
+
 package email_test
 
 import (
