@@ -114,7 +114,7 @@ func Unmarshal(b []byte) (*Frame, error) {
 			f.Headers = append(f.Headers, Header{})
 			into := &f.Headers[len(f.Headers)-1]
 			return each(data, func(n protowire.Number, _ uint64, data []byte) error {
-				switch n {
+				switch n { //nolint:exhaustive // the constants are bounds
 				case 1:
 					into.Key = string(data)
 				case 2:
@@ -150,7 +150,7 @@ func each(b []byte, f func(n protowire.Number, v uint64, data []byte) error) err
 		var v uint64
 		var data []byte
 		size = protowire.ConsumeFieldValue(n, typ, b)
-		switch typ { // fields of other types are passed over
+		switch typ { //nolint:exhaustive // fields of other types are passed over
 		case protowire.VarintType:
 			v, _ = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
