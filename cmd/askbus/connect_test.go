@@ -159,15 +159,15 @@ func TestConnectRefuses(t *testing.T) {
 		stdin string
 		args  []string
 	}{
-		"nothing was entered":              {"\n", []string{"telegram"}},
-		"must look like 123456:ABC-def":    {"secret\n", []string{"telegram"}},
-		"does not know the token":          {"78:other\n", []string{"telegram"}},
-		"nobody sent the code within 1ms":  {faketelegram.Token, []string{"telegram", "--within", "1ms"}},
-		"invalid --within":                 {"", []string{"telegram", "--within", "1h"}},
-		"unknown flag: --token":            {"", []string{"telegram", "--token", "x"}},
-		"Slack does not accept this":       {"xoxb-2\nxapp-1\n", []string{"slack", "--channel", "C1"}},
-		"no place to post to":              {"xoxb-1\nxapp-1\n", []string{"slack"}},
-		"the app-level token must begin w": {"xoxb-1\nx\n", []string{"slack"}},
+		"nothing was entered":                {"\n", []string{"telegram"}},
+		"must look like 123456:ABC-def":      {"secret\n", []string{"telegram"}},
+		"the token is not known to Telegram": {"78:other\n", []string{"telegram"}},
+		"nobody sent the code within 1ms":    {faketelegram.Token, []string{"telegram", "--within", "1ms"}},
+		"invalid --within":                   {"", []string{"telegram", "--within", "1h"}},
+		"unknown flag: --token":              {"", []string{"telegram", "--token", "x"}},
+		"Slack does not accept this":         {"xoxb-2\nxapp-1\n", []string{"slack", "--channel", "C1"}},
+		"no place to post to":                {"xoxb-1\nxapp-1\n", []string{"slack"}},
+		"the app-level token must begin w":   {"xoxb-1\nx\n", []string{"slack"}},
 	} {
 		p := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL(), "ASKBUS_SLACK_URL=" + slack.URL()}, c.stdin, append([]string{"connect", "--dir", pl.dir}, c.args...)...)
 		if code := p.wait(); code == 0 || !strings.Contains(p.err.String(), want) {
