@@ -52,7 +52,7 @@ func clean(t *testing.T, b *natstest.Bus) {
 	}
 	names := js.StreamNames(t.Context())
 	for name := range names.Name() {
-		if !strings.HasPrefix(name, "ASKS_") && name != subject.StateStream && name != subject.AuditStream {
+		if !strings.HasPrefix(name, "ASKS_") && name != subject.StateStream && name != subject.AuditStream && name != subject.FileStream {
 			t.Errorf("stream %s is left", name)
 		}
 	}

@@ -26,6 +26,8 @@ func roles() map[string]rights.Role {
 		"responder-tenant-push":    responder("push", "acme", ""),
 		"responder-webhook":        responder("webhook", "", ""),
 		"responder-tenant-webhook": responder("webhook", "acme", ""),
+		"responder-email":          responder("email", "", ""),
+		"responder-tenant-email":   responder("email", "acme", ""),
 		"host":                     {Name: rights.RoleHost, Tenant: "acme", Session: "s1"},
 		"gateway":                  {Name: rights.RoleGateway},
 		"operator":                 {Name: rights.RoleOperator},
@@ -59,8 +61,9 @@ const (
 	web       = "responder-web responder-tenant-web"
 	push      = "responder-push responder-tenant-push"
 	hooks     = "responder-webhook responder-tenant-webhook"
-	screens   = slackWide + " " + web + " " + push + " " + hooks
-	everyType = "responder responder-web responder-push responder-webhook"
+	mail      = "responder-email responder-tenant-email"
+	screens   = slackWide + " " + web + " " + push + " " + hooks + " " + mail
+	everyType = "responder responder-web responder-push responder-webhook responder-email"
 )
 
 // state returns the permissions for each bucket of shared state, by the role in
@@ -68,7 +71,7 @@ const (
 func state() map[string]map[string]string {
 	const read, write, remove = "get list watch", "get list watch put delete", "get list watch delete"
 	all := func(verbs string, more map[string]string) map[string]string {
-		for _, typ := range []string{"slack", "web", "push", "webhook"} {
+		for _, typ := range []string{"slack", "web", "push", "webhook", "email"} {
 			more[typ] = verbs
 		}
 		return more
@@ -89,7 +92,8 @@ func state() map[string]map[string]string {
 		subject.BucketTaskPushes:    {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:       {"operator": remove},
 		subject.BucketLeft:          {"operator": remove},
-		subject.BucketRevoked:       {"operator": write, "web": "put"},
+		subject.BucketRevoked:       {"operator": write, "web": "put", "email": "get"},
+		subject.BucketMail:          {"operator": remove, "email": write},
 		subject.BucketReplicas:      all("list watch put delete", map[string]string{"operator": remove}),
 		subject.BucketConversations: all("get put delete", map[string]string{"operator": remove}),
 	}
@@ -109,8 +113,8 @@ func publish() []line {
 		}
 	}
 	// Agents.
-	each(asking, "askv1.acme.s1.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1", "list")
-	each("agent-tenant", "askv1.acme.s2.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1", "list")
+	each(asking, "askv1.acme.s1.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1", "upload.f1", "file.f1", "list")
+	each("agent-tenant", "askv1.acme.s2.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "repeat.q1", "delivered.a1", "upload.f1", "file.f1", "list")
 	each(nobody, "askv1.VERB.s1.ask.a1", "other", "ACME", "acmex", "acm", "~")
 	each("agent-tenant", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
 	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1", "askv1.acme", "askv1.acmes1.ask.a1")
@@ -131,12 +135,13 @@ func publish() []line {
 	add("agent-tenant", "ansv1.agent.~.acme.s2.ask.a1")
 	add(nobody, "ansv1.agent.~.other.s1.ask.a1", "ansv1.agent."+other+".acme.s1.ask.a1", "ansv1.agent.~.acme.s1.answer.a1", "ansv1.agent.~.acme.s1.get.a1", "ansv1.agent.~.list")
 	// Responders: the type, the key, the tenant and the session are the sender's.
-	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "seen.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
+	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "seen.a1", "get.a1", "look.a1", "here.x1", "upload.f1", "file.f1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all
 		"slack":    {slack, slackWide, "responder"},
 		"web":      {web, web, "responder-web"},
 		"push":     {push, push, "responder-push"},
 		"webhook":  {hooks, hooks, "responder-webhook"},
+		"email":    {mail, mail, "responder-email"},
 		"gateway":  {"gateway", "gateway", "gateway"},
 		"operator": {"operator", "operator", "operator"},
 		"native":   {}, "SLACK": {}, "slackx": {}, "agent": {},
@@ -170,7 +175,7 @@ func publish() []line {
 	add("gateway", "auditv1.~.report.gateway")
 	add("issuer", "auditv1.~.report.issuer")
 	add("operator", "auditv1.~.report.operator")
-	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
+	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks, "email": mail} {
 		wide, narrow, _ := strings.Cut(may, " ")
 		add(wide, "auditv1.~.report.responder."+typ)
 		add(narrow, "auditv1.~.report.responder."+typ+".acme")
@@ -200,7 +205,7 @@ func publish() []line {
 				add(granted("operator", "operator"), "kvv1.operator."+at+"."+tenant+".k")
 				add(granted("gateway", "gateway"), "kvv1.gateway."+at+"."+tenant+".k")
 				add(granted("issuer", "issuer"), "kvv1.issuer."+at+"."+tenant+".k")
-				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks} {
+				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks, "email": mail} {
 					if tenant != "acme" {
 						who = strings.Fields(who)[0]
 					}
@@ -216,7 +221,7 @@ func publish() []line {
 			add(granted("agent", "agent-tenant"), "kvv1.agent.acme.s2."+at)
 			add(nobody, "kvv1.agent.other.s1."+at, "kvv1.root."+at+".~.k", "kvv1.responder.native."+at+".acme.k", "kvv1.host.acme.s1."+at)
 		}
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks, "email": mail} {
 			begin, wide := "kvv1."+role+".", strings.Fields(who)[0]
 			if role != "operator" && role != "gateway" && role != "issuer" {
 				begin = "kvv1.responder." + role + "."
@@ -279,7 +284,7 @@ func subscribe() []line {
 	// Inboxes.
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
-		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push", "r.webhook": "responder-webhook", "rt.webhook.acme": "responder-tenant-webhook",
+		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push", "r.webhook": "responder-webhook", "rt.webhook.acme": "responder-tenant-webhook", "r.email": "responder-email", "rt.email.acme": "responder-tenant-email",
 		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "u": "auditor", "ut.acme": "auditor-tenant", "l": "ledger", "m": "maintenance", "c": "cluster", "t": "clock",
 	} {
 		add(may, "_INBOX."+inbox+".>", "_INBOX."+inbox+".x.*")
@@ -289,7 +294,7 @@ func subscribe() []line {
 	// Shared state.
 	for bucket, may := range state() {
 		var wide, ofTenant []string
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push, "webhook": hooks, "email": mail} {
 			if slices.Contains(strings.Fields(may[role]), "watch") {
 				wide, ofTenant = append(wide, strings.Fields(who)[0]), append(ofTenant, strings.Fields(who)...)
 			}
