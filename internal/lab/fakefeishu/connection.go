@@ -110,9 +110,10 @@ func (s *Server) overConnection(ctx context.Context, id string, payload []byte) 
 		return nil, errors.New("no long connection is open")
 	}
 	s.events++
-	c, size := s.conns[s.events%len(s.conns)], s.fragment
+	n := s.events
+	c, size := s.conns[n%len(s.conns)], s.fragment
 	s.mu.Unlock()
-	id += "-" + strconv.Itoa(s.events)
+	id += "-" + strconv.Itoa(n)
 	answers := make(chan []byte, 1)
 	c.mu.Lock()
 	c.waiting[id] = answers
