@@ -78,7 +78,7 @@ func (s *App) doctorRoles(ctx context.Context, check func(what string, state fin
 	groups := s.Routes().Groups
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		if role, ok := known[strings.TrimPrefix(groups[name], rolePrefix)]; ok {
-			check("group "+name, finding.Good, "whoever has the role %s", role)
+			check("group "+name, finding.Good, "the members with the role %s", role)
 		} else {
 			check("group "+name, finding.Broken, "no server of the routes' channels has the role %s: copy its id with Developer Mode, and write it as role/<id>", groups[name])
 		}

@@ -61,7 +61,7 @@ func (s *App) returned(ctx context.Context, post string, madeFor func(string) bo
 		return ok
 	})
 	if to == "" {
-		return nil // it was reported before, or is no mail of ours
+		return nil // it was reported before, or we did not send it
 	}
 	s.Log.WarnContext(ctx, "a mail came back", slog.String("ask_id", rec.Ask.ID), slog.String("error", literal(why, 300)))
 	s.bounced(ctx, rec.Ask.Tenant, to, why)

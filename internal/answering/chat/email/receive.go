@@ -63,7 +63,7 @@ func (s *App) receive(ctx context.Context) error {
 	return fmt.Errorf("replies by mail: %w", err)
 }
 
-// fault is a refusal, in words for whoever runs the mail server.
+// fault is a refusal, in words for the administrator of the mail server.
 func fault(code int, enhanced smtp.EnhancedCode, words string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: enhanced, Message: words}
 }

@@ -48,7 +48,7 @@ func parseServer(text string) (*server, error) {
 			return nil, errors.New("smtp+plain is for a server on this machine; use smtp:// or smtps:// for others")
 		}
 	default:
-		return nil, fmt.Errorf("%q is no scheme of a mail server; use smtps, or smtp for STARTTLS", u.Scheme)
+		return nil, fmt.Errorf("invalid scheme %q of a mail server: use smtps, or smtp for STARTTLS", u.Scheme)
 	}
 	if u.Port() != "" {
 		if s.port, err = strconv.Atoi(u.Port()); err != nil {

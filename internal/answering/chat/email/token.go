@@ -14,7 +14,7 @@ import (
 )
 
 // link is what the link of a mail says: who may act on which life of which ask, and until when. It is signed, and not
-// secret from whoever has the mail.
+// secret from everybody who holds the mail.
 type link struct {
 	Key     ask.Key
 	Life    string
