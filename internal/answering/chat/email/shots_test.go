@@ -31,7 +31,7 @@ func TestPictures(t *testing.T) {
 			{ID: "drop", Label: "Keep it in memory", Description: "Orders are lost with the node.", Destructive: true},
 		}}},
 	}
-	w.ask(a)
+	w.Ask(a)
 	m := w.question(tom, "Which database?")
 	link := pageLink.FindString(m.Text)
 	_, page := get(t, link+"?o=0")
