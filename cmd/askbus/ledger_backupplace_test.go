@@ -71,7 +71,7 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 	for _, name := range []string{"bus/askbus-20200101T000000Z.backup", "bus/askbus-20210101T000000Z.backup", "bus/askbus-20220101T000000Z.backup", "bus/other", "askbus-20200101T000000Z.backup"} {
 		store.Set(name, []byte("x"))
 	}
-	if out, code := inBucket("ledger", "backup", "s3://backups/bus/", "--keep", "1", "--creds", creds); code != 0 || !strings.Contains(out, "3 older backups removed") {
+	if out, code := inBucket("ledger", "backup", "s3://backups/bus/", "--keep", "1", "--creds", creds); code != 0 || !strings.Contains(out, "older backups removed: 3") {
 		t.Fatalf("into a bucket: exit %d, %s", code, out)
 	}
 	keys := store.Keys()

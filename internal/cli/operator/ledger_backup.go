@@ -72,7 +72,7 @@ It saves the store in --dir, whether its server runs or not. For another server 
 				if err != nil {
 					return fmt.Errorf("the backup %s was made; older ones were not removed: %w", name, err)
 				}
-				a.Note("askbus: %d older backups removed, at most %d stay", removed, keep)
+				a.Note("askbus: older backups removed: %d; at most %d stay", removed, keep)
 			}
 			where := args[0]
 			if name != filepath.Base(where) {
