@@ -163,6 +163,8 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved)
 	case subject.StateOperator:
 		return []audit.Action{audit.InvitationMade, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved}
+	case subject.StateSaved:
+		return []audit.Action{audit.LedgerSaved}
 	case subject.StateAgent:
 	}
 	return nil
@@ -348,6 +350,8 @@ func stateAction(r *stateRequest, removed, live bool) audit.Action {
 		return choose(audit.LinkUsed, "", "")
 	case subject.BucketPasskeys:
 		return choose(audit.PasskeyAdded, "", audit.PasskeyRemoved)
+	case subject.BucketStandIns:
+		return choose("", "", audit.StandInEnded) // by an operator; those that people set are recorded where they are
 	case subject.BucketPolicy:
 		return choose(audit.PolicyChanged, audit.PolicyChanged, audit.PolicyRemoved)
 	}

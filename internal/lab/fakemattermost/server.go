@@ -130,6 +130,8 @@ func Start() *Server {
 	mux.HandleFunc("PUT /api/v4/posts/{post}/patch", s.called(s.patch))
 	mux.HandleFunc("GET /api/v4/posts/{post}", s.called(s.get))
 	mux.HandleFunc("POST /api/v4/actions/dialogs/open", s.called(s.open))
+	mux.HandleFunc("GET /api/v4/users/me/channels", s.called(s.channels))
+	mux.HandleFunc("GET /api/v4/channels/{channel}/posts", s.called(s.read))
 	s.http = httptest.NewServer(mux)
 	return s
 }
@@ -358,7 +360,7 @@ func (s *Server) direct(w http.ResponseWriter, _ *http.Request, body []byte) {
 		fail(w, http.StatusBadRequest, "api.channel.create_direct_channel.invalid_user.app_error", "Invalid user ID.")
 		return
 	}
-	id := "d" + two[1][:25]
+	id := directWith(two[1])
 	s.members[id] = map[string]bool{two[0]: true, two[1]: true}
 	write(w, http.StatusCreated, map[string]string{"id": id, "type": "D"})
 }

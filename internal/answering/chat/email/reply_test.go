@@ -18,7 +18,7 @@ import (
 // replying makes the surface take replies at a socket.
 func (s *surface) replying() {
 	s.t.Helper()
-	dir, err := os.MkdirTemp("", "mail") //nolint:usetesting // the path of a socket is short
+	dir, err := os.MkdirTemp("", "mail") // the path of a socket is short
 	if err != nil {
 		s.t.Fatal(err)
 	}
