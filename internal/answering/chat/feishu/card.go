@@ -132,6 +132,9 @@ func (d *drawing) elements(r room) []object {
 		}
 	}
 	add(d.Context, r.context)
+	for _, file := range chat.FileTexts(d.Files, literal) {
+		all = append(all, small(file))
+	}
 	for i := range d.Questions {
 		q := &d.Questions[i]
 		text := clip(strings.TrimSpace(q.Text), r.question/len(d.Questions)+100)
