@@ -62,6 +62,9 @@ type By struct {
 	Groups    []string `json:"groups,omitempty"`    // matched against the audience's group entries
 	Responder string   `json:"responder,omitempty"` // the responder type that was used
 	Proof     string   `json:"proof,omitempty"`     // how the responder authenticated the person, such as "slack-signature"
+	// For is who is away, if this person decided as the stand-in: the right is then that of For alone. Only
+	// the broker sets it.
+	For *By `json:"for,omitempty" wire:"broker"`
 }
 
 // Reply is a person's reply to a whole ask. AnswerID makes it idempotent: a

@@ -155,7 +155,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return excluded(s.Ask, by)
 	case excludedAs(s, by) != nil:
 		return excludedAs(s, by)
-	case s.Ask.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(s.Ask.Asker, by.Principal)):
+	case !s.Ask.MeetsOnly(by):
 		return onlyAsker(by)
 	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
 		return s.Ask.CheckVote(&ask.Vote{By: by, Choice: ask.ChoiceApprove})

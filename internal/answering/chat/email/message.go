@@ -59,7 +59,8 @@ type letter struct {
 	Reply   string // address of replies; empty: none
 	Above   string // the line above which a reply is read
 	Buttons []button
-	Cut     bool // not everything is in the mail
+	Cut     bool   // not everything is in the mail
+	Again   string // why it comes again; empty: it is the first
 	Votes   []string
 }
 
@@ -75,7 +76,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
 	d := &letter{Card: s.Card(l, rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
-	d.Votes = chat.Votes(d.Approval, literal)
+	d.Votes = chat.Standing(d.Card, literal)
 	if !list {
 		d.Person = address
 		weak := ask.By{Proof: ask.ProofEmailLink}
@@ -129,6 +130,9 @@ func (d *letter) Text() string {
 	if d.Reply != "" {
 		parts = append(parts, "-- "+d.Above+" --")
 	}
+	if d.Again != "" {
+		parts = append(parts, d.Again)
+	}
 	parts = append(parts, d.Card.Text())
 	add := func(label, to string) {
 		if to != "" {
@@ -178,7 +182,7 @@ func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
 	m.SetDateWithValue(s.Clock.Now())
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetGenHeader("X-Auto-Response-Suppress", "All")
-	if stop := s.stopURL(tenant, to); stop != "" {
+	if stop := s.stopURL(tenant, to); stop != "" && tenant != "" {
 		m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribe, "<"+stop+">")
 		if u, err := url.Parse(stop); err == nil && u.Scheme == "https" {
 			m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
@@ -199,6 +203,38 @@ func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
 		m.SetImportance(mail.ImportanceUrgent)
 	}
 	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+}
+
+// reminder makes the mail about a step of an ask's ladder: the question to who has not got it, else once more in its
+// thread.
+func (s *App) reminder(to, post string, rec *ask.Record, step int, again bool) (*mail.Msg, error) {
+	d := s.letterTo(to, post, rec)
+	d.Again = d.Lang.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask))
+	m, err := s.envelope(to, post, rec.Ask.Tenant, d.Again)
+	if err != nil {
+		return nil, err
+	}
+	m.SetImportance(mail.ImportanceUrgent)
+	m.SetMessageIDWithValue(s.messageID(post, to, stepPart(step, again)))
+	if again {
+		s.follows(m, to, post)
+	}
+	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+}
+
+// stepPart names the mail about a step in its Message-ID.
+func stepPart(step int, again bool) string {
+	if !again {
+		return ""
+	}
+	return ".step" + strconv.Itoa(step)
+}
+
+// follows puts a mail into the thread of the first one about a post.
+func (s *App) follows(m *mail.Msg, to, post string) {
+	first := "<" + s.messageID(post, to, "") + ">"
+	m.SetGenHeader(mail.HeaderInReplyTo, first)
+	m.SetGenHeader(mail.HeaderReferences, first)
 }
 
 func (s *App) subject(l *lang.Language, a *ask.Ask) string {
@@ -237,10 +273,8 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := "<" + s.messageID(e.Key, to, "") + ">"
 	m.SetMessageIDWithValue(s.messageID(e.Key, to, ".end"))
-	m.SetGenHeader(mail.HeaderInReplyTo, first)
-	m.SetGenHeader(mail.HeaderReferences, first)
+	s.follows(m, to, e.Key)
 	lines := []string{d.Heading, d.Verdict + d.When()}
 	for _, one := range d.Lines {
 		lines = append(lines, one.Question+"\n"+one.Answer)
