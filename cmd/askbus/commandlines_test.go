@@ -272,6 +272,7 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			return err
 		}},
 		{"responders:", values},
+		{"backup:", values},
 		{"issuer:", values},
 		{"tls:", values},
 	}
