@@ -204,6 +204,10 @@ type sent struct {
 	Nonce      any         `json:"nonce"`
 	Enforce    bool        `json:"enforce_nonce"`
 	Mentions   *allowed    `json:"allowed_mentions"`
+	Reference  *struct {
+		ID   string `json:"message_id"`
+		Must *bool  `json:"fail_if_not_exists"`
+	} `json:"message_reference"`
 }
 
 type allowed struct {
@@ -260,6 +264,13 @@ func (s *Server) postMessage(r *http.Request) (any, error) {
 	m := &Message{Channel: channel, Author: Bot, Nonce: nonce, at: s.now()}
 	if err := m.take(&in); err != nil {
 		return nil, invalid(err)
+	}
+	if to := in.Reference; to != nil {
+		if s.find(channel, to.ID) != nil {
+			m.ReplyTo = to.ID
+		} else if to.Must == nil || *to.Must {
+			return nil, invalid(errors.New("message_reference: Unknown message"))
+		}
 	}
 	m.ID = s.id()
 	m.Notified = notified(m, in.Mentions)

@@ -56,7 +56,8 @@ type Message struct {
 	Nonce       string
 	Edited      int
 	Notified    []string // ids of users and roles
-	For         string   // the only user who sees it; "": all
+	ReplyTo     string
+	For         string // the only user who sees it; "": all
 	at          time.Time
 }
 

@@ -28,16 +28,22 @@ type Chat interface {
 	Delete(p Post)
 	// Revoke makes the platform refuse the token.
 	Revoke()
+	// Said returns what the surface wrote: the place and a space, then the words, with the principal of everybody whom they
+	// notify, such as "chat:ann".
+	Said() []string
 	// Ready returns what the replica that started last says of itself.
 	Ready() error
 }
+
+// Everybody stands in [Chat.Said] for a notice to all who are in a place, which no agent may cause.
+const Everybody = "(everybody)"
 
 // RunChat runs the cases of a chat that [Run] has not: run both. A new chat is one more implementation of [Chat] at its
 // fake, with Tom (chat:tom) and Ann (chat:ann, of the group platform) as its people, as those of Slack and Telegram.
 //
 // Together they are the list of the field research: acknowledged while the store is away; the same click twice; after a
 // restart; on an ended ask; by somebody who may not; words in any case, and unknown ones; nobody configured; 500 outcomes
-// while the platform refuses; too long; too many options; a message that was deleted; a revoked token.
+// while the platform refuses; too long; too many options; a message that was deleted; a revoked token. And a step of the ladder is told to whom it names.
 func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) {
 	t.Helper()
 	cases := map[string]func(*chatScene){
@@ -49,6 +55,7 @@ func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) 
 		"more options than the platform has buttons":      manyOptions,
 		"a message that was deleted":                      deleted,
 		"a revoked token":                                 revoked,
+		"a step of the ladder is told once":               ladder,
 	}
 	check(t, cases, without)
 	for name, run := range cases {
@@ -160,7 +167,7 @@ func manyOutcomes(s *chatScene) {
 	for i := range n {
 		s.posted(fmt.Sprint("a", i))
 	}
-	var calls, early atomic.Int64
+	var calls, refused, early atomic.Int64
 	var until atomic.Int64
 	s.surface.Intercept(func(c Call) error {
 		if c.Done || c.Op != OpUpdate {
@@ -173,6 +180,7 @@ func manyOutcomes(s *chatScene) {
 		if calls.Add(1)%50 != 0 {
 			return nil
 		}
+		refused.Add(1)
 		until.Store(now + int64(5*time.Second))
 		return &responder.RetryError{After: 5 * time.Second, Err: errors.New("429")}
 	})
@@ -190,8 +198,8 @@ func manyOutcomes(s *chatScene) {
 	if len(s.surface.Posts()) != n {
 		s.t.Errorf("%d posts of %d asks", len(s.surface.Posts()), n)
 	}
-	if early := early.Load(); early > 20 { // those under way when it was refused
-		s.t.Errorf("%d calls in a pause", early)
+	if n := early.Load(); n > 2*refused.Load() { // those under way when it was refused
+		s.t.Errorf("%d calls in %d pauses", n, refused.Load())
 	}
 }
 
@@ -237,6 +245,38 @@ func deleted(s *chatScene) {
 	if n := calls.Load(); n > 3 {
 		s.t.Errorf("%d edits of a message that is gone", n)
 	}
+}
+
+// ladder: a step is told to whom it names, once in a place however many replicas there are. What the agent wrote notifies nobody.
+func ladder(s *chatScene) {
+	s.replica()
+	s.replica()
+	s.ask(ask.Ask{
+		ID: "a1", Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Deploy @everyone <!channel> <at user_id=\"all\">all</at>?", Options: []ask.Option{{ID: "pg", Label: "Yes"}, {ID: "lite", Label: "No"}}}},
+		Audience: []string{"chat:tom", "chat:ann", "os:mei"}, Escalate: []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"chat:ann"}}},
+	})
+	s.posted("a1")
+	s.bus.BrokerAhead(func() time.Duration { return 11 * time.Minute }, broker.Options{})
+	natstest.Eventually(s.t, "the receipt has the step", func() bool {
+		rec, err := s.own.Get(s.t.Context(), s.key("a1"))
+		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == 1
+	})
+	told, ann := map[string]bool{}, false
+	for _, said := range s.chat.Said() {
+		place, words, _ := strings.Cut(said, " ")
+		if !strings.Contains(words, "Nobody has decided this yet") {
+			continue
+		}
+		if told[place] || strings.Contains(words, Everybody) {
+			s.t.Errorf("in %s it is told twice, or to everybody: %q", place, words)
+		}
+		told[place], ann = true, ann || strings.Contains(words, "chat:ann")
+	}
+	if !ann {
+		s.t.Errorf("Ann is not told: %q", s.chat.Said())
+	}
+	s.elsewhere("a1")
+	s.closed("a1", "Mei")
 }
 
 func revoked(s *chatScene) {

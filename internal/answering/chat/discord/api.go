@@ -218,6 +218,13 @@ type message struct {
 	Mentions   mentions    `json:"allowed_mentions"`
 	Nonce      string      `json:"nonce,omitempty"`
 	Enforce    bool        `json:"enforce_nonce,omitempty"`
+	Reference  *reference  `json:"message_reference,omitempty"`
+}
+
+// reference is the message that another one replies to.
+type reference struct {
+	ID   string `json:"message_id"`
+	Must bool   `json:"fail_if_not_exists"`
 }
 
 // Flags of messages.

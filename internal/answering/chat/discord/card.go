@@ -137,7 +137,7 @@ func (d *drawing) message() message {
 	for i := range d.Questions {
 		d.question(&p, &d.Questions[i])
 	}
-	if votes := chat.Votes(d.Approval, literal); len(votes) > 0 {
+	if votes := chat.Standing(d.Card, literal); len(votes) > 0 {
 		p.add(strings.Join(votes, "\n"), 1200, func(s string) string { return s }) // they are literal
 	}
 	controls, form := d.controls()

@@ -59,7 +59,8 @@ type letter struct {
 	Reply   string // address of replies; empty: none
 	Above   string // the line above which a reply is read
 	Buttons []button
-	Cut     bool // not everything is in the mail
+	Cut     bool   // not everything is in the mail
+	Again   string // why it comes again; empty: it is the first
 	Votes   []string
 }
 
@@ -75,7 +76,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
 	d := &letter{Card: s.Card(l, rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
-	d.Votes = chat.Votes(d.Approval, literal)
+	d.Votes = chat.Standing(d.Card, literal)
 	if !list {
 		d.Person = address
 		weak := ask.By{Proof: ask.ProofEmailLink}
@@ -128,6 +129,9 @@ func (d *letter) Text() string {
 	var parts []string
 	if d.Reply != "" {
 		parts = append(parts, "-- "+d.Above+" --")
+	}
+	if d.Again != "" {
+		parts = append(parts, d.Again)
 	}
 	parts = append(parts, d.Card.Text())
 	add := func(label, to string) {
@@ -201,6 +205,38 @@ func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
 	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
 }
 
+// reminder makes the mail about a step of an ask's ladder: the question to who has not got it, else once more in its
+// thread.
+func (s *App) reminder(to, post string, rec *ask.Record, step int, again bool) (*mail.Msg, error) {
+	d := s.letterTo(to, post, rec)
+	d.Again = d.Lang.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask))
+	m, err := s.envelope(to, post, rec.Ask.Tenant, d.Again)
+	if err != nil {
+		return nil, err
+	}
+	m.SetImportance(mail.ImportanceUrgent)
+	m.SetMessageIDWithValue(s.messageID(post, to, stepPart(step, again)))
+	if again {
+		s.follows(m, to, post)
+	}
+	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+}
+
+// stepPart names the mail about a step in its Message-ID.
+func stepPart(step int, again bool) string {
+	if !again {
+		return ""
+	}
+	return ".step" + strconv.Itoa(step)
+}
+
+// follows puts a mail into the thread of the first one about a post.
+func (s *App) follows(m *mail.Msg, to, post string) {
+	first := "<" + s.messageID(post, to, "") + ">"
+	m.SetGenHeader(mail.HeaderInReplyTo, first)
+	m.SetGenHeader(mail.HeaderReferences, first)
+}
+
 func (s *App) subject(l *lang.Language, a *ask.Ask) string {
 	if a.Priority == ask.PriorityUrgent {
 		return l.Say("Urgent: %s", card.Heading(a))
@@ -237,10 +273,8 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := "<" + s.messageID(e.Key, to, "") + ">"
 	m.SetMessageIDWithValue(s.messageID(e.Key, to, ".end"))
-	m.SetGenHeader(mail.HeaderInReplyTo, first)
-	m.SetGenHeader(mail.HeaderReferences, first)
+	s.follows(m, to, e.Key)
 	lines := []string{d.Heading, d.Verdict + d.When()}
 	for _, one := range d.Lines {
 		lines = append(lines, one.Question+"\n"+one.Answer)

@@ -78,7 +78,7 @@ func (d *drawing) text(s card.Steps) string {
 	if q := s.Next(d.Card); q != nil {
 		d.question(q)
 	}
-	for _, vote := range chat.Votes(d.Approval, clean) {
+	for _, vote := range chat.Standing(d.Card, clean) {
 		d.add(vote + "\n")
 	}
 	more := ""

@@ -62,7 +62,7 @@ func (d *drawing) in(room int) *sheet {
 	for i := range d.Questions {
 		d.question(&d.Questions[i], form)
 	}
-	for _, vote := range chat.Votes(d.Approval, clip) {
+	for _, vote := range chat.Standing(d.Card, clip) {
 		d.add("Small", literal(vote))
 	}
 	switch {
@@ -118,7 +118,7 @@ func (d *drawing) begin() *sheet {
 		head.Color = "Attention"
 	}
 	d.add("", head)
-	if names := d.mention(s); names != "" {
+	if names := s.mention(d.mentions); names != "" {
 		d.body = append(d.body, element{Type: "TextBlock", Text: names, Wrap: true, Spacing: "Small"})
 	}
 	if d.Title != "" {
@@ -127,10 +127,10 @@ func (d *drawing) begin() *sheet {
 	return s
 }
 
-// mention mentions those who may decide, and returns the text that does it.
-func (d *drawing) mention(s *sheet) string {
+// mention mentions people, and returns the text that does it.
+func (s *sheet) mention(people []mentioned) string {
 	var names []string
-	for _, m := range d.mentions {
+	for _, m := range people {
 		m.Name = strings.NewReplacer("<", "", ">", "", "[", "(", "]", ")", "*", "", "_", " ").Replace(m.Name)
 		text := "<at>" + m.Name + "</at>"
 		names = append(names, text)
