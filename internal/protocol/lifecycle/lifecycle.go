@@ -42,6 +42,10 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 	if s.Pending() && now.After(s.Deadline.Add(Overdue)) {
 		return Resolve{s.Will}, nil
 	}
+	stored := s.Ask
+	if s.Pending() && s.OnCall != nil { // who is on call now decides, not who was when the ask was written
+		s.Ask = s.Ask.OnDuty(s.OnCall)
+	}
 	switch c := c.(type) {
 	case Ask:
 		return decideAsk(&s, c)
@@ -56,7 +60,12 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 	case Abort:
 		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
 	case Climb:
-		return decideClimb(&s, c, now), nil
+		return decideClimb(&s, now), nil
+	case Relieve:
+		if s.Pending() && !s.Left && s.Ask != stored {
+			return Rewrite{Relieved{s.Ask}}, nil
+		}
+		return Tell{}, nil
 	case Attend:
 		return decideAttend(&s, c, now)
 	case Look:
@@ -88,7 +97,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token = c.Credential, c.Token
+		v.Credential, v.Token, v.By.OnCall = c.Credential, c.Token, s.onCall(v.By)
 		return decideVote(s, v, now)
 	}
 	answers, cancelled, err := s.Ask.Check(c.Reply)
@@ -96,6 +105,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		return nil, err
 	}
 	o := end(s, ask.StatusAnswered, now)
+	c.Reply.By.OnCall = s.onCall(c.Reply.By)
 	o.AnswerID, o.By, o.Answers, o.Response, o.Source = c.Reply.AnswerID, &c.Reply.By, answers, c.Reply.Response, ask.SourceHuman
 	if cancelled != nil {
 		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
@@ -117,9 +127,10 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token = c.Credential, c.Token
+		v.Credential, v.Token, v.By.OnCall = c.Credential, c.Token, s.onCall(v.By)
 		return decideVote(s, v, now)
 	}
+	c.Reply.By.OnCall = s.onCall(c.Reply.By)
 	o := end(s, ask.StatusCancelled, now)
 	o.AnswerID, o.By, o.Reason = c.Reply.AnswerID, &c.Reply.By, c.Reason
 	return Resolve{o}, nil
@@ -160,9 +171,9 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
 		return s.Ask.CheckVote(&ask.Vote{By: by, Choice: ask.ChoiceApprove})
 	case len(s.Ask.Audience) > 0 && !by.ProvesPrincipal():
-		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(s.Ask.Audience, ", "))
+		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
 	case !s.Ask.Allows(by):
-		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(s.Ask.Audience, ", "))
+		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
 	}
 	return nil
 }
@@ -223,6 +234,9 @@ func unproven(by ask.By, minProof, who string) error {
 	e.Faults = []ask.Fault{ask.NewFault("/by/proof", ask.FaultProofTooWeak, minProof)}
 	return e
 }
+
+// onCall returns by which schedules of the ask a person is on call now.
+func (s *State) onCall(by ask.By) []ask.OnCall { return s.Ask.OnCallOf(by.Principal, s.OnCall) }
 
 // own reports whether o resulted from this reply.
 func own(o *ask.Outcome, r ask.Reply) bool {
