@@ -55,11 +55,13 @@ type chatEntry struct {
 	Listens, Called func() bool
 
 	Questions []chatQuestion // what "askbus connect" asks for besides secrets and a place
-	// PublicURL is the setting, of the variable PublicName if processes read it, with the address at which the platform must reach this machine,
-	// and PublicWhy a sentence that says which; nil: no such address is needed.
-	PublicURL             *string
-	PublicName, PublicWhy string
-	PublicPlain           bool // without TLS, and in a network of one's own, is good enough
+	// PublicURL is the setting, of the variable PublicName if processes read it, with the address at which others must reach
+	// this machine. PublicWhat asks for it, and PublicWhy is the beginning of a sentence that says which; nil: none is needed.
+	PublicURL                         *string
+	PublicName, PublicWhat, PublicWhy string
+	PublicPlain                       bool        // without TLS, and in a network of one's own, is good enough
+	PublicUnneeded                    func() bool // with other settings; nil: never
+	PairsByCalls                      bool        // a pairing code comes with the platform's calls
 
 	// Proof is the pattern of its proofs, which a routing file may give any principal.
 	Proof string
@@ -76,6 +78,7 @@ type chatSecret struct {
 	Name       string // of the variable without its prefix: TOKEN
 	What       string // for the person who is asked for it
 	Text, File *string
+	Unneeded   func() bool // with other settings; nil: never
 }
 
 // chatApp is what the app of every chat has. Those of its other methods that it has are used as well: Listen (holds a

@@ -26,7 +26,7 @@ func (r *Process) connectedChats(base string) {
 	for _, entry := range chats() {
 		if c := entry(); c.HTTPAddr != nil {
 			at[c.Type] = &switched{}
-			r.mount("/"+c.Type+"/", at[c.Type])
+			r.mount("/"+c.Type+"/", c.passing(r.a.Dir, at[c.Type]))
 		}
 	}
 	r.parts = append(r.parts, daemon.Part{Name: "connected chats", Run: func(ctx context.Context) error {

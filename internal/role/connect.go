@@ -32,6 +32,10 @@ type (
 		Pair(ctx context.Context, code string) (chat.Paired, error)
 	}
 	chatInviter interface{ Invite(code string) string }
+	// chatMailer mails a code to an address; whoever reads it there is that person.
+	chatMailer interface {
+		MailCode(ctx context.Context, to, code string) (chat.Paired, error)
+	}
 )
 
 // connectFlags are the flags of "askbus connect TYPE".
@@ -77,7 +81,7 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 	cmd.Flags().DurationVar(&f.within, "within", f.within, "how long to wait for the code")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "ask no test question")
 	if c.PublicURL != nil {
-		cmd.Flags().StringVar(c.PublicURL, "address", *c.PublicURL, "address at which "+c.Name+" reaches this machine")
+		cmd.Flags().StringVar(c.PublicURL, "address", *c.PublicURL, c.PublicWhat)
 	}
 	return cmd
 }
@@ -85,12 +89,27 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) error {
 	settings := config.Given(c.Settings) // such as the address of a server of one's own
 	in := &asked{a: a}
-	if err := c.askSettings(ctx, a, in, settings); err != nil {
+	if err := c.askSettings(ctx, in, settings); err != nil {
 		return err
+	}
+	calls := &connecting{}
+	if c.PublicURL != nil && (c.PublicUnneeded == nil || !c.PublicUnneeded()) {
+		var err error
+		if calls, err = c.takeCalls(ctx, a); err != nil {
+			return err
+		}
+		defer calls.close()
+		if err := c.askAddress(ctx, a, in, calls, settings); err != nil {
+			return err
+		}
 	}
 	app, err := c.app(a, nil, nil, func(o *chat.Options) { o.Unplaced = true })
 	if err != nil {
 		return err
+	}
+	if h, ok := app.(chatHandler); ok && c.PairsByCalls {
+		to := h.Handler()
+		calls.app.to.Store(&to)
 	}
 	name := ""
 	if one, ok := app.(chatConnector); ok {
@@ -121,6 +140,9 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 			return err
 		}
 		settings[c.env()+"ROUTES"] = c.Type + ".yaml"
+		for name, value := range paired.Settings {
+			settings[c.env()+name] = value
+		}
 		beside[c.Type+".yaml"] = routes
 	} else {
 		settings[c.placeVariable()] = *c.Place
@@ -129,6 +151,9 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	if err != nil {
 		return err
 	}
+	if calls.close != nil {
+		calls.close() // what comes now is the running chat's
+	}
 	a.Note("askbus: wrote %s, for your eyes only", strings.Join(wrote, ", "))
 	return c.tryOut(ctx, a, f, paired)
 }
@@ -136,9 +161,12 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 // place finds out where asks go: to the place of the settings, or to whom the app pairs, or to a place that is asked for.
 func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatApp, name string, within time.Duration) (*chat.Paired, error) {
 	p, ok := app.(chatPairer)
+	m, mails := app.(chatMailer)
 	switch {
 	case *c.Place != "":
 		return nil, nil //nolint:nilnil // not paired
+	case mails:
+		return c.mailed(ctx, a, in, m, within)
 	case !ok:
 		words, err := in.line(ctx, c.PlaceUsage)
 		if err == nil && words == "" {
@@ -170,6 +198,39 @@ func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatAp
 	}
 	a.Note("askbus: paired with %s (%s)", ask.CleanText(paired.Name), paired.Principal)
 	return &paired, nil
+}
+
+// codeTries is how often a code from a mail may be entered.
+const codeTries = 3
+
+// mailed pairs with whoever enters the code that was mailed to their address.
+func (c *chatEntry) mailed(ctx context.Context, a *cli.App, in *asked, m chatMailer, within time.Duration) (*chat.Paired, error) {
+	to, err := in.line(ctx, "your address, to which a code is mailed")
+	if err != nil {
+		return nil, err
+	}
+	code := chat.NewPairingCode()
+	paired, err := m.MailCode(ctx, to, code)
+	if err != nil {
+		return nil, err
+	}
+	a.Note("askbus: mailed a code to %s, which counts for %s; it may lie with the unwanted mail", paired.Name, within)
+	waiting, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for range codeTries {
+		said, err := in.line(waiting, "code in the mail")
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			return nil, fmt.Errorf("nobody entered the code within %s; run the command again", within)
+		case err != nil:
+			return nil, err
+		case chat.SaysCode(said, code):
+			a.Note("askbus: paired with %s (%s)", paired.Name, paired.Principal)
+			return &paired, nil
+		}
+		a.Note("askbus: that is not the code")
+	}
+	return nil, errors.New("no code of the mail was entered; run the command again")
 }
 
 // routesOf returns a routing file that posts to the person who was paired. They are also the user of this machine, who

@@ -3,15 +3,11 @@ package role
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/cli"
 	"golang.org/x/term"
@@ -24,26 +20,18 @@ type chatQuestion struct {
 	Into *string
 }
 
-// askSettings asks for the secrets and settings of a chat that are not set yet, and adds the latter to settings. A chat
-// that must be called says first at which address.
-func (c *chatEntry) askSettings(ctx context.Context, a *cli.App, in *asked, settings map[string]string) (err error) {
-	if c.PublicURL != nil {
-		a.Note("askbus: %s", c.PublicWhy)
-		if *c.PublicURL == "" {
-			if *c.PublicURL, err = in.line(ctx, "address at which "+c.Name+" reaches this machine"); err != nil {
+// askSettings asks for the settings and secrets of a chat that are not set yet, and adds the former to settings.
+func (c *chatEntry) askSettings(ctx context.Context, in *asked, settings map[string]string) (err error) {
+	for _, q := range c.Questions {
+		if *q.Into == "" {
+			if *q.Into, err = in.line(ctx, q.What); err != nil {
 				return err
 			}
 		}
-		if err := checkAddress(ctx, *c.PublicURL, c.PublicPlain); err != nil {
-			return err
-		}
-		if c.PublicName != "" {
-			settings[c.env()+c.PublicName] = *c.PublicURL
-		}
-		a.Note("askbus: %s answers", *c.PublicURL)
+		settings[c.env()+q.Name] = *q.Into
 	}
 	for _, s := range c.Secrets {
-		if *s.Text != "" || *s.File != "" || slices.Contains(c.Unasked, s.Name) {
+		if *s.Text != "" || *s.File != "" || slices.Contains(c.Unasked, s.Name) || s.Unneeded != nil && s.Unneeded() {
 			continue
 		}
 		if *s.Text, err = in.secret(ctx, s.What); err != nil {
@@ -53,14 +41,25 @@ func (c *chatEntry) askSettings(ctx context.Context, a *cli.App, in *asked, sett
 			return cli.Usage("no %s: nothing was entered", s.What)
 		}
 	}
-	for _, q := range c.Questions {
-		if *q.Into == "" {
-			if *q.Into, err = in.line(ctx, q.What); err != nil {
-				return err
-			}
+	return nil
+}
+
+// askAddress says at which address the platform must reach this machine, asks for it if it is not set yet, and checks it.
+func (c *chatEntry) askAddress(ctx context.Context, a *cli.App, in *asked, calls *connecting, settings map[string]string) (err error) {
+	a.Note("askbus: %s. Now it must lead to %s", c.PublicWhy, calls.at)
+	if *c.PublicURL == "" {
+		if *c.PublicURL, err = in.line(ctx, c.PublicWhat); err != nil {
+			return err
 		}
-		settings[c.env()+q.Name] = *q.Into
 	}
+	address := strings.TrimRight(*c.PublicURL, "/")
+	if err := calls.check(ctx, address, c.PublicPlain); err != nil {
+		return err
+	}
+	if *c.PublicURL = address; c.PublicName != "" {
+		settings[c.env()+c.PublicName] = address
+	}
+	a.Note("askbus: %s leads to this machine", address)
 	return nil
 }
 
@@ -121,31 +120,4 @@ func (in *asked) read(ctx context.Context, what string, hidden bool) (string, er
 		}
 		return "", ctx.Err()
 	}
-}
-
-// checkAddress checks that a platform may reach an address: it is https, with a certificate that is valid for everybody,
-// and something answers there. With plain it may be a server of one's own that calls, without TLS and on this machine.
-func checkAddress(ctx context.Context, address string, plain bool) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) || u.Hostname() == "" || u.User != nil {
-		return cli.Usage("invalid address %q: give one like https://askbus.example.com", address)
-	}
-	if loopback(u.Hostname()) && !plain {
-		return cli.Usage("others cannot reach %s: give an address that is reachable from outside", u.Host)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return cli.Usage("invalid address %q: %w", address, err)
-	}
-	client := &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s does not answer: %w; let a proxy with a certificate lead there to this machine, then run this again", address, err)
-	}
-	return res.Body.Close()
 }

@@ -21,8 +21,11 @@ wherever the ask was answered, and opens forms for what buttons cannot answer.
 It receives clicks over Discord's gateway: no public address. With the application's public
 key it listens on --http-addr for signed requests to /discord/interactions instead: any number
 of replicas.`,
+		ConnectLong: `Make an application with a bot, add it to a server that you are in (docs/discord.md), and have the bot's
+token at hand. Then send the code that this command shows to the bot, as a direct message. No public address is
+needed.`,
 		DoctorShort: "Check token, where clicks go, channels and roles",
-		Settings:    s, Secrets: []chatSecret{{"TOKEN", "token of the bot", &c.Token, &c.TokenFile}},
+		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot", Text: &c.Token, File: &c.TokenFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Over: "over the gateway", Called: func() bool { return c.PublicKey != "" },
 		Proof: ask.ProofDiscord, ParseRoutes: discord.ParseRoutes,

@@ -30,13 +30,20 @@ to ASKBUS_EMAIL_RECEIVE, and says whether their sender is authentic. Any number 
 		DoctorShort: "Check the mail server, the pages and replies, and name the addresses from which mails came back", DoctorOnBus: true,
 		Settings: s,
 		Secrets: []chatSecret{
-			{"PASSWORD", "password at the mail server", &c.Password, &c.PasswordFile},
-			{"KEY", "key that signs links", &c.Key, &c.KeyFile},
+			{Name: "PASSWORD", What: "password at the mail server", Text: &c.Password, File: &c.PasswordFile, Unneeded: func() bool { return !email.SignsIn(c.SMTP) }},
+			{Name: "KEY", What: "key that signs links", Text: &c.Key, File: &c.KeyFile},
 		},
 		OwnKey: &c.Key, Unasked: []string{"KEY"},
-		ConnectLong: `Checks the mail server of ASKBUS_EMAIL_SMTP with your password, sends a test question from
-ASKBUS_EMAIL_FROM to the address that you give, and writes the settings. Set ASKBUS_EMAIL_URL to the
-address at which the phone reaches this machine, so that the mail has a page; see docs/email.md.`,
+		ConnectLong: `Asks for your mail server, such as smtp://ask@smtp.example.com, the sender of the mails and the password,
+and mails you a code to enter here. The mails lead to a page, at an address that your phone must reach; without
+one (ASKBUS_EMAIL_INBOX or ASKBUS_EMAIL_REPLY instead) it asks for none. See docs/email.md.`,
+		PublicURL: &c.URL, PublicName: "URL", PublicPlain: true, PublicWhat: "address at which your phone reaches askbus",
+		PublicWhy:      "the mails lead to pages, /email/…, at an address that you open on your phone",
+		PublicUnneeded: func() bool { return c.URL == "" && (c.Inbox != "" || c.Reply != "") },
+		Questions: []chatQuestion{
+			{"SMTP", "mail server (smtp://user@host for STARTTLS, smtps://user@host)", &c.SMTP},
+			{"FROM", "sender of the mails (askbus <ask@example.com>)", &c.From},
+		},
 		Place: &c.To, PlaceFlag: "to", PlaceUsage: "address for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.People, "people", c.People, "file of who may be written to, and who wants what")

@@ -26,9 +26,9 @@ ASKBUS_FEISHU_DOMAIN. Then send the code that this command shows to the bot. No 
 		DoctorShort: "Check app, events, chats and groups",
 		Settings:    s,
 		Secrets: []chatSecret{
-			{"APP_SECRET", "App Secret, on the page of the app's credentials", &c.AppSecret, &c.AppSecretFile},
-			{"ENCRYPT_KEY", "Encrypt Key, only for webhooks", &c.EncryptKey, &c.EncryptKeyFile},
-			{"VERIFICATION_TOKEN", "Verification Token, only for webhooks", &c.VerificationToken, &c.VerificationTokenFile},
+			{Name: "APP_SECRET", What: "App Secret, on the page of the app's credentials", Text: &c.AppSecret, File: &c.AppSecretFile},
+			{Name: "ENCRYPT_KEY", What: "Encrypt Key, only for webhooks", Text: &c.EncryptKey, File: &c.EncryptKeyFile},
+			{Name: "VERIFICATION_TOKEN", What: "Verification Token, only for webhooks", Text: &c.VerificationToken, File: &c.VerificationTokenFile},
 		},
 		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox,
 		HTTPAddr: &c.HTTPAddr, Over: "over the long connection", Called: webhooks,

@@ -21,13 +21,13 @@ wherever the ask was answered, and accepts buttons and dialogs.
 
 The Mattermost server calls it: --http-addr must be reachable for the server as --callback.
 Any number of replicas.`,
-		ConnectLong: `Make the bot (docs/mattermost.md), and have its token, the server's address and a channel's id at hand. The
-server calls askbus, so it must reach this machine.`,
-		PublicURL: &c.Callback, PublicName: "CALLBACK", PublicPlain: true,
-		PublicWhy:   "the Mattermost server calls askbus: \"askbus up\" takes the calls at the inbox's address, \"askbus mattermost\" at --http-addr.",
+		ConnectLong: `Make the bot (docs/mattermost.md), and have the server's address and the bot's token at hand. The server
+calls askbus, so it must reach this machine. Then send the code that this command shows to the bot.`,
+		PublicURL: &c.Callback, PublicName: "CALLBACK", PublicPlain: true, PublicWhat: "address at which the Mattermost server reaches askbus",
+		PublicWhy:   "the Mattermost server calls an address, /mattermost/…, when somebody presses a button",
 		Questions:   []chatQuestion{{"URL", "address of the Mattermost server, as its people open it", &c.URL}},
 		DoctorShort: "Check token, channels and groups",
-		Settings:    s, Secrets: []chatSecret{{"TOKEN", "token of the bot", &c.Token, &c.TokenFile}},
+		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot", Text: &c.Token, File: &c.TokenFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.URL, "url", c.URL, "address of the server, as its people open it")

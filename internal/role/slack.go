@@ -34,9 +34,9 @@ have its bot token, its app-level token and the channel's id at hand. No public 
 		},
 		Settings: s,
 		Secrets: []chatSecret{
-			{"BOT_TOKEN", "bot token (xoxb-…)", &c.BotToken, &c.BotTokenFile},
-			{"APP_TOKEN", "app-level token (xapp-…)", &c.AppToken, &c.AppTokenFile},
-			{"SIGNING_SECRET", "signing secret", &c.SigningSecret, &c.SigningSecretFile},
+			{Name: "BOT_TOKEN", What: "bot token (xoxb-…)", Text: &c.BotToken, File: &c.BotTokenFile},
+			{Name: "APP_TOKEN", What: "app-level token (xapp-…)", Text: &c.AppToken, File: &c.AppTokenFile},
+			{Name: "SIGNING_SECRET", What: "signing secret", Text: &c.SigningSecret, File: &c.SigningSecretFile},
 		},
 		Unasked: []string{"SIGNING_SECRET"},
 		Place:   &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,

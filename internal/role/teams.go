@@ -22,12 +22,14 @@ outcome wherever the ask was answered, and accepts buttons, forms and words in t
 
 Teams calls it: --http-addr must be reachable as https://…/teams/messages, the messaging
 endpoint of the bot. Any number of replicas.`,
-		ConnectLong: `Make the bot and its registration (docs/teams.md), and have the app's id, the directory's id, the client
-secret and the id of a channel or group chat at hand. Teams calls the bot: a proxy must lead an https address to it.`,
-		PublicURL: &address, PublicWhy: "Teams calls https://…/teams/messages, the messaging endpoint of the bot: \"askbus up\" serves it at the inbox's address, \"askbus teams\" at --http-addr.",
+		ConnectLong: `Make the bot and its registration (docs/teams.md), add the app to Teams for yourself, and have the app's id,
+the directory's id and the client secret at hand. Teams calls the bot: a proxy must lead an https address to it. Then
+send the code that this command shows to the bot.`,
+		PublicURL: &address, PublicWhat: "https address of askbus, before /teams/messages", PairsByCalls: true,
+		PublicWhy:   "Teams calls an address, https://…/teams/messages, the messaging endpoint of the bot",
 		Questions:   []chatQuestion{{"APP_ID", "id of the app's registration", &c.AppID}, {"DIRECTORY", "id of the directory whose members may answer", &c.Directory}},
 		DoctorShort: "Check secret, signing keys, channels and groups",
-		Settings:    s, Secrets: []chatSecret{{"SECRET", "client secret of the app's registration", &c.Secret, &c.SecretFile}},
+		Settings:    s, Secrets: []chatSecret{{Name: "SECRET", What: "client secret of the app's registration", Text: &c.Secret, File: &c.SecretFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel or group chat for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.AppID, "app-id", c.AppID, "id of the app's registration")

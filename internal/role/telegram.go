@@ -22,7 +22,7 @@ ASKBUS_TELEGRAM_WEBHOOK_URL Telegram calls any number of replicas at --http-addr
 		ConnectLong: `Ask @BotFather in Telegram for a bot (/newbot) and have its token at hand. Then send the code that
 this command shows to the bot. No public address is needed.`,
 		DoctorShort: "Check token, webhook, chats and groups",
-		Settings:    s, Secrets: []chatSecret{{"TOKEN", "token of the bot, as @BotFather gave it", &c.Token, &c.TokenFile}},
+		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot, as @BotFather gave it", Text: &c.Token, File: &c.TokenFile}},
 		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Routes: &c.Routes, Inbox: &c.Inbox,
 		HTTPAddr: &c.HTTPAddr, Listens: func() bool { return c.WebhookURL == "" }, Called: func() bool { return c.WebhookURL != "" },
 		Over: "by polling", Proof: ask.ProofTelegram, ParseRoutes: telegram.ParseRoutes,

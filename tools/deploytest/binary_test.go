@@ -72,7 +72,7 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var used []string
-	for _, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "webhook").Services {
+	for _, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "discord", "email", "webhook").Services {
 		for name := range s.Environment {
 			used = append(used, name)
 		}
@@ -105,7 +105,7 @@ func TestCommandsOfChartAndComposeParse(t *testing.T) {
 	t.Parallel()
 	commands := map[string][]string{} // by their text: most are in several renderings
 	add := func(args []string) { commands[strings.Join(args, " ")] = args }
-	for _, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "push", "issuer", "webhook").Services {
+	for _, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "discord", "email", "push", "issuer", "webhook").Services {
 		add(s.Command)
 		if s.HealthCheck != nil && !s.HealthCheck.Disable {
 			add(s.HealthCheck.Test[2:]) // CMD /askbus …

@@ -35,6 +35,7 @@ extraEnv:
   - { name: ASKBUS_WEB_IDLE, value: 8h }
   - { name: NODE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }
 credentials: { existing: { keys: bus-auth, test: bus-check } }
+backup: { enabled: true, schedule: "0 * * * *", claim: { size: 5Gi, storageClass: slow }, extraEnv: [{ name: GOMEMLIMIT, value: 200MiB }] }
 service:
   type: LoadBalancer
   annotations: { a: b }
@@ -59,6 +60,7 @@ networkPolicy:
 
 const cluster = `
 shape: cluster
+backup: { enabled: true, keep: 30, timeZone: Europe/Berlin, s3: { bucket: bus-backups, endpoint: "https://s3.example", secret: s3, egress: [{ to: [{ ipBlock: { cidr: 10.9.0.0/16 } }] }] }, alert: { enabled: true, afterHours: 30 } }
 commonLabels: { team: platform }
 commonAnnotations: { owner: platform }
 partitions: 8
@@ -733,6 +735,10 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"{shape: cluster, persistence: {existingClaim: mine}}":                                         "persistence.existingClaim: each server has a volume of its own, and there are 3; leave it out",
 		"responders: [{name: a, command: [x], scaling: {min: 1, max: 2, fallback: {replicas: 1}}}]":    "at '/responders/0/scaling/fallback': missing property 'failureThreshold'",
 		"probes: {startup: {periodSeconds: 0}}":                                                        "at '/probes/startup/periodSeconds': minimum: got 0, want 1",
+		"backup: {enabled: true, s3: {bucket: b}}":                                                     "backup.s3.secret: name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the bucket",
+		"backup: {enabled: true, s3: {bucket: b, secret: s}, claim: {existing: c}}":                    "backup.s3.bucket and backup.claim.existing exclude each other",
+		"backup: {enabled: true, schedule: daily}":                                                     "at '/backup/schedule': 'daily' does not match pattern",
+		"responders: [{name: backup, command: [x]}]":                                                   "responders: backup is the name of a role of its own",
 		"tls: {nats: {clientSecret: c}}":                                                               "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":                  "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {

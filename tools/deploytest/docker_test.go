@@ -144,7 +144,7 @@ func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
 	t.Parallel()
 	image := readDockerfile(t)
 	published := map[string]string{}
-	for name, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu").Services {
+	for name, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "discord", "email").Services {
 		for _, p := range s.Ports {
 			if p.HostIP != "127.0.0.1" {
 				t.Errorf("port %d of %s is published on %q", p.Target, name, p.HostIP)
@@ -173,7 +173,7 @@ func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
 			t.Errorf("%s has no time to drain", name)
 		}
 	}
-	if len(published) != 7 {
+	if len(published) != 8 {
 		t.Errorf("published are %v", published)
 	}
 }
@@ -181,8 +181,8 @@ func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
 // A role gets only its own credential, and only servers and issuers of credentials get the keys.
 func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
 	t.Parallel()
-	p := compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu")
-	if len(p.Services) != 20 {
+	p := compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "discord", "email")
+	if len(p.Services) != 24 {
 		t.Errorf("services are %q", p.ServiceNames())
 	}
 	for name, s := range p.Services {
@@ -214,7 +214,7 @@ func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
 // An unset variable must be absent: an empty duration does not parse.
 func TestComposeFilePassesOnlySetVariables(t *testing.T) {
 	t.Parallel()
-	for service, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu").Services {
+	for service, s := range compose(t, nil, "slack", "telegram", "teams", "mattermost", "feishu", "discord", "email").Services {
 		for name, v := range s.Environment {
 			if v != nil && *v == "" {
 				t.Errorf("%s of %s is empty, and nobody set it", name, service)

@@ -84,6 +84,7 @@ func kinds() map[string]metav1.Object {
 		"batch/v1 Job":                                    new(batchv1.Job),
 		"v1 Pod":                                          new(corev1.Pod),
 		"v1 ConfigMap":                                    new(corev1.ConfigMap),
+		"v1 PersistentVolumeClaim":                        new(corev1.PersistentVolumeClaim),
 		"v1 Service":                                      new(corev1.Service),
 		"v1 ServiceAccount":                               new(corev1.ServiceAccount),
 		"networking.k8s.io/v1 Ingress":                    new(networkingv1.Ingress),
@@ -292,7 +293,7 @@ func (m *manifests) workloads() []workload {
 		case *batchv1.Job:
 			of("Job", o, o.Spec.Template, true)
 		case *batchv1.CronJob:
-			of("CronJob", o, o.Spec.JobTemplate.Spec.Template, true)
+			of("CronJob", o, o.Spec.JobTemplate.Spec.Template, strings.HasSuffix(o.Name, "-renew"))
 		case *corev1.Pod:
 			of("Pod", o, corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}, false)
 		}

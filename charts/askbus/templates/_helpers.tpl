@@ -232,7 +232,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- /* The schema's message for these would be "'not' failed". */}}
 {{- range .Values.responders }}
-{{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
+{{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials" "backup") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
 {{- if and .replicas .scaling }}{{ fail (printf "responder %s: replicas and scaling exclude each other; set one of them" .name) }}{{ end }}
 {{- if and .port (eq (default "http" .hears) "nothing") }}{{ fail (printf "responder %s hears nothing, so it has no port; leave port out, or set hears: http" .name) }}{{ end }}
 {{- end }}

@@ -9,10 +9,11 @@ import (
 // Paired is who said a pairing code in a private message, and where: the result of an app's Pair(ctx, code), which waits
 // for that message until ctx ends and ignores all others.
 type Paired struct {
-	Place     string // id of the private chat, as [Target.Channel]; empty: post to Person
-	Person    string // id of the user, as [Target.Person] and in [Routes.People]
-	Principal string // whom they are here: "telegram:123"
-	Name      string // what the platform says that they are called
+	Place     string            // id of the private chat, as [Target.Channel]; empty: post to Person
+	Person    string            // id of the user, as [Target.Person] and in [Routes.People]
+	Principal string            // whom they are here: "telegram:123"
+	Name      string            // what the platform says that they are called
+	Settings  map[string]string // that posting there needs, by the name of the variable without its prefix
 }
 
 // Target returns where to post to them.

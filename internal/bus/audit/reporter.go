@@ -290,3 +290,6 @@ func Issuer() Sender { return Sender{Role: subject.StateIssuer} }
 
 // Operator returns an operator's command as a sender.
 func Operator() Sender { return Sender{Role: subject.StateOperator} }
+
+// Saved reports a backup.
+func Saved() Sender { return Sender{Role: subject.StateSaved} }

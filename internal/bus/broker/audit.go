@@ -163,6 +163,8 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved)
 	case subject.StateOperator:
 		return []audit.Action{audit.InvitationMade, audit.LedgerRepaired, audit.LedgerChanged, audit.LedgerSaved}
+	case subject.StateSaved:
+		return []audit.Action{audit.LedgerSaved}
 	case subject.StateAgent:
 	}
 	return nil

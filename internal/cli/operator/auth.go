@@ -107,6 +107,7 @@ func handedOut() []handed {
 		{role: rights.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
 		{role: rights.RoleBroker, short: "The three connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: rights.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
+		{role: rights.RoleBackup, short: "Reads the ledger for backups, and says so in the audit (printed as JSON)", example: "askbus auth backup > backup.json"},
 	}
 }
 
@@ -156,11 +157,11 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 func CredsCmd(a *cli.App) *cobra.Command {
 	var f credFlags
 	cmd := &cobra.Command{
-		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance) [--tenant T] [--session S] [--type TYPE]",
+		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance | backup) [--tenant T] [--session S] [--type TYPE]",
 		Short: "Print a NATS credential; short for \"askbus auth ROLE\"",
 		Example: `  askbus creds agent --session s1 > s1.creds
   askbus creds responder --type slack --output json`,
-		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance},
+		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance, rights.RoleBackup},
 		RunE: func(cmd *cobra.Command, args []string) error { return handOut(a, cmd, args[0], f) },
 	}
 	f.add(cmd, handed{typ: true, allowAll: true, asserts: true, asks: true})
@@ -191,6 +192,8 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 		role.Tenant, role.Session = a.Tenant, a.Session
 	case rights.RoleLedger:
 		return cli.Usage("the ledger's credential comes with the broker's")
+	case rights.RoleSaved:
+		return cli.Usage("that credential comes with the one of a backup")
 	case rights.RoleAdmin, rights.RoleLedgerAdmin:
 		return cli.Usage("there is no credential for %s", role.Name)
 	}
@@ -215,6 +218,13 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 	give := func(r rights.Role) (client.Credential, error) {
 		c, err := keys.HandOut(url, r, may, life, f.note)
 		return client.Credential(a.CarryTrust(c)), err
+	}
+	if role.Name == rights.RoleBackup {
+		c, err := makeBackupCreds(give)
+		if err != nil {
+			return err
+		}
+		return a.TellJSON(c)
 	}
 	if role.Name != rights.RoleBroker {
 		c, err := give(role)

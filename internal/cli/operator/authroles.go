@@ -36,7 +36,7 @@ const CheckSession = "deployment-test"
 func authRolesCmd(a *cli.App) *cobra.Command {
 	var to, kube, only, servers string
 	var types, leave []string
-	var issuer bool
+	var issuer, backup bool
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use: "roles (--to DIR | --kubernetes PREFIX)", Short: "Make the credentials of all roles of a deployment, and the keys if there are none", Args: cobra.NoArgs,
@@ -47,8 +47,8 @@ its own in --to, so that each process gets only its own, or in a Secret PREFIX-R
 the pod's namespace. There the keys are in the Secret PREFIX-keys.
 
 ROLE is broker, gateway, web (with the key of its cookies), test (an agent and a responder
-of session ` + CheckSession + `, for a test of the deployment), issuer with --issuer, and
-each of --responder-types: TYPE, TYPE@TENANT for one tenant, or NAME=TYPE@TENANT where
+of session ` + CheckSession + `, for a test of the deployment), issuer with --issuer, backup with
+--backup, and each of --responder-types: TYPE, TYPE@TENANT for one tenant, or NAME=TYPE@TENANT where
 several are of one type (push also gets the cookie key). Run it again before they
 expire: it replaces the credentials and keeps the keys.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,12 +64,15 @@ expire: it replaces the credentials and keeps the keys.`,
 			}
 			types = slices.Sorted(maps.Keys(responders))
 			for _, typ := range types {
-				if typ == "keys" || typ == rights.RoleIssuer || slices.Contains(rolesOfAll, typ) {
+				if typ == "keys" || typ == rights.RoleIssuer || typ == rights.RoleBackup || slices.Contains(rolesOfAll, typ) {
 					return cli.Usage("--responder-types: %s is a role of every deployment; give the type another name", typ)
 				}
 			}
 			if issuer {
 				types = append(types, rights.RoleIssuer)
+			}
+			if backup {
+				types = append(types, rights.RoleBackup)
 			}
 			if kube != "" {
 				return rolesToKubernetes(cmd.Context(), a, kube, types, responders, expires, servers, leave)
@@ -103,6 +106,7 @@ expire: it replaces the credentials and keeps the keys.`,
 	f.StringSliceVar(&leave, "leave", nil, "with --servers: claims whose ledger may be left behind, such as data-askbus-0")
 	f.StringSliceVar(&types, "responder-types", nil, "responders besides web, as [NAME=]TYPE[@TENANT]")
 	f.BoolVar(&issuer, "issuer", false, "also make the credential of \"askbus issuer\"")
+	f.BoolVar(&backup, "backup", false, "also make the credential of \"askbus ledger backup\"")
 	f.DurationVar(&expires, "expires", 0, "how long the credentials are valid (default: as \"askbus auth ROLE\")")
 	return cmd
 }
@@ -185,6 +189,13 @@ func filesOf(a *cli.App, role string, g ledger.Group, give func(rights.Role) (cl
 		return files, put(credsFile, rights.Role{Name: rights.RoleGateway})
 	case rights.RoleIssuer:
 		return files, put(credsFile, rights.Role{Name: rights.RoleIssuer})
+	case rights.RoleBackup:
+		c, err := makeBackupCreds(give)
+		if err != nil {
+			return nil, err
+		}
+		files[credsFile], err = json.Marshal(c)
+		return files, err
 	case "test":
 		return files, errors.Join(
 			put("agent.json", rights.Role{Name: rights.RoleAgent, Tenant: a.Tenant, Session: CheckSession}),

@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
-	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/nats-io/nats.go"
@@ -25,8 +23,9 @@ import (
 // ledgerBackupCmd saves a ledger while it is in use.
 func ledgerBackupCmd(a *cli.App) *cobra.Command {
 	var url, creds string
+	var keep int
 	cmd := &cobra.Command{
-		Use: "backup FILE|-", Short: "Save the ledger to a file while everything runs", Args: cobra.ExactArgs(1),
+		Use: "backup FILE|DIR|s3://BUCKET/KEY|-", Short: "Save the ledger to a file or an object store while everything runs", Args: cobra.ExactArgs(1),
 		Long: `Saves every ask, outcome and receipt, the progress of each posting surface, and shared
 state (tokens, sign-ins, leases) to FILE, which must not exist yet. Brokers, agents and
 surfaces keep running: an ask that was acknowledged before the backup began is in it, as
@@ -34,46 +33,111 @@ pending or with its outcome. The file is read again and checked before the comma
 succeeds. With - it goes to standard output, after it was checked in a temporary file
 (TMPDIR), so that it can be encrypted or sent away without lying anywhere.
 
+Into a directory, or a bucket's prefix that ends in a slash, it writes a file named by the
+time, and --keep removes all but the newest of these. An object store is reached with
+AWS_ENDPOINT_URL_S3 (left out: Amazon's), AWS_REGION, AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY; it checks the file's digest. A file there has at most 5 GiB.
+
 It contains questions and answers, and only its owner can read it. It does not contain keys:
 copy the directory "auth" of --dir to a safe place of its own.
 
-It saves the store in --dir, whether its server runs or not; for another server give
+It saves the store in --dir, whether its server runs or not. For another server give
+--creds with what "askbus auth backup" prints, which can read the ledger and nothing else; or
 --admin-url and --admin-creds, which "askbus auth maintenance" makes.`,
 		Example: `  askbus ledger backup /backup/askbus-$(date +%F)
-  askbus ledger backup bus.backup --admin-url nats://bus:4222 --admin-creds admin.creds
+  askbus ledger backup /backup --keep 14 --creds backup.json
+  askbus ledger backup s3://backups/askbus/ --keep 14 --creds backup.json
   askbus ledger backup - | age -r age1… > bus.backup.age`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nc, end, err := ledgerReader(a, url, creds)
+			to, name, err := backupTo(args[0], keep)
+			if err != nil {
+				return err
+			}
+			nc, end, report, err := backupReader(a, url, creds)
 			if err != nil {
 				return err
 			}
 			defer end()
-			saved, err := saveLedger(cmd.Context(), a, nc, args[0])
+			saved, err := saveLedger(cmd.Context(), a, nc, to, name)
 			if err != nil {
 				return err
 			}
-			ledgerSaved(cmd.Context(), a, url == "", saved)
-			if args[0] == "-" {
+			report(cmd.Context(), saved)
+			if to == nil {
 				a.Note("askbus: %s", summaryText(saved, "written to standard output"))
 				return nil
 			}
-			return printBackup(a, saved, "saved to "+args[0])
+			if keep > 0 {
+				removed, err := retain(cmd.Context(), to, keep, name)
+				if err != nil {
+					return fmt.Errorf("the backup %s was made; older ones were not removed: %w", name, err)
+				}
+				a.Note("askbus: older backups removed: %d; at most %d stay", removed, keep)
+			}
+			where := args[0]
+			if name != filepath.Base(where) {
+				where = strings.TrimSuffix(where, "/") + "/" + name
+			}
+			return printBackup(a, saved, "saved to "+where)
 		},
 	}
 	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
 	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential for maintenance: a NATS .creds file")
+	cmd.Flags().IntVar(&keep, "keep", 0, "how many backups stay in the directory or below the prefix; 0: all")
 	return cmd
+}
+
+// backupTo returns where a backup goes; to is nil for standard output.
+func backupTo(path string, keep int) (to place, name string, err error) {
+	if keep < 0 {
+		return nil, "", cli.Usage("invalid --keep %d: use 1 or more, or 0 for all", keep)
+	}
+	if path != "-" {
+		if to, name, err = placeOf(path); err != nil {
+			return nil, "", err
+		}
+	}
+	if keep > 0 && (to == nil || name != "") {
+		return nil, "", cli.Usage("--keep needs a directory, or a bucket's prefix that ends in a slash; %s is neither", path)
+	}
+	if to != nil && name == "" {
+		name = nameNow()
+	}
+	return to, name, nil
+}
+
+// backupReader connects to the ledger, and returns how its backup is reported to the audit.
+func backupReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), report func(context.Context, ledger.Summary), err error) {
+	own, given, err := loadBackupCreds(a)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if given && url == "" {
+		if nc, err = connection.Connect(connection.Credential(a.Trust(own.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {
+			return nil, nil, nil, fmt.Errorf("connect to %s: %w", own.Ledger.URL, err)
+		}
+		return nc, nc.Close, func(ctx context.Context, s ledger.Summary) { own.report(ctx, a, s) }, nil
+	}
+	nc, end, err = ledgerReader(a, url, creds)
+	return nc, end, func(ctx context.Context, s ledger.Summary) { ledgerSaved(ctx, a, url == "", s) }, err
 }
 
 // ledgerSaved reports a backup to the audit: through the list of the store in --dir, or as the operator
 // of an external server.
 func ledgerSaved(ctx context.Context, a *cli.App, own bool, s ledger.Summary) {
-	note := fmt.Sprintf("a backup of %d pending asks and %d ended ones", s.Pending, s.Ended)
 	if own {
-		noteMaintenance(a, storecheck.Maintenance{Saved: true, Note: note})
+		noteMaintenance(a, storecheck.Maintenance{Saved: true, Note: savedNote(s)})
 		return
 	}
-	reportToAudit(ctx, a, audit.Report{Action: audit.LedgerSaved, Object: &audit.Object{Kind: "ledger", Note: note}})
+	reportToAudit(ctx, a, savedReport(s))
+}
+
+func savedNote(s ledger.Summary) string {
+	return fmt.Sprintf("a backup of %d pending asks and %d ended ones", s.Pending, s.Ended)
+}
+
+func savedReport(s ledger.Summary) audit.Report {
+	return audit.Report{Action: audit.LedgerSaved, Object: &audit.Object{Kind: "ledger", Note: savedNote(s)}}
 }
 
 // ledgerReader is ledgerAdmin, or a connection to the server of the directory if it runs.
@@ -94,35 +158,18 @@ func ledgerReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err
 	return ledgerAdmin(a, "", "")
 }
 
-// ledgerWriter connects with the rights of a broker's ledger connection: with a credential, else to
-// the store of this directory, which it then starts.
-func ledgerWriter(a *cli.App) (nc *nats.Conn, end func(), err error) {
-	if a.Creds == "" {
-		if a.NATS.URL != "" {
-			return nil, nil, cli.Usage("give --creds as well: a file with the output of \"askbus auth broker\"")
+// saveLedger writes a backup to a temporary file, verifies it, and puts it where it belongs, or copies it to standard
+// output.
+func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, to place, name string) (s ledger.Summary, err error) {
+	dir := ""
+	if folder, ok := to.(inFolder); ok {
+		if dir = string(folder); name != "" {
+			if err := folder.free(name); err != nil {
+				return s, err
+			}
 		}
-		return ledgerStore(a, rights.RoleLedger)
 	}
-	c, err := LoadBrokerCreds(a)
-	if err != nil {
-		return nil, nil, err
-	}
-	if nc, err = connection.Connect(connection.Credential(a.Trust(c.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {
-		return nil, nil, fmt.Errorf("connect to %s: %w", c.Ledger.URL, err)
-	}
-	return nc, nc.Close, nil
-}
-
-// saveLedger writes a backup to a temporary file next to its path, verifies it, and renames it; or copies
-// it to standard output.
-func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, path string) (s ledger.Summary, err error) {
-	dir := filepath.Dir(path)
-	if path == "-" {
-		dir = ""
-	} else if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return s, errors.Join(cli.Usage("%s already exists; give another name", path), err)
-	}
-	f, err := os.CreateTemp(dir, ".askbus-"+filepath.Base(path)+"-*") // mode 0600
+	f, err := os.CreateTemp(dir, temporary+"*") // mode 0600
 	if err != nil {
 		return s, fmt.Errorf("write the backup: %w", err)
 	}
@@ -131,113 +178,21 @@ func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, path string) (s 
 	if _, err := ledger.Backup(ctx, nc, f, a.Logger()); err != nil {
 		return s, err
 	}
-	if err := f.Sync(); err != nil {
-		return s, fmt.Errorf("write the backup: %w", err)
-	}
 	back, err := ledger.ReadBackup(f)
 	if err != nil {
 		return s, err
 	}
-	if path != "-" {
-		return back.Summary, os.Rename(f.Name(), path)
-	}
-	_, err = f.Seek(0, io.SeekStart)
-	if err == nil {
-		_, err = io.Copy(a.Stdout, f)
+	if to == nil {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			_, err = io.Copy(a.Stdout, f)
+		}
+	} else {
+		err = to.put(ctx, name, f)
 	}
 	if err != nil {
 		return s, fmt.Errorf("write the backup: %w", err)
 	}
 	return back.Summary, nil
-}
-
-// openBackup opens a backup; of standard input it makes a temporary file, because it is read several
-// times.
-func openBackup(name string) (f *os.File, end func(), err error) {
-	if name != "-" {
-		if f, err = os.Open(name); err != nil {
-			return nil, nil, cli.Usage("%w", err)
-		}
-		return f, func() { _ = f.Close() }, nil
-	}
-	if f, err = os.CreateTemp("", ".askbus-restore-*"); err != nil { // mode 0600
-		return nil, nil, err
-	}
-	end = func() {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
-	}
-	if _, err = io.Copy(f, os.Stdin); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		end()
-		return nil, nil, fmt.Errorf("read the backup: %w", err)
-	}
-	return f, end, nil
-}
-
-// ledgerRestoreCmd fills an empty ledger.
-func ledgerRestoreCmd(a *cli.App) *cobra.Command {
-	var check bool
-	var opts ledger.Options
-	cmd := &cobra.Command{
-		Use: "restore FILE|-", Short: "Fill an empty ledger from a backup, even with other partitions or replicas", Args: cobra.ExactArgs(1),
-		Long: `Writes a backup into an empty ledger and then compares it with the file: every
-ask exists, pending or with the same outcome. Asks that fell due meanwhile expire at once.
-Posting surfaces continue where they were when the backup was made, and do not post twice.
-
-It fills the store in --dir, whose server must be stopped; for another server give
---nats-url and a broker's credential in --creds or ASKBUS_CREDS. No broker may run.
-
---partitions and --replicas may differ from the backup's (by default they are the same; a
-store in --dir has one replica), so this also moves a ledger from the embedded server to a
-cluster (--replicas 3), or to more partitions. --check only reads the file; - is standard input.`,
-		Example: `  askbus ledger restore --check bus.backup
-  askbus ledger restore bus.backup --dir ./fresh
-  askbus ledger restore bus.backup --replicas 3 --nats-url nats://bus:4222 --creds broker.json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f, end, err := openBackup(args[0])
-			if err != nil {
-				return err
-			}
-			defer end()
-			back, err := ledger.ReadBackup(f)
-			if err != nil {
-				return err
-			}
-			if check {
-				return printBackup(a, back.Summary, "in "+args[0]+", made "+back.Head.At.Format(time.RFC3339))
-			}
-			nc, leave, err := ledgerWriter(a)
-			if err != nil {
-				return err
-			}
-			defer leave()
-			opts.Logger = a.Logger()
-			if a.Creds == "" && opts.Replicas == 0 {
-				opts.Replicas = 1 // the store of a directory is a single server's, whatever the backup comes from
-			}
-			done, err := ledger.Restore(cmd.Context(), nc, back, opts)
-			if err != nil {
-				return err
-			}
-			note := fmt.Sprintf("restored from a backup of %s: %d pending asks, %d ended ones", back.Head.At.Format(time.RFC3339), done.Pending, done.Ended)
-			if err := ledger.Record(cmd.Context(), nc, &audit.Record{
-				ID: cloudevent.NewID(), Time: time.Now().UTC(), Action: audit.LedgerChanged, Actor: &audit.Actor{Role: rights.RoleOperator}, Object: &audit.Object{Kind: "ledger", Note: note},
-			}); err != nil {
-				a.Note("askbus: warning: the audit has no record of this: %v", err)
-			}
-			if done.Expired > 0 {
-				a.Note("askbus: %d outcomes and entries were past their retention and are omitted", done.Expired)
-			}
-			return printBackup(a, done.Summary, "restored and compared")
-		},
-	}
-	PartitionsFlag(cmd, &opts.Partitions)
-	ReplicasFlag(cmd, &opts.Replicas)
-	cmd.Flags().BoolVar(&check, "check", false, "only read the file and summarize it")
-	return cmd
 }
 
 func printBackup(a *cli.App, s ledger.Summary, what string) error {

@@ -18,9 +18,6 @@ import (
 	"time"
 )
 
-// answerWithin is how long Feishu waits for the answer to an event.
-const answerWithin = 3 * time.Second
-
 // Click is what a person does with a card.
 type Click struct {
 	Event string // id; the same one is a redelivery; default: a new one
@@ -177,11 +174,11 @@ func (s *Server) Deliver(ctx context.Context, typ, id string, fields map[string]
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
 	s.mu.Lock()
-	webhook := s.webhook
+	webhook, within := s.webhook, s.within
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	if webhook == "" {
 		return s.overConnection(ctx, id, payload)
 	}

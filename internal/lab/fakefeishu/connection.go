@@ -136,7 +136,7 @@ func (s *Server) overConnection(ctx context.Context, id string, payload []byte) 
 	}
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("no answer within three seconds: %w", ctx.Err())
+		return nil, fmt.Errorf("no answer in time: %w", ctx.Err())
 	case raw := <-answers:
 		var out struct {
 			Code int    `json:"code"`

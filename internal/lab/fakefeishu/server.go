@@ -69,6 +69,7 @@ type Server struct {
 	intercept func(Call) (time.Duration, error)
 	conns     []*connection
 	fragment  int
+	within    time.Duration
 	events    int
 	webhook   string
 	delays    map[string]chan struct{}
@@ -78,7 +79,7 @@ type Server struct {
 func Start() *Server {
 	s := &Server{
 		now: time.Now, changed: make(chan struct{}), chats: map[string][]string{}, tokens: map[string]time.Time{}, recent: map[string][]time.Time{},
-		calls: map[string]int{}, secret: AppSecret, delays: map[string]chan struct{}{},
+		calls: map[string]int{}, secret: AppSecret, delays: map[string]chan struct{}{}, within: 3 * time.Second,
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
@@ -112,6 +113,10 @@ func (s *Server) AddUser(u User, chats ...string) {
 		}
 	})
 }
+
+// AnswerWithin sets how long the fake waits for the answer to an event: 3 s by default, as Feishu does. Tests of something
+// else wait longer, for a machine that is busy.
+func (s *Server) AnswerWithin(d time.Duration) { s.locked(func() { s.within = d }) }
 
 // Revoke makes the app's secret, and every token that it gave, invalid.
 func (s *Server) Revoke() { s.locked(func() { s.secret = ""; clear(s.tokens) }) }

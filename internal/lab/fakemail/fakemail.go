@@ -63,7 +63,7 @@ func Start() (*Server, error) {
 // Close stops it.
 func (s *Server) Close() { _ = s.srv.Close() }
 
-// URL returns its address for [email.Options].
+// URL returns its address for the surface's options.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

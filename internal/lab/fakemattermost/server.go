@@ -129,6 +129,8 @@ func Start() *Server {
 	mux.HandleFunc("PUT /api/v4/posts/{post}/patch", s.called(s.patch))
 	mux.HandleFunc("GET /api/v4/posts/{post}", s.called(s.get))
 	mux.HandleFunc("POST /api/v4/actions/dialogs/open", s.called(s.open))
+	mux.HandleFunc("GET /api/v4/users/me/channels", s.called(s.channels))
+	mux.HandleFunc("GET /api/v4/channels/{channel}/posts", s.called(s.read))
 	s.http = httptest.NewServer(mux)
 	return s
 }
@@ -357,7 +359,7 @@ func (s *Server) direct(w http.ResponseWriter, _ *http.Request, body []byte) {
 		fail(w, http.StatusBadRequest, "api.channel.create_direct_channel.invalid_user.app_error", "Invalid user ID.")
 		return
 	}
-	id := "d" + two[1][:25]
+	id := directWith(two[1])
 	s.members[id] = map[string]bool{two[0]: true, two[1]: true}
 	write(w, http.StatusCreated, map[string]string{"id": id, "type": "D"})
 }
@@ -402,20 +404,26 @@ func (s *Server) create(w http.ResponseWriter, _ *http.Request, body []byte) {
 	if !s.watch(w, "post", p, false) {
 		return
 	}
+	var seen Post
 	s.locked(func() {
 		p.ID = s.next()
 		s.posts = append(s.posts, p)
+		seen = stripped(*p)
 	})
 	if s.watch(w, "post", p, true) {
-		write(w, http.StatusCreated, stripped(*p))
+		write(w, http.StatusCreated, seen)
 	}
 }
 
 func (s *Server) patch(w http.ResponseWriter, r *http.Request, body []byte) {
 	var next Post
 	_ = json.Unmarshal(body, &next)
+	method := "edit"
 	s.mu.Lock()
 	p := s.find(r.PathValue("post"))
+	if p != nil && len(p.Keys) == 0 && len(next.Actions()) > 0 {
+		method = "open"
+	}
 	s.mu.Unlock()
 	if p == nil {
 		fail(w, http.StatusNotFound, "app.post.get.app_error", "Unable to get the post.")
@@ -425,13 +433,10 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, body []byte) {
 		fail(w, http.StatusBadRequest, "model.post.is_valid.app_error", err.Error())
 		return
 	}
-	method := "edit"
-	if len(p.Keys) == 0 && len(next.Actions()) > 0 {
-		method = "open"
-	}
 	if !s.watch(w, method, p, false) {
 		return
 	}
+	var seen Post
 	s.locked(func() {
 		if method == "open" { // people see it when the bot knows
 			write(w, http.StatusOK, map[string]string{"id": p.ID})
@@ -443,9 +448,10 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, body []byte) {
 				p.Keys = append(p.Keys, key)
 			}
 		}
+		seen = stripped(*p)
 	})
 	if method != "open" && s.watch(w, method, p, true) {
-		write(w, http.StatusOK, stripped(*p))
+		write(w, http.StatusOK, seen)
 	}
 }
 

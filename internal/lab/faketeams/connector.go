@@ -205,16 +205,16 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, body []byte) {
 		fail(w, http.StatusBadRequest, "BadSyntax", err.Error())
 		return
 	}
+	method := "edit"
 	s.mu.Lock()
 	m := s.find(r.PathValue("conversation"), r.PathValue("activity"))
+	if next := (&Message{Card: card}); m != nil && m.Data() == nil && next.Open() {
+		method = "open"
+	}
 	s.mu.Unlock()
 	if m == nil {
 		fail(w, http.StatusNotFound, "ActivityNotFoundInConversation", "The activity is not found")
 		return
-	}
-	method := "edit"
-	if next := (&Message{Card: card}); m.Data() == nil && next.Open() {
-		method = "open"
 	}
 	if !s.watch(w, method, m, false) {
 		return

@@ -64,6 +64,7 @@ type Server struct {
 	now  func() time.Time // nil: no limits
 
 	mu        sync.Mutex
+	within    time.Duration
 	bot       string // address of the bot's messaging endpoint
 	revoked   bool
 	people    map[string]Person          // by object id
@@ -83,7 +84,7 @@ func Start() *Server {
 	if err != nil {
 		panic(err)
 	}
-	s := &Server{key: key, people: map[string]Person{}, members: map[string]map[string]bool{}, calls: map[string][]time.Time{}}
+	s := &Server{key: key, people: map[string]Person{}, members: map[string]map[string]bool{}, calls: map[string][]time.Time{}, within: 10 * time.Second}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{tenant}/oauth2/v2.0/token", s.token)
 	mux.HandleFunc("GET /v1/.well-known/openidconfiguration", func(w http.ResponseWriter, _ *http.Request) {
@@ -247,17 +248,21 @@ func (s *Server) Activity(typ string, p Person, conversation string) map[string]
 	return a
 }
 
-// Deliver delivers an activity to the bot, and returns its reply. It gives up after 10 s.
+// AnswerWithin sets how long the fake waits for the reply to an activity: 10 s by default. Tests of something else wait
+// longer, for a machine that is busy.
+func (s *Server) AnswerWithin(d time.Duration) { s.locked(func() { s.within = d }) }
+
+// Deliver delivers an activity to the bot, and returns its reply.
 func (s *Server) Deliver(ctx context.Context, activity map[string]any, authorization string) (status int, reply map[string]any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	body, err := json.Marshal(activity)
 	if err != nil {
 		return 0, nil, err
 	}
 	s.mu.Lock()
-	bot := s.bot
+	bot, within := s.bot, s.within
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, bot, strings.NewReader(string(body)))
 	if err != nil {
 		return 0, nil, err

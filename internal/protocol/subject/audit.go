@@ -45,7 +45,7 @@ const auditorOfAll = "auditor"
 //	auditv1.<key>.read.auditor.<tenant>      the same, about one
 //	auditv1.<key>.<tenant>.read              an auditor of one
 //	auditv1.<key>.read.operator[.<tenant>]   an operator
-//	auditv1.<key>.report.gateway | report.issuer | report.operator
+//	auditv1.<key>.report.gateway | report.issuer | report.operator | report.saved
 //	auditv1.<key>.report.responder.<type>            a surface of every tenant
 //	auditv1.<key>.report.responder.<type>.<tenant>   a surface of one
 func ParseAudit(subject string) (AuditRequest, error) {
@@ -82,7 +82,7 @@ func ParseAudit(subject string) (AuditRequest, error) {
 
 // reporter reports whether a role other than a surface's may report.
 func reporter(role StateRole) bool {
-	return role == StateGateway || role == StateIssuer || role == StateOperator
+	return role == StateGateway || role == StateIssuer || role == StateOperator || role == StateSaved
 }
 
 // String returns the subject that [ParseAudit] parses to r.
@@ -124,6 +124,8 @@ func AuditReplyAllowed(r AuditRequest, reply string) bool {
 		prefixes = []string{InboxGateway}
 	case r.Role == StateIssuer:
 		prefixes = []string{InboxIssuer}
+	case r.Role == StateSaved:
+		prefixes = []string{InboxSaved}
 	case r.Role == StateResponder:
 		if prefixes = []string{InboxResponder(r.Type, "", "")}; r.Tenant != "" {
 			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))

@@ -14,6 +14,8 @@ const (
 	InboxCluster     = "_INBOX.c"
 	InboxClock       = "_INBOX.t"
 	InboxIssuer      = "_INBOX.i"
+	InboxBackup      = "_INBOX.s"
+	InboxSaved       = "_INBOX.sr"
 	inboxAuditors    = "_INBOX.u"
 )
 

@@ -40,6 +40,7 @@ const (
 	StateGateway   StateRole = "gateway"
 	StateOperator  StateRole = "operator"
 	StateIssuer    StateRole = "issuer"
+	StateSaved     StateRole = "saved" // reports backups to the audit; it has no shared state
 )
 
 // StateKey names one entry of a bucket. An empty Tenant means no tenant.
@@ -201,6 +202,7 @@ func StateReplyAllowed(r StateRequest, reply string) bool {
 		prefixes = []string{InboxOperator}
 	case StateIssuer:
 		prefixes = []string{InboxIssuer}
+	case StateSaved:
 	}
 	return inInbox(reply, prefixes)
 }

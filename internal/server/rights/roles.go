@@ -34,7 +34,9 @@ type Role struct {
 
 // The roles. The broker has two connections: its service answers requests, and
 // only its ledger connection may write to the streams. Only maintenance may
-// read all of them, change their settings, and move their leaders. Cluster and
+// change their settings and move their leaders; it reads all of them, as does
+// backup, which may nothing else and has a second connection, saved, that says
+// so in the audit. Cluster and
 // clock are in the system account; the first is not handed out, it exists for
 // natsd.RemoveNode, and the second is a broker's third connection. The
 // administrators exist only on servers of tests and benchmarks.
@@ -49,6 +51,8 @@ const (
 	RoleIssuer      = "issuer"  // exchanges tokens for credentials
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
+	RoleBackup      = "backup" // reads the ledger
+	RoleSaved       = "saved"  // reports a backup to the audit, and nothing else; it comes with backup
 	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster; in the servers' account, and never handed out
 	RoleClock       = "clock"        // asks the servers for their time
 	RoleGuard       = "guard"        // watches connections; of the server's own process
@@ -95,12 +99,12 @@ func (r Role) Validate() error {
 		if r.Type != "" || r.Session != "" {
 			return fmt.Errorf("an auditor has no type or session; with a tenant it reads only that tenant's records")
 		}
-	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleClock, RoleGuard, RoleAdmin, RoleLedgerAdmin:
+	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleBackup, RoleSaved, RoleCluster, RoleClock, RoleGuard, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
 	default:
-		return fmt.Errorf("no role %q: use agent, responder, host, gateway, operator, auditor, broker, issuer or maintenance", r.Name)
+		return fmt.Errorf("no role %q: use agent, responder, host, gateway, operator, auditor, broker, issuer, backup or maintenance", r.Name)
 	}
 	return nil
 }
@@ -143,6 +147,10 @@ func (r Role) InboxPrefix() string {
 		return subject.InboxAuditor(r.Tenant)
 	case RoleMaintenance:
 		return subject.InboxMaintenance
+	case RoleBackup:
+		return subject.InboxBackup
+	case RoleSaved:
+		return subject.InboxSaved
 	case RoleCluster, RoleGuard:
 		return subject.InboxCluster
 	case RoleClock:
@@ -214,7 +222,7 @@ func (r Role) audits() []string {
 		if r.Session == "" {
 			return []string{at.String()}
 		}
-	case RoleGateway, RoleIssuer:
+	case RoleGateway, RoleIssuer, RoleSaved:
 		return []string{at.String()}
 	}
 	return nil
@@ -259,7 +267,7 @@ func (r Role) rights() Rights {
 			Publish:   []string{dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
 			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
 		}
-	case RoleAuditor:
+	case RoleAuditor, RoleSaved:
 		return Rights{Subscribe: []string{inbox}}
 	case RoleIssuer:
 		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, subject.PersonOfTenants, inbox}, Replies: true}
@@ -270,7 +278,7 @@ func (r Role) rights() Rights {
 		}
 	case RoleBroker:
 		var replies []string
-		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "i", "u", "ut"} {
+		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "i", "u", "ut", "sr"} {
 			replies = append(replies, dots("_INBOX", p, ">"))
 		}
 		return Rights{
@@ -294,6 +302,11 @@ func (r Role) rights() Rights {
 				"$JS.API.DIRECT.GET.>", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.INFO.*.*",
 				"$JS.API.STREAM.PEER.REMOVE.*", "$JS.API.STREAM.LEADER.STEPDOWN.*", "$JS.API.CONSUMER.LEADER.STEPDOWN.*.*",
 			},
+			Subscribe: []string{inbox},
+		}
+	case RoleBackup:
+		return Rights{
+			Publish:   []string{"$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*"},
 			Subscribe: []string{inbox},
 		}
 	case RoleCluster:
@@ -372,7 +385,7 @@ func special() []string {
 // account returns the account of a role's connections.
 func (r Role) account() string {
 	switch r.Name {
-	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:
+	case RoleLedger, RoleMaintenance, RoleBackup, RoleLedgerAdmin:
 		return identity.Ledger
 	case RoleCluster, RoleClock, RoleGuard:
 		return identity.System
@@ -409,6 +422,8 @@ func Scopes(admin bool) []identity.Scope {
 		{Name: RoleBroker},
 		{Name: RoleLedger},
 		{Name: RoleMaintenance},
+		{Name: RoleBackup},
+		{Name: RoleSaved},
 		{Name: RoleCluster},
 		{Name: RoleClock},
 	}

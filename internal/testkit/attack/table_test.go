@@ -36,6 +36,8 @@ func roles() map[string]rights.Role {
 		"broker":                   {Name: rights.RoleBroker},
 		"ledger":                   {Name: rights.RoleLedger},
 		"maintenance":              {Name: rights.RoleMaintenance},
+		"backup":                   {Name: rights.RoleBackup},
+		"saved":                    {Name: rights.RoleSaved},
 		"issuer":                   {Name: rights.RoleIssuer},
 		"cluster":                  {Name: rights.RoleCluster},
 		"clock":                    {Name: rights.RoleClock},
@@ -174,6 +176,7 @@ func publish() []line {
 	add(nobody, "auditv1.~.other.read", "auditv1.~.ACME.read", "auditv1.~.read.auditor", "auditv1.~.read.gateway", "auditv1.~.acme.read.operator", "auditv1."+other+".read.operator")
 	add("gateway", "auditv1.~.report.gateway")
 	add("issuer", "auditv1.~.report.issuer")
+	add("saved", "auditv1.~.report.saved")
 	add("operator", "auditv1.~.report.operator")
 	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push, "webhook": hooks, "email": mail} {
 		wide, narrow, _ := strings.Cut(may, " ")
@@ -237,8 +240,8 @@ func publish() []line {
 	// The server.
 	add("operator", "$SRV.PING", "$SRV.INFO.askbus")
 	add("operator broker", "$SRV.STATS.askbus") // brokers compare their settings
-	add("ledger maintenance", "$JS.API.INFO", "$JS.API.STREAM.INFO.ASKS_00", "$JS.API.STREAM.MSG.GET.ASKS_00", "$JS.API.DIRECT.GET.ASKS_00",
-		"$JS.API.CONSUMER.INFO.ASKS_00.web-q", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.CONSUMER.LIST.ASKS_00",
+	add("ledger maintenance backup", "$JS.API.STREAM.INFO.ASKS_00", "$JS.API.STREAM.MSG.GET.ASKS_00", "$JS.API.DIRECT.GET.ASKS_00", "$JS.API.CONSUMER.LIST.ASKS_00")
+	add("ledger maintenance", "$JS.API.INFO", "$JS.API.CONSUMER.INFO.ASKS_00.web-q", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
 		"$JS.API.STREAM.PEER.REMOVE.ASKS_00", "$JS.API.STREAM.LEADER.STEPDOWN.ASKS_00", "$JS.API.CONSUMER.LEADER.STEPDOWN.ASKS_00.web-q")
 	add("ledger", "$JS.API.STREAM.CREATE.ASKS_00", "$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.CONSUMER.CREATE.ASKS_00.x", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1")
 	add("maintenance", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x")
@@ -249,8 +252,8 @@ func publish() []line {
 	add(nobody, "$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.STREAM.MSG.DELETE.ASKS_00", "$JS.API.CONSUMER.DELETE.ASKS_00.web-q", "$JS.FC.x", "$KV.x.y", "$O.x.y", "$G.x",
 		"$SYS.REQ.SERVER.PING.STATSZ", "$SYS.REQ.SERVER.PING.VARZ", "$SYS.REQ.SERVER.x.KICK", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO.x", "$SYS.ACCOUNT.x.CONNECT", "$MQTT.x", "anything")
 	// Inboxes: only the broker replies.
-	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x", "_INBOX.u.x", "_INBOX.ut.acme.x", "_INBOX.b.settings.x")
-	add(nobody, "_INBOX.x", "_INBOX.b.x", "_INBOX.b.settings.x.y", "_INBOX.l.x", "_INBOX.m.x", "_INBOX.c.x", "_INBOX.t.x", "_inbox.a.acme.s1.x")
+	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x", "_INBOX.u.x", "_INBOX.ut.acme.x", "_INBOX.sr.x", "_INBOX.b.settings.x")
+	add(nobody, "_INBOX.x", "_INBOX.b.x", "_INBOX.b.settings.x.y", "_INBOX.l.x", "_INBOX.m.x", "_INBOX.s.x", "_INBOX.c.x", "_INBOX.t.x", "_inbox.a.acme.s1.x")
 	return all
 }
 
@@ -285,7 +288,7 @@ func subscribe() []line {
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
 		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push", "r.webhook": "responder-webhook", "rt.webhook.acme": "responder-tenant-webhook", "r.email": "responder-email", "rt.email.acme": "responder-tenant-email",
-		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "u": "auditor", "ut.acme": "auditor-tenant", "l": "ledger", "m": "maintenance", "c": "cluster", "t": "clock",
+		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "u": "auditor", "ut.acme": "auditor-tenant", "l": "ledger", "m": "maintenance", "s": "backup", "sr": "saved", "c": "cluster", "t": "clock",
 	} {
 		add(may, "_INBOX."+inbox+".>", "_INBOX."+inbox+".x.*")
 	}

@@ -30,7 +30,7 @@ const (
 
 func home(t *testing.T) *fakediscord.Server {
 	t.Helper()
-	f := fakediscord.Start(fakediscord.Options{})
+	f := fakediscord.Start(fakediscord.Options{AckWithin: waittest.Limit}) // a busy machine; Discord itself waits 3 s
 	t.Cleanup(f.Close)
 	f.AddRole(sre, "sre")
 	f.AddUser(fakediscord.User{ID: tom, Name: "tom", Global: "Tom"})
@@ -48,7 +48,7 @@ func routes() chat.Routes {
 }
 
 func options(f *fakediscord.Server) discord.Options {
-	return discord.Options{Token: fakediscord.Token, APIURL: f.URL(), Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
+	return discord.Options{Token: fakediscord.Token, APIURL: f.URL(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
 }
 
 // surface is Discord for the conformance suite.

@@ -178,7 +178,7 @@ func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
 	m.SetDateWithValue(s.Clock.Now())
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetGenHeader("X-Auto-Response-Suppress", "All")
-	if stop := s.stopURL(tenant, to); stop != "" {
+	if stop := s.stopURL(tenant, to); stop != "" && tenant != "" {
 		m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribe, "<"+stop+">")
 		if u, err := url.Parse(stop); err == nil && u.Scheme == "https" {
 			m.SetGenHeaderPreformatted(mail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")

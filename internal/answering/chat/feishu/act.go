@@ -82,8 +82,8 @@ func toasted(typ, words string) *toast {
 
 // Bounds of handling an event. Feishu waits three seconds for an answer.
 const (
-	answerWithin = 2200 * time.Millisecond
-	handleFor    = 20 * time.Second
+	ackAfter  = 2200 * time.Millisecond
+	handleFor = 20 * time.Second
 )
 
 // handling is an event that is or was handled. Feishu delivers one again that was not answered in time.
@@ -129,7 +129,7 @@ func (s *App) respond(ctx context.Context, e *event) (reaction, bool) {
 			}
 		})
 	}
-	timer := time.NewTimer(answerWithin)
+	timer := time.NewTimer(s.opts.AckAfter)
 	defer timer.Stop()
 	select {
 	case <-h.done:

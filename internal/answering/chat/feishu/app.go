@@ -36,6 +36,9 @@ type Options struct {
 	// EncryptKey and VerificationToken, which belong together, are those of the app's webhooks: [App.Handler]
 	// then receives, and there is no long connection.
 	EncryptKey, VerificationToken string
+	// AckAfter is when Feishu gets an answer although what was chosen is not stored yet; it gives up after 3 s. Default:
+	// 2.2 s.
+	AckAfter time.Duration
 }
 
 // The domains of the two services.
@@ -118,7 +121,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	opts.Domain = cmp.Or(opts.Domain, DomainFeishu)
+	opts.Domain, opts.AckAfter = cmp.Or(opts.Domain, DomainFeishu), cmp.Or(opts.AckAfter, ackAfter)
 	surface, err := chat.NewSurface(Type, bus, opts.Options, ids())
 	if err != nil {
 		return nil, fmt.Errorf("feishu: %w", err)

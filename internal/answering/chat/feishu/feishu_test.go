@@ -27,6 +27,7 @@ func home(t *testing.T) *fakefeishu.Server {
 	t.Helper()
 	f := fakefeishu.Start()
 	t.Cleanup(f.Close)
+	f.AnswerWithin(waittest.Limit)
 	f.AddUser(fakefeishu.User{Union: tom, Open: "ou_tom", Name: "Tom"}, group)
 	f.AddUser(fakefeishu.User{Union: ann, Open: "ou_ann", Name: "Ann"}, group, platform)
 	f.AddUser(fakefeishu.User{Union: mei, Open: "ou_mei", Name: "Mei", Hidden: true}, group)
@@ -42,7 +43,7 @@ func routes() chat.Routes {
 }
 
 func options(f *fakefeishu.Server) feishu.Options {
-	return feishu.Options{AppID: fakefeishu.AppID, AppSecret: fakefeishu.AppSecret, Domain: f.URL(), Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
+	return feishu.Options{AppID: fakefeishu.AppID, AppSecret: fakefeishu.AppSecret, Domain: f.URL(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
 }
 
 // surface is Feishu for the conformance suite.

@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat/feishu"
 	"github.com/askbus/askbus/internal/lab/fakefeishu"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/google/go-cmp/cmp"
 )
@@ -180,14 +181,16 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 func TestAnAnswerThatTakesLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
+	w.start(surface{tune: func(o *feishu.Options) { o.AckAfter = 0 }})
 	w.ask(ask.Ask{ID: "a1", Audience: []string{"group:platform"}, Questions: database.Questions})
 	m := w.open("Which database?")
+	w.fake.AnswerWithin(3 * time.Second)
 	release := w.fake.Hold("GET members")
 	r := w.fake.Click(t.Context(), m, fakefeishu.Click{Event: "e1", User: tom, Label: "SQLite"})
 	if r.Err != nil || !strings.Contains(r.Told, "on its way") {
 		t.Errorf("the press gets %+v", r)
 	}
+	w.fake.AnswerWithin(waittest.Limit)
 	release()
 	told := w.message("the result", func(m *fakefeishu.Message) bool { return m.Kind == "text" })
 	if told.Chat != "oc_p2ptom" || !strings.Contains(told.Text, "You may not answer") {

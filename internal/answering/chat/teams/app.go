@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -68,12 +69,13 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// ids returns the forms of ids in routes. A channel is a channel of a team or a group chat; a person is the object id of
+// ids returns the forms of ids in routes. A channel is a channel of a team, a group chat, or the app's chat
+// with a person, as pairing found it; a person is the object id of
 // somebody who has added the app; a group is a team, a channel or a chat whose members are in it.
 func ids(tenant string) chat.IDs {
 	const conversation = `^19:[A-Za-z0-9_-]{1,120}@(thread\.tacv2|thread\.skype|thread\.v2|unq\.gbl\.spaces)$`
 	return chat.IDs{
-		Channel: conversation, Person: `^` + guid + `$`, Group: conversation, Mention: `^` + guid + `$`,
+		Channel: conversation + `|^a:[A-Za-z0-9_-]{1,200}$`, Person: `^` + guid + `$`, Group: conversation, Mention: `^` + guid + `$`,
 		Member: func(principal string) (string, bool) { return strings.CutPrefix(principal, Type+":"+tenant+"/") },
 	}
 }
@@ -96,6 +98,8 @@ type App struct {
 	people *chat.People[member]
 	busy   chan struct{} // one entry for each request in progress
 	after  sync.WaitGroup
+
+	pairing atomic.Pointer[pairing] // nil: no code is waited for
 }
 
 // Bounds.

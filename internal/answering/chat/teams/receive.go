@@ -111,6 +111,11 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errDirectory.Error(), http.StatusForbidden)
 		return
 	}
+	if p := s.pairing.Load(); p != nil {
+		s.pairs(r.Context(), p, &in)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	s.happened(w, r, &in)
 }
 

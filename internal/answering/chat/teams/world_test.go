@@ -41,6 +41,7 @@ func home(t *testing.T) *faketeams.Server {
 	t.Helper()
 	f := faketeams.Start()
 	t.Cleanup(f.Close)
+	f.AnswerWithin(waittest.Limit)
 	for _, p := range []faketeams.Person{tom, mei, guest} {
 		f.Add(p, room, channel)
 	}
@@ -58,7 +59,7 @@ func routes() chat.Routes {
 func options(f *faketeams.Server) teams.Options {
 	return teams.Options{
 		AppID: faketeams.App, Directory: faketeams.Tenant, Secret: faketeams.Secret,
-		ServiceURL: f.URL(), LoginURL: f.URL(), KeysURL: f.Metadata(), Options: chat.Options{Routes: routes(), Logger: natstest.Logger()},
+		ServiceURL: f.URL(), LoginURL: f.URL(), KeysURL: f.Metadata(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()},
 	}
 }
 

@@ -1,0 +1,60 @@
+package teams
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+)
+
+// pairing is a code that is waited for.
+type pairing struct {
+	code  string
+	found chan chat.Paired
+}
+
+// Pair waits until a private message to [App.Handler] says the code, and returns who wrote it and where. It ignores all
+// others.
+func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
+	p := &pairing{code, make(chan chat.Paired, 1)}
+	s.pairing.Store(p)
+	defer s.pairing.Store(nil)
+	select {
+	case who := <-p.found:
+		return who, nil
+	case <-ctx.Done():
+		return chat.Paired{}, ctx.Err()
+	}
+}
+
+// pairs takes a verified activity while a code is waited for: then nothing else counts.
+func (s *App) pairs(ctx context.Context, p *pairing, in *activity) {
+	words, _ := in.words()
+	object := strings.ToLower(in.From.Object)
+	if in.Type != "message" || !in.personal() || in.From.Role == "bot" || !guidForm.MatchString(object) || !chat.SaysCode(words, p.code) {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		here := place{Service: in.Service, Conversation: in.Conversation.ID}
+		m, err := s.api.member(ctx, here, object)
+		if err != nil {
+			s.Log.WarnContext(ctx, "cannot look up who said the code; say it again", slog.String("error", err.Error()))
+			return
+		}
+		if guest := !strings.EqualFold(m.Role, "user") || m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Directory); guest && !slices.Contains(s.opts.Guests, object) {
+			s.tell(ctx, in, s.Speaks(in.Locale, nil).Say("Guests may not answer here. The administrator of askbus can list you: %s.", object))
+			return
+		}
+		who := chat.Paired{Place: in.Conversation.ID, Person: object, Principal: Type + ":" + s.opts.Directory + "/" + object, Name: in.From.Name}
+		if service := strings.TrimRight(in.Service, "/"); service != s.opts.ServiceURL {
+			who.Settings = map[string]string{"SERVICE_URL": service}
+		}
+		s.tell(ctx, in, s.Speaks(in.Locale, nil).Say("Connected. Questions of agents come here."))
+		select {
+		case p.found <- who:
+		default: // somebody said it already
+		}
+	})
+}

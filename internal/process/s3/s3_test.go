@@ -1,0 +1,111 @@
+package s3_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/lab/fakes3"
+	"github.com/askbus/askbus/internal/process/s3"
+)
+
+func TestFilesArePutListedReadAndRemoved(t *testing.T) {
+	t.Parallel()
+	store := &fakes3.Store{Key: "k", Secret: "s", Region: "eu-central-1", Bucket: "backups", Page: 2}
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	settings := s3.Environment(func(name string) string {
+		return map[string]string{"AWS_ENDPOINT_URL_S3": server.URL, "AWS_DEFAULT_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}[name]
+	})
+	b, err := s3.Open(settings, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 5 { // three pages
+		key := fmt.Sprintf("a b/+%d.backup", i)
+		want = append(want, key)
+		if err := b.Put(t.Context(), key, strings.NewReader(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.Set("other/x", []byte("x"))
+	listed := func() []string {
+		t.Helper()
+		var keys []string
+		list, err := b.List(t.Context(), "a b/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
+			if keys = append(keys, o.Key); o.Size != int64(len(o.Key)) {
+				t.Errorf("%s has %d bytes", o.Key, o.Size)
+			}
+		}
+		return keys
+	}
+	if got := listed(); !slices.Equal(got, want) {
+		t.Errorf("listed %q", got)
+	}
+	var got bytes.Buffer
+	if err := b.Get(t.Context(), want[1], &got); err != nil || got.String() != want[1] {
+		t.Errorf("%q %v", got.String(), err)
+	}
+	if err := b.Put(t.Context(), want[1], strings.NewReader("another")); err == nil || !strings.Contains(err.Error(), "PreconditionFailed") {
+		t.Errorf("over another file: %v", err)
+	}
+	if err := b.Remove(t.Context(), want[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := listed(); !slices.Equal(got, want[1:]) {
+		t.Errorf("listed %q after a removal", got)
+	}
+	settings.Secret = "another"
+	wrong, err := s3.Open(settings, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wrong.List(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "403 SignatureDoesNotMatch") {
+		t.Errorf("with another secret: %v", err)
+	}
+}
+
+// A store that is busy is asked again, with the whole file.
+func TestABusyStoreIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	store := &fakes3.Store{Key: "k", Secret: "s", Region: "us-east-1", Bucket: "backups", Page: 9}
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	b, err := s3.Open(s3.Settings{Endpoint: server.URL, Region: "us-east-1", Key: "k", Secret: "s"}, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Busy(1)
+	if err := b.Put(t.Context(), "f", strings.NewReader("all of it")); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := b.Get(t.Context(), "f", &got); err != nil || got.String() != "all of it" {
+		t.Errorf("%q %v", got.String(), err)
+	}
+}
+
+func TestSettingsThatCannotBeRightAreRefused(t *testing.T) {
+	t.Parallel()
+	whole := s3.Settings{Region: "us-east-1", Key: "k", Secret: "s"}
+	for want, change := range map[string]func(*s3.Settings) string{
+		"AWS_ACCESS_KEY_ID":   func(s *s3.Settings) string { s.Key = ""; return "b" },
+		`invalid bucket "B/x"`: func(*s3.Settings) string { return "B/x" },
+		`invalid bucket ""`:   func(*s3.Settings) string { return "" },
+		"AWS_ENDPOINT_URL_S3": func(s *s3.Settings) string { s.Endpoint = "minio:9000"; return "b" },
+	} {
+		s := whole
+		bucket := change(&s)
+		if _, err := s3.Open(s, bucket); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

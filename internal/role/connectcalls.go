@@ -1,0 +1,123 @@
+package role
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// callsSocket is where "askbus up" passes on the platform's calls of a chat while it is being connected. Only the user of
+// the directory can take them there.
+func (c *chatEntry) callsSocket(dir string) string {
+	return filepath.Join(dir, "chats", c.Type+".sock")
+}
+
+// connectingPath is below a chat's path: which calls go to the process that connects it, whatever chat runs already.
+const connectingPath = "/connecting/"
+
+// connecting takes the platform's calls of a chat that is being connected, and shows that they arrive.
+type connecting struct {
+	at       string // where it listens, for people
+	app      switched
+	path     string // of the check, which nobody can guess, and
+	expected string // what it answers
+	close    func()
+}
+
+// takeCalls listens for a chat that is being connected: where "askbus up" of the directory passes calls on, or else at the
+// chat's own address.
+func (c *chatEntry) takeCalls(ctx context.Context, a *cli.App) (*connecting, error) {
+	here, err := cli.ReadContext(a.Dir)
+	name := c.callsSocket(a.Dir)
+	in := &connecting{path: "/" + c.Type + connectingPath + rand.Text(), expected: rand.Text(), close: func() {}}
+	var ln net.Listener
+	if err == nil && served(ctx, here.Ops["up"]) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return nil, err
+		}
+		_ = os.Remove(name) // of a process that was killed
+		ln, err = (&net.ListenConfig{}).Listen(ctx, "unix", name)
+		in.at = here.HTTPURL
+	} else {
+		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", *c.HTTPAddr)
+		in.at = "http://" + *c.HTTPAddr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the calls of %s: %w", c.Name, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", &in.app)
+	mux.HandleFunc("GET "+in.path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, in.expected) })
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
+	go func() { _ = srv.Serve(ln) }() // ends with close
+	in.close = func() { _ = srv.Close() }
+	return in, nil
+}
+
+// check reports whether an address leads to this process, from here: it is https with a certificate that is valid for
+// everybody. With plain it may be one in a network of one's own, without TLS.
+func (in *connecting) check(ctx context.Context, address string, plain bool) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) || u.Hostname() == "" || u.User != nil {
+		return cli.Usage("invalid address %q: give one like https://askbus.example.com", address)
+	}
+	if loopback(u.Hostname()) && !plain {
+		return cli.Usage("others cannot reach %s: give an address that is reachable from outside", u.Host)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+in.path, nil)
+	if err != nil {
+		return cli.Usage("invalid address %q: %w", address, err)
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w; make it lead to %s, then run this again", address, err, in.at)
+	}
+	defer res.Body.Close() //nolint:errcheck // read as far as it matters
+	if got, err := io.ReadAll(io.LimitReader(res.Body, 1<<10)); err != nil || string(got) != in.expected {
+		return fmt.Errorf("%s answers (%s), but does not lead here: make it lead to %s, paths unchanged, then run this again", address, ask.CleanText(res.Status), in.at)
+	}
+	return nil
+}
+
+// passing passes calls on to a process that connects the chat, if there is one: those that check the address, and all if
+// no chat runs or the chat pairs by its calls.
+func (c *chatEntry) passing(dir string, running *switched) http.Handler {
+	name := c.callsSocket(dir)
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: c.Type})
+			r.Out.Host = r.In.Host
+		},
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", name)
+		}},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.PairsByCalls || running.to.Load() == nil || strings.HasPrefix(r.URL.Path, "/"+c.Type+connectingPath) {
+			if conn, err := (&net.Dialer{}).DialContext(r.Context(), "unix", name); err == nil { // not of a process that was killed
+				_ = conn.Close()
+				proxy.ServeHTTP(w, r)
+				return
+			}
+		}
+		running.ServeHTTP(w, r)
+	})
+}
