@@ -127,8 +127,10 @@ func (alt *Alternative) need() (n int) {
 }
 
 // lists reports whether one of the entries, "group:<name>", "schedule:<name>" or a
-// principal, names a person. Without entries everybody is named.
+// principal, names a person, or whom the person stands in for. Without entries
+// everybody is named.
 func lists(entries []string, by By) bool {
+	by = by.seat()
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(entry string) bool {
 		return isNamed(entry, by)
 	})
@@ -185,7 +187,7 @@ func (p *Approval) denials() int {
 // count.
 func (p *Approval) groups(by By) []string {
 	var named []string
-	for _, g := range by.Groups {
+	for _, g := range by.seat().Groups {
 		entry := "group:" + g
 		if p.names(func(from []string) bool { return slices.Contains(from, entry) }) && !slices.Contains(named, g) {
 			named = append(named, g)

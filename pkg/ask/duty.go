@@ -202,12 +202,23 @@ func (p *Approval) clone() Approval {
 	return next
 }
 
-// OnCallOf returns by which of the schedules that the ask names a principal is on
-// call, as its lists say.
-func (a *Ask) OnCallOf(principal string, duties []Duty) (all []OnCall) {
+// WithOnCall returns somebody with the schedules of the ask by which they, or whom
+// they stand in for, are on call, as its lists say.
+func (a *Ask) WithOnCall(by By, duties []Duty) By {
 	if len(a.Schedules()) == 0 {
-		return nil
+		return by
 	}
+	if by.For != nil {
+		away := *by.For
+		away.OnCall = a.onCall(away.Principal, duties)
+		by.For = &away
+		return by
+	}
+	by.OnCall = a.onCall(by.Principal, duties)
+	return by
+}
+
+func (a *Ask) onCall(principal string, duties []Duty) (all []OnCall) {
 	for _, list := range a.lists() {
 		for _, entry := range *list {
 			schedule, person, ok := ScheduleOf(entry)

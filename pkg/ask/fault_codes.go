@@ -181,6 +181,8 @@ const (
 	FaultExcluded        FaultCode = "excluded"
 	FaultNotLinked       FaultCode = "not_linked"
 	FaultIsTheAsker      FaultCode = "is_the_asker"
+	FaultSeatTaken       FaultCode = "seat_taken"
+	FaultNoStandIn       FaultCode = "no_stand_in"
 	FaultBadRefusal      FaultCode = "bad_refusal"
 	FaultOnlyRefused     FaultCode = "only_refused"
 	FaultOnlyLost        FaultCode = "only_lost"

@@ -46,11 +46,11 @@ func (v Viewer) who(by *ask.By) string {
 	case by == nil:
 		return ""
 	case v.is(by):
-		return v.words().you
-	case by.Name != "":
-		return line(by.Name)
+		you := *by
+		you.Name = v.words().you
+		return line(you.Called(v.words().Tag))
 	}
-	return line(by.Principal)
+	return line(by.Called(v.words().Tag))
 }
 
 func (v Viewer) is(by *ask.By) bool {

@@ -39,7 +39,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		effect, err := lifecycle.Decide(b.broken(s), c, now)
+		effect, err := b.decide(ctx, b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err
 		}

@@ -297,7 +297,7 @@ func endpoints() map[string]string {
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet, subject.VerbUpload, subject.VerbFile} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
-	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
+	for _, v := range []subject.Verb{subject.VerbAway, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
 		m[string(v)] = subject.Responders + ".*.*." + string(v)
 		m["tenant-"+string(v)] = subject.Responders + ".*.*.*." + string(v)
 	}

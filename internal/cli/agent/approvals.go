@@ -178,7 +178,7 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 		fmt.Fprintf(a.Stdout, "Not by %s\n", ask.CleanLine(strings.Join(out, ", ")))
 	}
 	me := cli.LocalUser(nil)
-	me.OnCall = q.OnCallOf(me.Principal, duties)
+	me = q.WithOnCall(me, duties)
 	why := "may vote"
 	switch {
 	case q.Excludes(me):

@@ -62,6 +62,37 @@ func (Relieve) command()  {}
 func (Attend) command()   {}
 func (Look) command()     {}
 
+// Person returns the person of a command that somebody may decide for another one.
+func Person(c Command) (by ask.By, ok bool) {
+	switch c := c.(type) {
+	case Reply:
+		return c.Reply.By, true
+	case Decline:
+		return c.Reply.By, true
+	case Attend:
+		return c.By, true
+	default:
+		return ask.By{}, false
+	}
+}
+
+// As returns the command of a [Person] as one of by.
+func As(c Command, by ask.By) Command {
+	switch c := c.(type) {
+	case Reply:
+		c.Reply.By = by
+		return c
+	case Decline:
+		c.Reply.By = by
+		return c
+	case Attend:
+		c.By = by
+		return c
+	default:
+		return c
+	}
+}
+
 // Effect is what to do: one of [Store], [Rewrite], [Resolve] and [Tell].
 //
 //sumtype:decl

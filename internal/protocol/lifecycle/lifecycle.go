@@ -97,7 +97,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token, v.By.OnCall = c.Credential, c.Token, s.onCall(v.By)
+		v.Credential, v.Token, v.By = c.Credential, c.Token, s.Ask.WithOnCall(v.By, s.OnCall)
 		return decideVote(s, v, now)
 	}
 	answers, cancelled, err := s.Ask.Check(c.Reply)
@@ -105,7 +105,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		return nil, err
 	}
 	o := end(s, ask.StatusAnswered, now)
-	c.Reply.By.OnCall = s.onCall(c.Reply.By)
+	c.Reply.By = s.Ask.WithOnCall(c.Reply.By, s.OnCall)
 	o.AnswerID, o.By, o.Answers, o.Response, o.Source = c.Reply.AnswerID, &c.Reply.By, answers, c.Reply.Response, ask.SourceHuman
 	if cancelled != nil {
 		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
@@ -127,10 +127,10 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token, v.By.OnCall = c.Credential, c.Token, s.onCall(v.By)
+		v.Credential, v.Token, v.By = c.Credential, c.Token, s.Ask.WithOnCall(v.By, s.OnCall)
 		return decideVote(s, v, now)
 	}
-	c.Reply.By.OnCall = s.onCall(c.Reply.By)
+	c.Reply.By = s.Ask.WithOnCall(c.Reply.By, s.OnCall)
 	o := end(s, ask.StatusCancelled, now)
 	o.AnswerID, o.By, o.Reason = c.Reply.AnswerID, &c.Reply.By, c.Reason
 	return Resolve{o}, nil
@@ -166,7 +166,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return excluded(s.Ask, by)
 	case excludedAs(s, by) != nil:
 		return excludedAs(s, by)
-	case s.Ask.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(s.Ask.Asker, by.Principal)):
+	case !s.Ask.MeetsOnly(by):
 		return onlyAsker(by)
 	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
 		return s.Ask.CheckVote(&ask.Vote{By: by, Choice: ask.ChoiceApprove})
@@ -234,9 +234,6 @@ func unproven(by ask.By, minProof, who string) error {
 	e.Faults = []ask.Fault{ask.NewFault("/by/proof", ask.FaultProofTooWeak, minProof)}
 	return e
 }
-
-// onCall returns by which schedules of the ask a person is on call now.
-func (s *State) onCall(by ask.By) []ask.OnCall { return s.Ask.OnCallOf(by.Principal, s.OnCall) }
 
 // own reports whether o resulted from this reply.
 func own(o *ask.Outcome, r ask.Reply) bool {
