@@ -96,6 +96,18 @@ func packagesOf(r *room, paths []string) string {
 	return strings.Join(names, ", ")
 }
 
+// linesBelow prints the lines of Go of each package in and below a folder.
+func linesBelow(out io.Writer, h *house, folder string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "package\tcode\ttests\t")
+	for _, pkg := range h.packages {
+		if pkg.path == folder || strings.HasPrefix(pkg.path, folder+"/") {
+			fmt.Fprintf(w, "%s\t%d\t%d\t\n", pkg.path, pkg.code, pkg.tests)
+		}
+	}
+	return w.Flush()
+}
+
 // lines prints the lines of Go of each room.
 func lines(out io.Writer, p *plan, h *house) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -3,6 +3,7 @@
 //	go -C tools run ./rooms -repo .. check    # every import that rooms.yaml forbids; fails if there is one
 //	go -C tools run ./rooms -repo .. draw     # writes the table and the picture into docs/architecture.md
 //	go -C tools run ./rooms -repo .. lines    # lines of Go per room, code and tests
+//	go -C tools run ./rooms -repo .. lines internal/answering/chat    # the same per package in and below a folder
 package main
 
 import (
@@ -17,13 +18,13 @@ import (
 func main() {
 	repo := flag.String("repo", ".", "`folder` of the repository")
 	flag.Parse()
-	if err := run(os.Stdout, *repo, flag.Arg(0)); err != nil {
+	if err := run(os.Stdout, *repo, flag.Arg(0), flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "rooms:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, repo, verb string) error {
+func run(out io.Writer, repo, verb, folder string) error {
 	plan, err := readPlan(filepath.Join(repo, "tools", "rooms", "rooms.yaml"))
 	if err != nil {
 		return err
@@ -45,6 +46,9 @@ func run(out io.Writer, repo, verb string) error {
 	case "draw":
 		return drawInto(filepath.Join(repo, "docs", "architecture.md"), plan, house)
 	case "lines":
+		if folder != "" {
+			return linesBelow(out, house, folder)
+		}
 		return lines(out, plan, house)
 	}
 	return errors.New(`use "check", "draw" or "lines"`)

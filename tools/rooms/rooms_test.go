@@ -64,7 +64,7 @@ func TestEachRuleIsBrokenOnce(t *testing.T) {
 		"tools/x/a.go":                 file("lib.example/big"),
 	})
 	var out bytes.Buffer
-	if err := run(&out, dir, "check"); err == nil {
+	if err := run(&out, dir, "check", ""); err == nil {
 		t.Error("a broken house passes")
 	}
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -90,7 +90,7 @@ func TestThePictureOmitsWhatFollows(t *testing.T) {
 		"docs/architecture.md": "before\n" + begin + "old\n" + end + "after\n",
 	})
 	for range 2 {
-		if err := run(os.Stdout, dir, "draw"); err != nil {
+		if err := run(os.Stdout, dir, "draw", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +109,11 @@ func TestThePictureOmitsWhatFollows(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := run(&out, dir, "lines"); err != nil || !strings.Contains(out.String(), "what ships") {
+	if err := run(&out, dir, "lines", ""); err != nil || !strings.Contains(out.String(), "what ships") {
 		t.Errorf("lines: %v\n%s", err, out.String())
+	}
+	out.Reset()
+	if err := run(&out, dir, "lines", "internal/roof"); err != nil || !strings.Contains(out.String(), "internal/roof") || strings.Contains(out.String(), "internal/wall") {
+		t.Errorf("lines of a folder: %v\n%s", err, out.String())
 	}
 }

@@ -107,6 +107,21 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	slackCmd.Flags().IntVar(&inSlack.Cards, "cards", 500, "cards that the outage leaves outdated")
 	slackCmd.Flags().DurationVar(&inSlack.Outage, "outage", time.Hour, "how long Slack is unreachable, by its own clock")
 	slackCmd.Flags().Float64Var(&inSlack.Speed, "speed", 60, "speed of Slack's clock in the outage")
+	var inChats bench.ChatsOptions
+	chatsCmd := sub("chats", "All chats with fakes of their platforms: a race of all surfaces, recovery after an outage, asks presented a second", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		if f.quick {
+			quick := bench.QuickChats()
+			quick.Speed = inChats.Speed
+			inChats = quick
+		}
+		c, err := b.Chats(ctx, inChats)
+		return c, errors.Join(err, c.Race.Err())
+	}))
+	chatsCmd.Flags().IntVar(&inChats.Asks, "asks", 500, "asks of the race")
+	chatsCmd.Flags().IntVar(&inChats.Cards, "cards", 500, "cards of each chat that the outage leaves outdated")
+	chatsCmd.Flags().DurationVar(&inChats.Outage, "outage", time.Hour, "how long all platforms are unreachable, by their own clock")
+	chatsCmd.Flags().Float64Var(&inChats.Speed, "speed", 60, "speed of the platforms' clock")
+	chatsCmd.Flags().IntVar(&inChats.Presented, "presented", 200, "asks that are presented in each chat by 1, 2 and 4 replicas")
 	var readers bench.InboxOptions
 	inboxCmd := sub("inbox", "A team that shares a queue, and its page: asks read in vain; in a browser: latency, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		readers.Quick, readers.Chrome = f.quick, chrome()
@@ -135,7 +150,7 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	})
 	auditCmd.Flags().BoolVar(&proven, "log", false, "what the log that proves the audit costs: with and without it")
 	return []*cobra.Command{
-		slackCmd, inboxCmd, teamCmd, visibleCmd, screenCmd, benchPageCmd(a), pendingCmd, waitersCmd, idleCmd, benchSoakCmd(a, f), benchServerCmd(a),
+		slackCmd, chatsCmd, inboxCmd, teamCmd, visibleCmd, screenCmd, benchPageCmd(a), pendingCmd, waitersCmd, idleCmd, benchSoakCmd(a, f), benchServerCmd(a),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), plan(a, *f))
 		}),

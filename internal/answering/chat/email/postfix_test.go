@@ -17,7 +17,8 @@ import (
 )
 
 // postfix starts a real postfix with a directory of its own on this machine, which says of every mail whether its sender is
-// authentic: Tom's are. Mail for lost.example comes back, that of the addresses of replies goes to the surface.
+// authentic: Tom's are. Mail for lost.example comes back, that of the addresses of replies goes to the surface, and that of
+// people to a transport of postfix.
 func postfix(t *testing.T, mailbox, replies string) (address string) {
 	t.Helper()
 	const sbin = "/usr/lib/postfix/sbin"
@@ -62,8 +63,8 @@ smtpd_recipient_restrictions = permit_mynetworks, reject
 smtpd_sender_restrictions =
     check_sender_access inline:{ { tom@example.com = PREPEND Authentication-Results: mx.example.net; dkim=pass (2048-bit key; unprotected) header.d=example.com } }
     check_sender_access static:{PREPEND Authentication-Results: mx.example.net; dkim=none}
-transport_maps = inline:{ mail.example.net=lmtp:inet:%[3]s, example.com=smtp:[127.0.0.1]:%[2]s, { lost.example = error:5.1.1 no such user } }
-`, dir, port(mailbox), replies, sbin)
+transport_maps = inline:{ mail.example.net=lmtp:inet:%[3]s, example.com=%[2]s, { lost.example = error:5.1.1 no such user } }
+`, dir, mailbox, replies, sbin)
 	services := address + " inet n - n - - smtpd\npostlog unix-dgram n - n - 1 postlogd\npickup unix n - n 60 1 pickup\nqmgr unix n - n 1 1 qmgr\nshowq unix n - n - - showq\n"
 	for service, program := range map[string]string{"rewrite": "trivial-rewrite", "bounce": "bounce", "defer": "bounce", "trace": "bounce", "lmtp": "lmtp", "smtp": "smtp", "error": "error", "retry": "error"} {
 		services += service + " unix - - n - - " + program + "\n"
@@ -112,7 +113,7 @@ func TestThroughPostfix(t *testing.T) {
 	replies := free(t)
 	var server string
 	w := newWorld(t, func(s *surface) {
-		server = postfix(t, s.fake.URL(), replies)
+		server = postfix(t, "smtp:[127.0.0.1]:"+port(s.fake.URL()), replies)
 		s.opts.SMTP, s.opts.Reply, s.opts.Receive, s.opts.AuthServ = "smtp+plain://"+server, "ask@mail.example.net", "lmtp://"+replies, "mx.example.net"
 		s.opts.Routes = chat.Routes{Default: chat.Target{Person: tom}, People: map[string]string{"chat:ann": ann, "chat:lost": "who@lost.example"}}
 	})
