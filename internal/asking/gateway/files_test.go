@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -70,6 +71,15 @@ func TestFilesOverHTTP(t *testing.T) {
 	// A polyglot is an image, whatever follows it.
 	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "text/html").want(t, 400, "other_media_type")
 	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "image/png").want(t, 201, `"media_type":"image/png"`)
+
+	revokedID, revoked := d.issued(token.Token{Role: token.Agent, Sessions: []string{"s1"}})
+	d.do(revoked, "GET", "/v1/files/"+id, "").want(t, 200)
+	d.revoke(revokedID)
+	d.do(revoked, "GET", "/v1/files/"+id, "").want(t, 401, "revoked")
+	d.do(revoked, "POST", "/v1/files", shot, "Content-Type", "image/png").want(t, 401, "revoked")
+	_, abroad := d.issued(token.Token{Role: token.Agent, Tenants: []string{"elsewhere"}, Sessions: []string{"s1"}})
+	d.do(abroad, "GET", "/v1/files/"+id+"?session=s1", "").want(t, 404)
+	d.do(abroad, "GET", "/v1/files/"+id+"?session=s1&tenant=default", "").want(t, 403)
 
 	answer := `{"answers":[{"question_id":"db","selected":["pg"],"files":[` + ref + `]}]}`
 	d.do(screen, "POST", "/v1/asks/s1/deploy-42/answer", answer).want(t, 200, `"status":"answered"`, id)
