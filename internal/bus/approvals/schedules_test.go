@@ -52,9 +52,11 @@ policies:
 	if err == nil {
 		t.Fatal("they are taken")
 	}
-	for _, want := range []string{"schedules[0].name", "schedules[0].start", "schedules[0].every", "schedules[0].people", "schedules[1].people[0]", "schedules[2].name", "schedules[2].every",
+	for _, want := range []string{
+		"schedules[0].name", "schedules[0].start", "schedules[0].every", "schedules[0].people", "schedules[1].people[0]", "schedules[2].name", "schedules[2].every",
 		"schedules[3]: give one of", "schedules[4].ical: use https", "schedules[4].time_zone", "schedules[4].refresh", "schedules[5].pagerduty.schedules:", "schedules[5].pagerduty.token_file", "schedules[6]: time_zone",
-		`policies[0].otherwise.approval.any_of.0.from.1: "schedule:ops" is none of the schedules`} {
+		`policies[0].otherwise.approval.any_of.0.from.1: "schedule:ops" is none of the schedules`,
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named: %v", want, err)
 		}

@@ -32,7 +32,10 @@ func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.
 	if err := b.checkSchedules(&a); err != nil {
 		return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
 	}
-	resolved := a.OnDuty(b.onCall())
+	resolved := &a
+	if len(a.Schedules()) > 0 {
+		resolved = a.OnDuty(b.onCall())
+	}
 	if changed || governed || resolved != &a {
 		if digest, err = wire.Digest(&sent); err != nil {
 			return lifecycle.State{}, err

@@ -88,7 +88,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringVar(&f.branch, "branch", "", "branch you work on")
 	fl.StringVar(&f.link, "link", "", "a URL with details")
 	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
-	fl.StringSliceVar(&f.audience, "audience", nil, `who may answer: "group:name" or a principal`)
+	fl.StringSliceVar(&f.audience, "audience", nil, `who may answer: "group:name", "schedule:name" or a principal`)
 	fl.StringVar(&f.minProof, "min-proof", "", "how strongly the answering person's identity must be proven: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
 	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "the asker may not answer: neither the principals of --asker nor people without a proven identity")
 	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:mei@example.com"; repeatable (default: the user who runs this)`)

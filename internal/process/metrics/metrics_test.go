@@ -30,7 +30,7 @@ func everything() (*metrics.Set, *metrics.Broker) {
 	s.HTTP("inbox", http.NotFoundHandler())
 	s.AuditLog(func() int64 { return 7 }, func() int64 { return 1_800_000_000 })
 	b := s.Broker(func() metrics.Reading {
-		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}, Skews: map[string]time.Duration{"n3": 2 * time.Second}, ClocksSet: 1}
+		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}, Skews: map[string]time.Duration{"n3": 2 * time.Second}, ClocksSet: 1, Schedules: []metrics.Schedule{{Name: "schedule sre", Failing: true, Read: time.Unix(1795000000, 0)}, {Name: "schedule dba"}}}
 	})
 	b.Request("ask")
 	b.Asked("acme")

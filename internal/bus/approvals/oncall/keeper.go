@@ -29,7 +29,7 @@ type Reading struct {
 // Intervals of reading.
 const (
 	lookEvery = 5 * time.Second
-	retryMin  = 30 * time.Second
+	againIn   = 30 * time.Second
 	fetching  = 4 // sources at once
 )
 
@@ -102,7 +102,7 @@ func (k *Keeper) keep(ctx context.Context, name string, s Source, shifts []Shift
 	was := k.held[s]
 	wait := s.Every
 	if err != nil {
-		wait = min(wait, retryMin)
+		wait = min(wait, againIn)
 		if was != nil {
 			r.Shifts, r.At = was.Shifts, was.At
 		} else {
@@ -115,5 +115,5 @@ func (k *Keeper) keep(ctx context.Context, name string, s Source, shifts []Shift
 		k.log.InfoContext(ctx, "a schedule or calendar can be read again", slog.String("name", name))
 	}
 	k.held[s] = &r
-	k.retry[s] = time.Now().Add(wait + rand.N(wait/10+1)) // not all replicas at once
+	k.retry[s] = time.Now().Add(wait + rand.N(wait/10+1)) //nolint:gosec // not all replicas at once
 }

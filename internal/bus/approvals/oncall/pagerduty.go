@@ -36,12 +36,15 @@ const (
 type entries struct {
 	OnCalls []struct {
 		User struct {
-			Name, Summary, Email string
+			Name    string `json:"name"`
+			Summary string `json:"summary"`
+			Email   string `json:"email"`
 		} `json:"user"`
 		Schedule *struct {
 			ID string `json:"id"`
 		} `json:"schedule"`
-		Start, End *time.Time
+		Start *time.Time `json:"start"`
+		End   *time.Time `json:"end"`
 	} `json:"oncalls"`
 	More bool `json:"more"`
 }
