@@ -140,7 +140,8 @@ func (s *Server) limited(w http.ResponseWriter, r *http.Request, pattern string,
 		return
 	}
 	op := map[string]string{"POST /channels/{channel}/messages": "post", "PATCH /channels/{channel}/messages/{message}": "edit", "GET /channels/{channel}/messages": "find"}[pattern]
-	body, key := s.body(r)
+	var files []File
+	body, key := s.body(r, &files)
 	if op == "" {
 		intercept = nil
 	}
@@ -148,7 +149,7 @@ func (s *Server) limited(w http.ResponseWriter, r *http.Request, pattern string,
 		var v any
 		if done {
 			s.mu.Lock()
-			out, err := f(r.WithContext(withBody(r.Context(), body)))
+			out, err := f(r.WithContext(withBody(r.Context(), body, files)))
 			s.touch()
 			s.mu.Unlock()
 			if err != nil {
@@ -261,7 +262,7 @@ func (s *Server) postMessage(r *http.Request) (any, error) {
 			}
 		}
 	}
-	m := &Message{Channel: channel, Author: Bot, Nonce: nonce, at: s.now()}
+	m := &Message{Channel: channel, Author: Bot, Nonce: nonce, Files: filesOf(r), at: s.now()}
 	if err := m.take(&in); err != nil {
 		return nil, invalid(err)
 	}

@@ -46,6 +46,12 @@ type User struct {
 	NoDMs  bool     `json:"-"`
 }
 
+// File is a file of a message.
+type File struct {
+	Name string
+	Size int
+}
+
 // Message is a message as the fake holds it.
 type Message struct {
 	ID, Channel string
@@ -57,6 +63,7 @@ type Message struct {
 	Edited      int
 	Notified    []string // ids of users and roles
 	ReplyTo     string
+	Files       []File
 	For         string // the only user who sees it; "": all
 	at          time.Time
 }

@@ -1,9 +1,12 @@
 package respondertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +34,9 @@ type Chat interface {
 	// Said returns what the surface wrote: the place and a space, then the words, with the principal of everybody whom they
 	// notify, such as "chat:ann".
 	Said() []string
+	// Files returns the names of the files that the platform got. Takes is false where the surface sends none, and its
+	// cards only name them and lead to them.
+	Files() (names []string, takes bool)
 	// Ready returns what the replica that started last says of itself.
 	Ready() error
 }
@@ -56,6 +62,7 @@ func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) 
 		"a message that was deleted":                      deleted,
 		"a revoked token":                                 revoked,
 		"a step of the ladder is told once":               ladder,
+		"files are named, and sent once":                  files,
 	}
 	check(t, cases, without)
 	for name, run := range cases {
@@ -277,6 +284,40 @@ func ladder(s *chatScene) {
 	}
 	s.elsewhere("a1")
 	s.closed("a1", "Mei")
+}
+
+// files: evidence and an option's file are on the card, as text, and where the platform takes files each is sent once, also
+// if two places of the ask refer to it.
+func files(s *chatScene) {
+	s.replica()
+	upload := func(name string, data []byte) ask.File {
+		f, err := s.agent.Upload(s.t.Context(), name, data)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return f
+	}
+	var dot bytes.Buffer
+	if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		s.t.Fatal(err)
+	}
+	shot, log := upload("@everyone before.png", dot.Bytes()), upload("server.txt", []byte("it was here\n"))
+	s.ask(ask.Ask{ID: "a1", Files: []ask.File{shot, log}, Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Which looks right?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", File: &shot}, {ID: "lite", Label: "SQLite"}}}}})
+	p := s.open("a1")
+	s.posted("a1")
+	for _, name := range []string{"before.png", "server.txt", "TXT, 12 B"} {
+		if !contains(p.Text, name) {
+			s.t.Errorf("%s is not in %q", name, p.Text)
+		}
+	}
+	for _, said := range s.chat.Said() {
+		if strings.Contains(said, Everybody) {
+			s.t.Errorf("a file's name notifies everybody: %q", said)
+		}
+	}
+	if names, takes := s.chat.Files(); takes && (len(names) != 2 || !strings.HasSuffix(names[0], "before.png") || !strings.HasSuffix(names[1], "server.txt")) {
+		s.t.Errorf("the platform got %q", names)
+	}
 }
 
 func revoked(s *chatScene) {

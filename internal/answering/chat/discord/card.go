@@ -134,6 +134,7 @@ func (d *drawing) message() message {
 	if d.Context != nil {
 		p.body(d.Context, maxContext)
 	}
+	p.add(strings.Join(chat.FileTexts(d.Files, literal), "\n"), 1000, func(s string) string { return s }) // they are literal
 	for i := range d.Questions {
 		d.question(&p, &d.Questions[i])
 	}

@@ -158,6 +158,15 @@ func (s *surface) Said() (all []string) {
 	return all
 }
 
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.fake.Messages() {
+		for _, f := range m.Files {
+			names = append(names, f.Name)
+		}
+	}
+	return names, true
+}
+
 func (s *surface) Revoke() { s.fake.Revoke() }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -179,6 +181,16 @@ func (s *surface) Said() (all []string) {
 		all = append(all, strings.ReplaceAll(m.To+" "+m.Text, ann, "chat:ann"))
 	}
 	return all
+}
+
+// Files returns those of one person's mail.
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.questions() {
+		if m.To == tom {
+			names = append(names, slices.Sorted(maps.Keys(m.Files))...)
+		}
+	}
+	return names, true
 }
 
 func (s *surface) Revoke() { s.fake.SetPassword("another") }

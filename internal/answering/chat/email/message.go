@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -124,6 +125,34 @@ func (s *App) stopURL(tenant, address string) string {
 
 func literal(text string, most int) string { return ask.Clip(ask.CleanLine(text), most) }
 
+// Names returns a line for each file of the ask.
+func (d *letter) Names() []string {
+	return append(chat.FileTexts(d.Files, literal), d.optionFiles()...)
+}
+
+// optionFiles returns a line for each option's file.
+func (d *letter) optionFiles() (names []string) {
+	for i := range d.Questions {
+		for _, o := range d.Questions[i].Options {
+			if o.File != nil {
+				names = append(names, literal(card.InlinePlain(o.Label), 80)+": "+chat.FileText(o.File, literal))
+			}
+		}
+	}
+	return names
+}
+
+// maxFiles bounds the files in a mail, in bytes: servers take mails of ten to twenty-five megabytes, of which files fill a
+// third more than they have.
+const maxFiles = 7 << 20
+
+// attach adds an ask's files to a mail.
+func (s *App) attach(ctx context.Context, m *mail.Msg, a *ask.Ask) {
+	s.Attach(ctx, a, maxFiles, func(_ context.Context, f *chat.Attached) error {
+		return m.AttachReader(f.Label(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
+	})
+}
+
 // Text returns the mail as plain text.
 func (d *letter) Text() string {
 	var parts []string
@@ -134,6 +163,9 @@ func (d *letter) Text() string {
 		parts = append(parts, d.Again)
 	}
 	parts = append(parts, d.Card.Text())
+	if names := d.optionFiles(); len(names) > 0 {
+		parts = append(parts, strings.Join(names, "\n"))
+	}
 	add := func(label, to string) {
 		if to != "" {
 			parts = append(parts, label+"\n"+to)
@@ -192,7 +224,7 @@ func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
 }
 
 // question makes the mail about a pending ask.
-func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
+func (s *App) question(ctx context.Context, to, post string, rec *ask.Record) (*mail.Msg, error) {
 	d := s.letterTo(to, post, rec)
 	m, err := s.envelope(to, post, rec.Ask.Tenant, s.subject(d.Lang, &rec.Ask))
 	if err != nil {
@@ -202,7 +234,11 @@ func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
 	if rec.Ask.Priority == ask.PriorityUrgent {
 		m.SetImportance(mail.ImportanceUrgent)
 	}
-	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+	if err := s.fill(m, d.Lang, d.Text(), "mail.html", d); err != nil {
+		return nil, err
+	}
+	s.attach(ctx, m, &rec.Ask)
+	return m, nil
 }
 
 // reminder makes the mail about a step of an ask's ladder: the question to who has not got it, else once more in its

@@ -72,6 +72,9 @@ func (d *drawing) text(s card.Steps) string {
 	if d.Context != nil {
 		d.body(d.Context, maxContext)
 	}
+	for _, line := range chat.FileTexts(d.Files, clean) {
+		d.add(line + "\n")
+	}
 	for _, l := range s.Review(d.Card) {
 		d.add("✓ " + clean(l.Question, 80) + " **" + clean(l.Answer, 200) + "**\n")
 	}

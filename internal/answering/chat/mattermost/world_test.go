@@ -107,7 +107,7 @@ func keyOf(p *fakemattermost.Post) string {
 func (s *surface) Posts() (posts []respondertest.Post) {
 	for _, p := range s.fake.Posts() {
 		if key := keyOf(&p); key != "" {
-			posts = append(posts, respondertest.Post{Ref: p.ID, Key: key, Text: p.Shown(), Open: len(p.Actions()) > 0})
+			posts = append(posts, respondertest.Post{Ref: p.ID, Key: key, Text: strings.ReplaceAll(p.Shown(), `\`, ""), Open: len(p.Actions()) > 0})
 		}
 	}
 	return posts
@@ -171,6 +171,9 @@ func (s *surface) Said() (all []string) {
 	}
 	return all
 }
+
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
 
 func (s *surface) Revoke() { s.fake.Revoke() }
 

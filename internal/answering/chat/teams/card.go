@@ -58,6 +58,9 @@ func (d *drawing) in(room int) *sheet {
 	if d.Context != nil {
 		d.preview(d.Context)
 	}
+	for _, file := range chat.FileTexts(d.Files, clip) {
+		d.add("Small", literal(file))
+	}
 	form := !d.closed && d.fillable() && !d.buttons()
 	for i := range d.Questions {
 		d.question(&d.Questions[i], form)
@@ -193,7 +196,7 @@ func (d *drawing) question(q *card.Question, form bool) {
 
 // tells reports whether an option says more than its button does.
 func tells(o card.Option) bool {
-	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || len([]rune(o.Label)) > maxLabel
+	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || len([]rune(o.Label)) > maxLabel
 }
 
 func (d *drawing) option(i int, o *card.Option) {
@@ -212,6 +215,9 @@ func (d *drawing) option(i int, o *card.Option) {
 	}
 	if o.Note != "" {
 		runs = append(runs, subtle(" ("+o.Note+")"))
+	}
+	if o.File != nil {
+		runs = append(runs, literal(" "+chat.FileText(o.File, clip)))
 	}
 	d.add("Small", runs...)
 	if o.Preview != nil {

@@ -163,6 +163,9 @@ func (s *surface) Said() (all []string) {
 	return all
 }
 
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
+
 func (s *surface) Revoke() { s.fake.Revoke() }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {

@@ -144,6 +144,15 @@ func (s *surface) Said() (all []string) {
 	return all
 }
 
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.fake.Messages() {
+		if m.File != "" {
+			names = append(names, m.File)
+		}
+	}
+	return names, true
+}
+
 func (s *surface) Revoke() { s.fake.Revoke() }
 
 func TestCasesOfAChat(t *testing.T) {
