@@ -234,6 +234,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			_, err := approvals.Parse(data)
 			return err
 		}},
+		{"schedules:\n", func(data []byte) error {
+			_, err := approvals.Parse(data)
+			return err
+		}},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
 			return err
@@ -273,6 +277,7 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		}},
 		{"responders:", values},
 		{"issuer:", values},
+		{"backup:", values},
 		{"tls:", values},
 	}
 	found := 0

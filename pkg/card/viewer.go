@@ -100,9 +100,12 @@ func (v Viewer) May(r *ask.Record) May {
 
 // audience describes who may decide.
 func audience(a *ask.Ask, w *catalogue) string {
-	names := make([]string, len(a.Audience))
-	for i, entry := range a.Audience {
-		if group, ok := strings.CutPrefix(entry, "group:"); ok {
+	listed := ask.Unresolved(a.Audience)
+	names := make([]string, len(listed))
+	for i, entry := range listed {
+		if schedule, _, ok := ask.ScheduleOf(entry); ok {
+			names[i] = w.Say("schedule %s", line(schedule))
+		} else if group, ok := strings.CutPrefix(entry, "group:"); ok {
 			names[i] = fill(w.group, line(group))
 		} else {
 			names[i] = line(entry)

@@ -24,6 +24,7 @@ type Mail struct {
 	Header   mail.Header
 	Text     string // the part text/plain
 	HTML     string
+	Files    map[string]string // what is attached, by its name
 }
 
 // ID returns its Message-ID.
@@ -140,6 +141,13 @@ func Parse(raw string) (m Mail, err error) {
 		body, err := io.ReadAll(p.Body)
 		if err != nil {
 			return m, err
+		}
+		if h, ok := p.Header.(*mail.AttachmentHeader); ok {
+			name, _ := h.Filename()
+			if m.Files == nil {
+				m.Files = map[string]string{}
+			}
+			m.Files[name] = string(body)
 		}
 		if h, ok := p.Header.(*mail.InlineHeader); ok {
 			switch kind, _, _ := h.ContentType(); kind {
