@@ -56,6 +56,8 @@ const (
 	FaultApprovalDefault     FaultCode = "approval_default"
 	FaultApprovalCancels     FaultCode = "approval_cancels"
 	FaultApprovalUndeclared  FaultCode = "approval_undeclared"
+	FaultBadSchedule         FaultCode = "bad_schedule"
+	FaultNoSchedule          FaultCode = "no_schedule"
 	FaultWidensNothing       FaultCode = "widens_nothing"
 	FaultApprovalGroups      FaultCode = "approval_groups"
 	FaultApprovalUnreachable FaultCode = "approval_unreachable"

@@ -104,10 +104,13 @@ func voters(votes []Vote, w *wordsOfVotes) string {
 
 // entries names people of a list: "group sre or os:mei".
 func entries(from []string, w *wordsOfVotes) string {
+	from = Unresolved(from)
 	all := make([]string, len(from))
 	for i, entry := range from {
 		if name, ok := strings.CutPrefix(entry, "group:"); ok {
 			entry = w.group + name
+		} else if name, _, ok := ScheduleOf(entry); ok {
+			entry = w.schedule + name
 		}
 		all[i] = Clip(CleanLine(entry), 80)
 	}
@@ -123,7 +126,7 @@ func few(all []string, between string, w *wordsOfVotes) string {
 
 type wordsOfVotes struct {
 	count, against, more, moreOf, awaited, blocked, approved, denied string
-	group, colon, semicolon, comma, or, others                       string
+	group, schedule, colon, semicolon, comma, or, others             string
 	lang                                                             string
 }
 
@@ -131,11 +134,11 @@ func voteWords(lang string) *wordsOfVotes {
 	if speaksChinese(lang) {
 		return &wordsOfVotes{
 			"%d/%d 票批准", "%d/%d 票否决", "还差 %d 票", "还差 %d 票（%s）", "等待 %s 投票", "除非有人改投，否则无法获批", "已由 %s 批准", "已被 %s 否决",
-			"组 ", "：", "；", "、", " 或 ", "其他 %s 人", lang,
+			"组 ", "值班表 ", "：", "；", "、", " 或 ", "其他 %s 人", lang,
 		}
 	}
 	return &wordsOfVotes{
 		"%d of %d approvals", "%d of %d denials", "%d more needed", "%d more needed from %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
-		"group ", ": ", "; ", ", ", " or ", "%s others", lang,
+		"group ", "schedule ", ": ", "; ", ", ", " or ", "%s others", lang,
 	}
 }

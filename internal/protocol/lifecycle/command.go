@@ -3,7 +3,8 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Unvote], [Withdraw], [Abort], [Climb], [Attend] and [Look].
+// [Unvote], [Withdraw], [Abort], [Climb], [Relieve], [Attend]
+// and [Look].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -40,8 +41,10 @@ type (
 	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
 	// Climb takes the next step of the ladder, if it is due. Only brokers do.
-	// OnCall has the principals that are on call now, by "schedule:<name>".
-	Climb struct{ OnCall map[string][]string }
+	Climb struct{}
+	// Relieve writes into the ask who is on call, if that has changed. Only brokers
+	// do.
+	Relieve struct{}
 	// Attend says that a person looks at the ask, so that the next step waits.
 	Attend struct{ By ask.By }
 	// Look only reads, but expires an overdue ask.
@@ -55,6 +58,7 @@ func (Unvote) command()   {}
 func (Withdraw) command() {}
 func (Abort) command()    {}
 func (Climb) command()    {}
+func (Relieve) command()  {}
 func (Attend) command()   {}
 func (Look) command()     {}
 
@@ -97,8 +101,8 @@ type Effect interface{ effect() }
 type (
 	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
-	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped] or
-	// [Looked]. Then decide again.
+	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped],
+	// [Looked] or [Relieved]. Then decide again.
 	Rewrite struct{ Event Event }
 	// Resolve writes the outcome. Then decide again: the reply follows from the
 	// resulting state.
