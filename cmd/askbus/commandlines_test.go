@@ -234,6 +234,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			_, err := approvals.Parse(data)
 			return err
 		}},
+		{"schedules:\n", func(data []byte) error {
+			_, err := approvals.Parse(data)
+			return err
+		}},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
 			return err
@@ -272,7 +276,9 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			return err
 		}},
 		{"responders:", values},
+		{"backup:", values},
 		{"issuer:", values},
+		{"backup:", values},
 		{"tls:", values},
 	}
 	found := 0

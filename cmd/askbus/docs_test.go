@@ -350,10 +350,6 @@ func prose(t *testing.T, page string) string {
 func runAsPasted(t *testing.T, script string) {
 	t.Helper()
 	home := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +360,7 @@ func runAsPasted(t *testing.T, script string) {
 		}
 	}
 	for _, name := range []string{"askbus", "askbus-lab"} {
-		starts := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", asMain, name, self)
+		starts := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", asMain, name, plain(t, name))
 		if err := os.WriteFile(filepath.Join(home, "bin", name), []byte(starts), 0o700); err != nil {
 			t.Fatal(err)
 		}

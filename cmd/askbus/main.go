@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cli/agent"
 	"github.com/askbus/askbus/internal/process/daemon"
+	_ "github.com/askbus/askbus/internal/process/gcstart" // before all that allocates
 )
 
 func main() { os.Exit(Main()) }

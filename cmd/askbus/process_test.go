@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,7 +34,35 @@ func TestMain(m *testing.M) {
 		os.Exit(Main())
 	}
 	_ = os.Setenv("ASKBUS_UNDO", "0") // answers are sent at once, unless a test is about that
-	os.Exit(browsertest.Main(m))
+	code := browsertest.Main(m)
+	removePlain()
+	os.Exit(code)
+}
+
+// serves are the commands that run until they are told to stop.
+var serves = []string{"up", "server", "broker", "web", "gateway", "issuer", "ssh", "slack", "telegram", "discord", "teams", "mattermost", "feishu", "email", "webhooks", "audit"}
+
+// programOf returns what runs a command line of askbus, or of askbus-lab.
+func programOf(t *testing.T, args []string) (path, name string) {
+	t.Helper()
+	switch {
+	case len(args) > 0 && (args[0] == "bench" || args[0] == "torture"):
+		return plain(t, "askbus-lab"), "askbus-lab"
+	case len(args) > 0 && slices.Contains(serves, args[0]):
+		return self(t), "askbus"
+	default:
+		return plain(t, "askbus"), "askbus"
+	}
+}
+
+// self is this test binary.
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // process is a running askbus.
@@ -107,34 +136,27 @@ func start(t *testing.T, stdin string, args ...string) *process {
 // startWith starts askbus with additional environment variables.
 func startWith(t *testing.T, env []string, stdin string, args ...string) *process {
 	t.Helper()
-	return startAs(t, os.Args[0], env, stdin, args...)
+	return startFrom(t, strings.NewReader(stdin), env, args...)
 }
 
 // startBinary starts an askbus of another version.
 func startBinary(t *testing.T, bin string, args ...string) *process {
 	t.Helper()
-	return startAs(t, bin, nil, "", args...)
-}
-
-func startAs(t *testing.T, bin string, env []string, stdin string, args ...string) *process {
-	t.Helper()
-	return startReading(t, bin, env, strings.NewReader(stdin), args...)
+	return startReading(t, bin, nil, strings.NewReader(""), args...)
 }
 
 // startFrom starts askbus with the given standard input.
 func startFrom(t *testing.T, stdin io.Reader, env []string, args ...string) *process {
 	t.Helper()
-	return startReading(t, os.Args[0], env, stdin, args...)
+	bin, _ := programOf(t, args)
+	return startReading(t, bin, env, stdin, args...)
 }
 
 func startReading(t *testing.T, bin string, env []string, stdin io.Reader, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
 	p.cmd = exec.Command(bin, args...)
-	program := "askbus"
-	if len(args) > 0 && (args[0] == "bench" || args[0] == "torture") {
-		program = "askbus-lab"
-	}
+	_, program := programOf(t, args)
 	p.cmd.Env = append(os.Environ(), asMain+"="+program, "ASKBUS_LOG_LEVEL=info")
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdin = stdin

@@ -15,7 +15,8 @@ import (
 // onTerminal starts askbus on its own terminal; writes to the returned file are typed there.
 func onTerminal(t *testing.T, width, height int, env []string, args ...string) (*process, *os.File) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
+	bin, _ := programOf(t, args)
+	cmd := exec.Command(bin, args...)
 	cmd.Env = append(append(os.Environ(), asMain+"=1", "TERM=xterm-256color", "TMUX=", "STY="), env...)
 	return onTerminalOf(t, width, height, cmd)
 }

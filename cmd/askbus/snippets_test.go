@@ -47,7 +47,7 @@ func (pl place) shellOf(shell []string, script string, env ...string) string {
 		pl.t.Skipf("no %s here; install it to run the guide's lines for it", shell[0])
 	}
 	bin := pl.t.TempDir()
-	if err := os.Symlink(os.Args[0], filepath.Join(bin, "askbus")); err != nil {
+	if err := os.Symlink(plain(pl.t, "askbus"), filepath.Join(bin, "askbus")); err != nil {
 		pl.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(pl.t.Context(), shell[0], append(shell[1:], "-c", script)...)

@@ -39,7 +39,8 @@ func inTmux(t *testing.T, width, height int, args ...string) tmux {
 		_, _ = m.try("kill-server")
 		_ = os.RemoveAll(dir)
 	})
-	m.do(append([]string{"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", os.Args[0]}, args...)...)
+	bin, _ := programOf(t, args)
+	m.do(append([]string{"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", bin}, args...)...)
 	return m
 }
 

@@ -27,7 +27,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 func groups(a *cli.App) []cli.Group {
 	return []cli.Group{
 		{ID: "ask", Title: "Ask:", Commands: []*cobra.Command{agent.AskCmd(a), agent.WaitCmd(a), agent.GetCmd(a), agent.FileCmd(a), agent.WithdrawCmd(a), agent.ApprovalsCmd(a)}},
-		{ID: "answer", Title: "Answer:", Commands: []*cobra.Command{person.TUICmd(a), person.NextCmd(a), person.AnswerCmd(a), person.ListCmd(a), person.StatsCmd(a), person.StatusCmd(a), person.LoginCmd(a), person.LogoutCmd(a)}},
+		{ID: "answer", Title: "Answer:", Commands: []*cobra.Command{person.TUICmd(a), person.NextCmd(a), person.AnswerCmd(a), person.ListCmd(a), person.StatsCmd(a), person.StatusCmd(a), person.AwayCmd(a), person.LoginCmd(a), person.LogoutCmd(a)}},
 		{ID: "agents", Title: "Connect agents:", Commands: []*cobra.Command{agent.MCPCmd(a), agent.HookCmd(a), agent.ACPCmd(a), agent.CodexCmd(a), agent.OpencodeCmd(a), agent.TranscriptCmd(a)}},
 		{ID: "run", Title: "Run a bus:", Commands: append([]*cobra.Command{role.UpCmd(a), role.ConnectCmd(a), role.ServerCmd(a), role.BrokerCmd(a), role.WebCmd(a), role.SSHCmd(a), role.GatewayCmd(a), role.IssuerCmd(a), role.WebhookCmd(a), role.PushCmd(a)}, role.ChatCmds(a)...)},
 		{ID: "operate", Title: "Operate it:", Commands: []*cobra.Command{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -31,5 +32,14 @@ func TestVersionOfABuild(t *testing.T) {
 		if got := cli.VersionOf(c.stamped, c.info); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// A short command does not collect garbage: its packages allocate more than the first collection waits for.
+func TestAShortCommandCollectsNothing(t *testing.T) {
+	t.Parallel()
+	p := startWith(t, []string{"GODEBUG=gctrace=1"}, "", "version")
+	if code := p.wait(); code != 0 || strings.Contains(p.err.String(), "gc 1 ") {
+		t.Errorf("exit %d, and the runtime says %s", code, p.err)
 	}
 }

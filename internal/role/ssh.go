@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/picture"
 	"github.com/askbus/askbus/internal/answering/sshserver"
 	"github.com/askbus/askbus/internal/answering/tui"
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -119,8 +120,9 @@ func (r *Process) ssh(ctx context.Context, c client.Credential, s config.SSH) (*
 	if role.Session == "" { // others may not report
 		opts.Refused = sshRefusals(r.reports(nc, "ssh", audit.Surface(sshType, role.Tenant)))
 	}
+	images := picture.NewDecoder()
 	opts.Serve = func(ctx context.Context, t sshserver.Terminal) error {
-		return r.inboxOn(ctx, t, board, resp)
+		return r.inboxOn(ctx, t, board, resp, images)
 	}
 	srv, err := sshserver.New(opts)
 	if err != nil {
@@ -136,7 +138,7 @@ func (r *Process) ssh(ctx context.Context, c client.Credential, s config.SSH) (*
 }
 
 // inboxOn runs the inbox on the terminal of a signed-in person.
-func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *board.Board, resp *responder.Responder) error {
+func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *board.Board, resp *responder.Responder, images *picture.Decoder) error {
 	if leave, err := resp.Present("", ""); err == nil {
 		defer leave()
 	}
@@ -151,8 +153,8 @@ func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *boar
 	_, err := tui.Run(ctx, tui.Terminal{
 		In: t, Out: t, Env: env, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
-		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo,
-		Viewer: card.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
+		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo, File: resp.File, Images: images,
+		Viewer: card.Viewer{By: t.By, StandIns: board.StandIns, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
 		Notify: func(n int) string { return cli.Notification(tag, n) },
 	}, tui.Board(board))
 	if err == nil && ctx.Err() != nil {

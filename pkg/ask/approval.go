@@ -2,7 +2,6 @@ package ask
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -79,7 +78,7 @@ const AfterAll After = "all"
 // or all of several factors.
 type Alternative struct {
 	Need  int      `json:"need,omitempty"` // without AllOf; default 1
-	From  []string `json:"from,omitempty"` // "group:<name>" or principals; empty: everybody who may decide the ask
+	From  []string `json:"from,omitempty"` // "group:<name>", "schedule:<name>" or principals; empty: everybody who may decide the ask
 	AllOf []Factor `json:"all_of,omitempty"`
 	// Distinct counts a person in one factor only. Without it the vote of
 	// somebody in two groups counts in both.
@@ -127,11 +126,13 @@ func (alt *Alternative) need() (n int) {
 	return n
 }
 
-// lists reports whether one of the entries, "group:<name>" or a principal,
-// names a person. Without entries everybody is named.
+// lists reports whether one of the entries, "group:<name>", "schedule:<name>" or a
+// principal, names a person, or whom the person stands in for. Without entries
+// everybody is named.
 func lists(entries []string, by By) bool {
+	by = by.seat()
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(entry string) bool {
-		return entry == by.Principal || slices.ContainsFunc(by.Groups, func(g string) bool { return entry == "group:"+g })
+		return isNamed(entry, by)
 	})
 }
 
@@ -186,7 +187,7 @@ func (p *Approval) denials() int {
 // count.
 func (p *Approval) groups(by By) []string {
 	var named []string
-	for _, g := range by.Groups {
+	for _, g := range by.seat().Groups {
 		entry := "group:" + g
 		if p.names(func(from []string) bool { return slices.Contains(from, entry) }) && !slices.Contains(named, g) {
 			named = append(named, g)
@@ -210,7 +211,7 @@ func (p *Approval) namesHere(match func(from []string) bool) bool {
 func (p *Approval) named() (all []string) {
 	p.namesHere(func(from []string) bool {
 		for _, entry := range from {
-			if !strings.HasPrefix(entry, "group:") && !slices.Contains(all, entry) {
+			if !collective(entry) && !slices.Contains(all, entry) {
 				all = append(all, entry)
 			}
 		}

@@ -24,7 +24,7 @@ func (a *Ask) validateDeciders(f *faults) {
 	}
 	for i, principal := range a.Exclude {
 		at := "/exclude/" + strconv.Itoa(i)
-		if strings.TrimSpace(principal) == "" || strings.HasPrefix(principal, "group:") {
+		if strings.TrimSpace(principal) == "" || collective(principal) {
 			f.add(at, FaultEmptyPrincipal)
 		}
 		f.length(at, principal, MaxName)
@@ -210,7 +210,7 @@ func validatePeople(f *faults, at string, need int, from []string) {
 	}
 	for i, entry := range from {
 		at := at + "/from/" + strconv.Itoa(i)
-		if strings.TrimSpace(entry) == "" || entry == "group:" {
+		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
 			f.add(at, FaultEmptyAudience)
 		}
 		f.length(at, entry, MaxName)
@@ -221,7 +221,7 @@ func validatePeople(f *faults, at string, need int, from []string) {
 func (p *Approval) validateAfterAll(f *faults, at string) {
 	for i := range p.AnyOf {
 		for _, one := range p.AnyOf[i].factors() {
-			if len(one.From) == 0 || slices.ContainsFunc(one.From, func(entry string) bool { return strings.HasPrefix(entry, "group:") }) {
+			if len(one.From) == 0 || slices.ContainsFunc(one.From, collective) {
 				f.add(at+"/after", FaultApprovalGroups)
 				return
 			}
@@ -305,11 +305,10 @@ func (a *Ask) reachable(alt *Alternative, against map[string]bool) (need, most i
 // bounded is false if they cannot be counted. A group is taken to have every
 // member that it can have.
 func (a *Ask) candidates(from []string) (people []string, bounded bool) {
-	isGroup := func(entry string) bool { return strings.HasPrefix(entry, "group:") }
-	pool, bounded := from, len(from) > 0 && !slices.ContainsFunc(from, isGroup)
+	pool, bounded := from, len(from) > 0 && !slices.ContainsFunc(from, collective)
 	for _, list := range [][]string{a.Audience, a.only()} {
 		switch {
-		case len(list) == 0 || slices.ContainsFunc(list, isGroup):
+		case len(list) == 0 || slices.ContainsFunc(list, collective):
 		case !bounded:
 			pool, bounded = list, true
 		default:

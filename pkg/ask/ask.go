@@ -152,6 +152,9 @@ func (a *Ask) Excludes(by By) bool {
 	if !a.ExcludeAsker && len(a.Exclude) == 0 {
 		return false
 	}
+	if by.For != nil && a.Excludes(*by.For) {
+		return true
+	}
 	return a.ExcludeAsker && slices.Contains(a.Asker, by.Principal) || slices.Contains(a.Exclude, by.Principal) || !by.ProvesPrincipal() || !by.person()
 }
 
@@ -166,10 +169,16 @@ func (a *Ask) NeedsPrincipal() bool {
 // has no audience or one that contains the principal or one of its groups, and
 // no approval or one in which its vote can count.
 func (a *Ask) Allows(by By) bool {
-	if a.Excludes(by) || a.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(a.Asker, by.Principal)) {
+	if a.Excludes(by) || !a.MeetsOnly(by) {
 		return false
 	}
 	return lists(a.Audience, by) && (a.Approval == nil || a.Approval.MayVote(by))
+}
+
+// MeetsOnly reports whether by may decide as far as Only says: nobody stands in for
+// the asker.
+func (a *Ask) MeetsOnly(by By) bool {
+	return a.Only == "" || by.For == nil && by.ProvesPrincipal() && slices.Contains(a.Asker, by.Principal)
 }
 
 // only returns the principals that alone may decide, if there are any.

@@ -95,14 +95,27 @@ func who(by *By, you string) string {
 		return ""
 	}
 	if you != "" && by.Principal == you {
-		return " by " + By{Name: "you", Responder: by.Responder}.Words()
+		return " by " + By{Name: "you", Responder: by.Responder, For: by.For}.Words()
 	}
 	return " by " + by.Words()
 }
 
-// Words names the person and the surface: "Mei on Slack".
+// Called names the person, and whom the person stands in for, in a language such as
+// "zh-CN"; unknown and empty: English. "Jo for Mei".
+func (b By) Called(lang string) string {
+	name := cmp.Or(b.Name, b.Principal)
+	if b.For == nil {
+		return name
+	}
+	if speaksChinese(lang) {
+		return name + "（代 " + b.For.Called(lang) + "）"
+	}
+	return name + " for " + b.For.Called(lang)
+}
+
+// Words names the person and the surface: "Mei on Slack", "Jo for Mei in the terminal".
 func (b By) Words() string {
-	name := cmp.Or(b.Name, b.Principal, "somebody")
+	name := cmp.Or(b.Called(english), "somebody")
 	if b.Responder == "" {
 		return name
 	}

@@ -52,6 +52,7 @@ type Step struct {
 	Via     []string  `json:"via,omitempty"`
 	Remind  bool      `json:"reminder,omitempty"` // those who may decide the ask were told as well
 	Widened bool      `json:"widened,omitempty"`  // they may decide since then
+	AsOf    time.Time `json:"as_of,omitzero"`     // a schedule in Tell could not be read since then: they were on call by what it said last
 }
 
 // Seen says that somebody looked at an ask before a step, which then waits once
@@ -181,7 +182,7 @@ func (a *Ask) validateStep(f *faults, at string, s *Escalation) {
 	}
 	for i, entry := range s.Tell {
 		at := at + "/tell/" + strconv.Itoa(i)
-		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == "schedule:" {
+		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
 			f.add(at, FaultEmptyAudience)
 		}
 		f.length(at, entry, MaxName)

@@ -46,9 +46,9 @@ func (w *wordsOfLadders) whom(tell []string, remind bool) string {
 	if remind {
 		all = append(all, w.remind)
 	}
-	for _, entry := range tell {
+	for _, entry := range Unresolved(tell) {
 		if name, ok := strings.CutPrefix(entry, "schedule:"); ok {
-			entry = w.schedule + name
+			entry = w.votes.schedule + name
 		} else if name, ok := strings.CutPrefix(entry, "group:"); ok {
 			entry = w.votes.group + name
 		}
@@ -72,8 +72,8 @@ func (w *wordsOfLadders) span(d time.Duration) string {
 }
 
 type wordsOfLadders struct {
-	told, next, none, paused, remind, schedule string
-	seconds, minutes, hours, days, semicolon   string
+	told, next, none, paused, remind         string
+	seconds, minutes, hours, days, semicolon string
 
 	votes *wordsOfVotes
 }
@@ -81,12 +81,12 @@ type wordsOfLadders struct {
 func ladderWords(lang string) *wordsOfLadders {
 	if speaksChinese(lang) {
 		return &wordsOfLadders{
-			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "提醒可决定的人", "值班表 ",
+			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "提醒可决定的人",
 			"%d 秒", "%d 分钟", "%d 小时", "%d 天", "；", voteWords(lang),
 		}
 	}
 	return &wordsOfLadders{
-		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "a reminder", "schedule ",
+		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "a reminder",
 		"%d s", "%d min", "%d h", "%d d", "; ", voteWords(lang),
 	}
 }

@@ -157,32 +157,57 @@ func isText(data []byte) bool {
 	})
 }
 
-// webpSize reads the size of a WebP image from its first chunk.
+// webpSize reads the size of a WebP image from its chunks. A frame must fit into the
+// canvas: decoders take memory for both.
 func webpSize(data []byte) (c image.Config, err error) {
-	const at = 20 // of the first chunk's data
-	if len(data) < at+10 {
-		return c, errWebP
+	const head = 8 // of a chunk: name and length
+	canvas := false
+	for at := 12; len(data)-at >= head; {
+		name, length := string(data[at:at+4]), int(binary.LittleEndian.Uint32(data[at+4:]))
+		body := data[at+head:]
+		at += head + length + length%2
+		frame, ok := webpChunk(name, body)
+		switch {
+		case !ok:
+			return c, errWebP
+		case frame == (image.Config{}): // another chunk
+		case !canvas && c.Width != 0 || canvas && (frame.Width > c.Width || frame.Height > c.Height):
+			return c, errWebP
+		case !canvas:
+			c, canvas = frame, name == "VP8X"
+		}
+		if at < 0 || !canvas {
+			break // a file without a canvas has one frame
+		}
 	}
-	body := data[at:]
-	switch string(data[12:16]) {
-	case "VP8 ":
-		if body[3] != 0x9d || body[4] != 0x01 || body[5] != 0x2a {
-			return c, errWebP
-		}
-		c.Width, c.Height = int(binary.LittleEndian.Uint16(body[6:])&0x3fff), int(binary.LittleEndian.Uint16(body[8:])&0x3fff)
-	case "VP8L":
-		if body[0] != 0x2f {
-			return c, errWebP
-		}
-		bits := binary.LittleEndian.Uint32(body[1:])
-		c.Width, c.Height = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
-	case "VP8X":
-		c.Width = int(binary.LittleEndian.Uint32(body[4:])&0xffffff) + 1
-		c.Height = int(binary.LittleEndian.Uint32(body[6:])>>8&0xffffff) + 1
-	default:
+	if c.Width == 0 {
 		return c, errWebP
 	}
 	return c, nil
+}
+
+// webpChunk reads the size of a frame or a canvas, if the chunk is one.
+func webpChunk(name string, body []byte) (c image.Config, ok bool) {
+	need := map[string]int{"VP8 ": 10, "VP8L": 5, "VP8X": 10}[name]
+	if len(body) < need {
+		return c, false
+	}
+	switch name {
+	case "VP8 ":
+		ok = body[3] == 0x9d && body[4] == 0x01 && body[5] == 0x2a
+		c.Width, c.Height = int(binary.LittleEndian.Uint16(body[6:])&0x3fff), int(binary.LittleEndian.Uint16(body[8:])&0x3fff)
+	case "VP8L":
+		bits := binary.LittleEndian.Uint32(body[1:])
+		ok = body[0] == 0x2f
+		c.Width, c.Height = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
+	case "VP8X":
+		ok = true
+		c.Width = int(binary.LittleEndian.Uint32(body[4:])&0xffffff) + 1
+		c.Height = int(binary.LittleEndian.Uint32(body[6:])>>8&0xffffff) + 1
+	default:
+		ok = true
+	}
+	return c, ok
 }
 
 var errWebP = Refuse(CodeInvalid, "the head of the WebP file is malformed")

@@ -23,6 +23,9 @@ func (b By) ProvesPrincipal() bool {
 	return b.Responder != ResponderNative && b.Responder != ResponderElicit && b.Proof != ProofHostDialog && b.Proof != ProofAskerTerminal
 }
 
+// IsPerson reports whether by proves a principal that belongs to one person.
+func (b By) IsPerson() bool { return b.ProvesPrincipal() && b.person() }
+
 // person reports whether the principal belongs to one person: it is not a
 // credential or a token, which can be shared.
 func (b By) person() bool {

@@ -62,6 +62,12 @@ type By struct {
 	Groups    []string `json:"groups,omitempty"`    // matched against the audience's group entries
 	Responder string   `json:"responder,omitempty"` // the responder type that was used
 	Proof     string   `json:"proof,omitempty"`     // how the responder authenticated the person, such as "slack-signature"
+	// OnCall are the schedules by which the person was on call when they decided or
+	// voted, of those that the ask names. Only the broker sets them.
+	OnCall []OnCall `json:"on_call,omitempty" wire:"broker"`
+	// For is who is away, if this person decided as the stand-in: the right is then that of For alone. Only
+	// the broker sets it.
+	For *By `json:"for,omitempty" wire:"broker"`
 }
 
 // Reply is a person's reply to a whole ask. AnswerID makes it idempotent: a

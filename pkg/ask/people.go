@@ -37,5 +37,10 @@ func (a *Ask) ExcludedAs(by By, people People) (linked, unknown bool) {
 	if people == nil || !a.NeedsPerson() {
 		return false, false
 	}
+	if by.For != nil {
+		if linked, unknown = a.ExcludedAs(*by.For, people); linked || unknown {
+			return linked, unknown
+		}
+	}
 	return people.excludes(a, by.Principal), people[by.Principal] == ""
 }

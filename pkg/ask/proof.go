@@ -65,9 +65,10 @@ func MinProofs() []string {
 }
 
 // Proves reports whether the proof is at least as strong as the demanded one.
-// An empty demand is always met.
+// An empty demand is always met. Of a stand-in, both proofs are: of the person, and
+// with which the one who is away said who stands in.
 func (b By) Proves(demand string) bool {
-	return strength(b.Proof) >= strength(demand)
+	return strength(b.Proof) >= strength(demand) && (b.For == nil || strength(b.For.Proof) >= strength(demand))
 }
 
 // Needs says in words what a minimum proof demands, in a language such as

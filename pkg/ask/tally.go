@@ -101,22 +101,32 @@ type count struct {
 	awaited  []string
 }
 
+// last says which votes count, as far as people do: of each person the last that
+// stands, and of each who is away the last of them or of a stand-in.
+func (a *Ask) last(votes []Vote) []bool {
+	counts := make([]bool, len(votes))
+	voted, seats := make(map[string]bool, len(votes)), make(map[string]bool, len(votes))
+	for i := len(votes) - 1; i >= 0; i-- {
+		v := &votes[i]
+		who, seat := a.VoterOf(v), a.SeatOf(v)
+		if v.Stands() && !voted[who] && !seats[seat] {
+			counts[i], voted[who], seats[seat] = true, true, true
+		}
+	}
+	return counts
+}
+
 // count reads the votes for one approval: those that stand and are fresh, and of
 // each person the last.
 func (a *Ask) count(p *Approval, votes []Vote, now time.Time) count {
 	c := count{byOption: map[string][]Vote{}}
-	last := make(map[string]int, len(votes))
-	for i := range votes {
-		if votes[i].Stands() {
-			last[a.VoterOf(&votes[i])] = i
-		}
-	}
+	last := a.last(votes)
 	voted := make(map[string]bool, len(votes))
 	for i, v := range votes {
-		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !v.Stands() || last[a.VoterOf(&v)] != i {
+		if p.Fresh > 0 && now.Sub(v.At) > p.Fresh || !last[i] {
 			continue
 		}
-		voted[a.VoterOf(&v)], voted[a.Voter(v.By.Principal)] = true, true
+		voted[a.SeatOf(&v)], voted[a.Voter(v.By.seat().Principal)] = true, true
 		switch {
 		case v.Choice == ChoiceApprove:
 			c.byOption[v.Option] = append(c.byOption[v.Option], v)

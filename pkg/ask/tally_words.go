@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +33,7 @@ func (t *Tally) Words(lang string) string {
 // others leaves out who has approved: their next vote would replace that one.
 func (t *Tally) others(from []string) []string {
 	left := slices.DeleteFunc(slices.Clone(from), func(entry string) bool {
-		return slices.ContainsFunc(t.Approvals, func(v Vote) bool { return v.By.Principal == entry })
+		return slices.ContainsFunc(t.Approvals, func(v Vote) bool { return v.By.seat().Principal == entry })
 	})
 	if len(left) == 0 {
 		return from
@@ -98,18 +97,20 @@ const maxNamed = 5 // people or groups in a sentence
 func voters(votes []Vote, w *wordsOfVotes) string {
 	all := make([]string, len(votes))
 	for i := range votes {
-		by := &votes[i].By
-		all[i] = Clip(CleanLine(cmp.Or(by.Name, by.Principal)), 80)
+		all[i] = Clip(CleanLine(votes[i].By.Called(w.lang)), 120)
 	}
 	return few(all, w.comma, w)
 }
 
 // entries names people of a list: "group sre or os:mei".
 func entries(from []string, w *wordsOfVotes) string {
+	from = Unresolved(from)
 	all := make([]string, len(from))
 	for i, entry := range from {
 		if name, ok := strings.CutPrefix(entry, "group:"); ok {
 			entry = w.group + name
+		} else if name, _, ok := ScheduleOf(entry); ok {
+			entry = w.schedule + name
 		}
 		all[i] = Clip(CleanLine(entry), 80)
 	}
@@ -125,18 +126,19 @@ func few(all []string, between string, w *wordsOfVotes) string {
 
 type wordsOfVotes struct {
 	count, against, more, moreOf, awaited, blocked, approved, denied string
-	group, colon, semicolon, comma, or, others                       string
+	group, schedule, colon, semicolon, comma, or, others             string
+	lang                                                             string
 }
 
 func voteWords(lang string) *wordsOfVotes {
 	if speaksChinese(lang) {
 		return &wordsOfVotes{
 			"%d/%d 票批准", "%d/%d 票否决", "还差 %d 票", "还差 %d 票（%s）", "等待 %s 投票", "除非有人改投，否则无法获批", "已由 %s 批准", "已被 %s 否决",
-			"组 ", "：", "；", "、", " 或 ", "其他 %s 人",
+			"组 ", "值班表 ", "：", "；", "、", " 或 ", "其他 %s 人", lang,
 		}
 	}
 	return &wordsOfVotes{
 		"%d of %d approvals", "%d of %d denials", "%d more needed", "%d more needed from %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
-		"group ", ": ", "; ", ", ", " or ", "%s others",
+		"group ", "schedule ", ": ", "; ", ", ", " or ", "%s others", lang,
 	}
 }

@@ -71,6 +71,7 @@ func (a *Ask) Validate(now time.Time) error {
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
 	a.validateApproval(&f)
+	a.validateSchedules(&f)
 	a.validateEscalate(&f)
 	return InvalidError("ask", f)
 }
@@ -81,7 +82,7 @@ func (a *Ask) validateAudience(f *faults) {
 	}
 	for i, entry := range a.Audience {
 		at := "/audience/" + strconv.Itoa(i)
-		if strings.TrimSpace(entry) == "" || entry == "group:" {
+		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
 			f.add(at, FaultEmptyAudience)
 		}
 		f.length(at, entry, MaxName)

@@ -47,6 +47,8 @@ type Vote struct {
 	// Person is who voted, if the operator's list of people has the principal:
 	// all principals of one person are one voter.
 	Person string `json:"person,omitempty"`
+	// ForPerson is likewise whom the person stands in for: see [By.For].
+	ForPerson string `json:"for_person,omitempty"`
 }
 
 // VoteOf returns the vote that a reply is, without its time. The error is that
@@ -99,6 +101,11 @@ func (a *Ask) DeclineOf(r Reply, reason string) (Vote, error) {
 func (a *Ask) vote(r Reply) Vote {
 	v := Vote{AnswerID: r.AnswerID, By: r.By}
 	v.By.Groups = a.Approval.groups(r.By)
+	if r.By.For != nil { // only the rights of that person count
+		absent := *r.By.For
+		absent.Groups, v.By.Groups = v.By.Groups, nil
+		v.By.For = &absent
+	}
 	return v
 }
 
@@ -219,6 +226,18 @@ func (a *Ask) VoterOf(v *Vote) string {
 		return "person:" + v.Person
 	}
 	return a.Voter(v.By.Principal)
+}
+
+// SeatOf returns the one person whose vote a vote is: of who voted, or of whom that
+// person stands in for.
+func (a *Ask) SeatOf(v *Vote) string {
+	switch {
+	case v.By.For == nil:
+		return a.VoterOf(v)
+	case v.ForPerson != "":
+		return "person:" + v.ForPerson
+	}
+	return a.Voter(v.By.For.Principal)
 }
 
 // Voter returns the one person that a principal is, as far as the ask knows:

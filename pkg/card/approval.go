@@ -34,6 +34,7 @@ type Vote struct {
 	Said   string // "approved", or "approved: PostgreSQL"
 	At     Moment
 	Reason string // may be empty
+	Files  []File // shown with the vote
 	Void   string // why the vote no longer counts; empty: it does
 	Own    bool   // of the person who looks at the card
 }
@@ -129,7 +130,7 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	if own {
 		you = by.Principal
 	}
-	return Vote{Who: line(actor(w.Language, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Own: own}
+	return Vote{Who: line(actor(w.Language, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Files: newFiles(r.Ask.Key(), one.Files), Own: own}
 }
 
 // Text returns how far the votes have come, and who said what.

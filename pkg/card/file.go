@@ -2,6 +2,7 @@ package card
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -9,11 +10,12 @@ import (
 
 // File is an uploaded file of an ask or of an answer.
 type File struct {
-	ID    string
-	Name  string // never empty
-	Words string // its kind and size: "PNG, 47 KiB"
-	Image bool   // surfaces can show it
-	At    string // its path below the inbox's address
+	ID     string
+	Name   string // never empty
+	Words  string // its kind and size: "PNG, 47 KiB"
+	Image  bool   // surfaces can show it
+	IsText bool
+	At     string // its path below the inbox's address
 }
 
 func newFile(k ask.Key, f *ask.File) File {
@@ -22,7 +24,7 @@ func newFile(k ask.Key, f *ask.File) File {
 		kind = "txt"
 	}
 	return File{
-		ID: f.ID, Name: f.Label(), Words: strings.ToUpper(line(kind)) + ", " + sizeText(f.Size), Image: f.IsImage(),
+		ID: f.ID, Name: f.Label(), Words: strings.ToUpper(line(kind)) + ", " + sizeText(f.Size), Image: f.IsImage(), IsText: f.MediaType == ask.MediaText,
 		At: "/ask/" + k.String() + "/file/" + f.ID,
 	}
 }
@@ -37,6 +39,41 @@ func sizeText(bytes int64) string {
 	}
 	return fmt.Sprintf("%d B", bytes)
 }
+
+// AllFiles returns the files of an ask in the order of display: the evidence, those of options, those of
+// votes, and those of answers. A file that is used twice is there once.
+func (c *Card) AllFiles() []File {
+	var all []File
+	add := func(files ...File) {
+		for _, f := range files {
+			if !slices.ContainsFunc(all, func(had File) bool { return had.ID == f.ID }) {
+				all = append(all, f)
+			}
+		}
+	}
+	add(c.Files...)
+	for i := range c.Questions {
+		for j := range c.Questions[i].Options {
+			if f := c.Questions[i].Options[j].File; f != nil {
+				add(*f)
+			}
+		}
+	}
+	if c.Approval != nil {
+		for i := range c.Approval.Votes {
+			add(c.Approval.Votes[i].Files...)
+		}
+	}
+	if c.End != nil {
+		for _, l := range c.End.Lines {
+			add(l.Files...)
+		}
+	}
+	return all
+}
+
+// Text returns the file in one line: "shot.png (PNG, 47 KiB)".
+func (f *File) Text(lang string) string { return f.Name + fill(catalogueOf(lang).asideMark, f.Words) }
 
 func newFiles(k ask.Key, of []ask.File) (files []File) {
 	for i := range of {

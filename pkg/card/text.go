@@ -35,6 +35,9 @@ func (c *Card) Text() string {
 	if c.Context != nil {
 		add(quoteFurther(strings.TrimRight(c.Context.Body, "\n")))
 	}
+	for i := range c.Files {
+		add(c.Files[i].Text(c.Lang))
+	}
 	if !c.May.Answer {
 		add(c.May.Why)
 	}

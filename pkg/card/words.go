@@ -241,9 +241,10 @@ func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
 
 // actor names the person who acted, and the surface: "Mei on Slack".
 func actor(l *lang.Language, by ask.By, you string) string {
-	name := cmp.Or(by.Name, by.Principal, l.Say("somebody"))
+	name := cmp.Or(by.Called(l.Tag), l.Say("somebody"))
 	if you != "" && by.Principal == you {
-		name = l.Say("you")
+		by.Name = l.Say("you")
+		name = by.Called(l.Tag)
 	}
 	if by.Responder == "" {
 		return name

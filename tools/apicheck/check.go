@@ -68,7 +68,7 @@ func (c *checker) object(obj types.Object) {
 		}
 		if named, ok := obj.Type().(*types.Named); ok {
 			for m := range named.Methods() {
-				if m.Exported() {
+				if m.Exported() && !decoders(m.Name()) {
 					c.walk(m.Type(), m, m.Name() == "Conn")
 				}
 			}
@@ -138,6 +138,10 @@ func (c *checker) named(name *types.TypeName, at types.Object) {
 	position := c.pkg.Fset.Position(at.Pos())
 	c.faults = append(c.faults, fmt.Sprintf("%s: arrow 6: %s.%s shows %s.%s", position, c.pkg.Name, at.Name(), pkg.Path(), name.Name()))
 }
+
+// decoders reports whether a method is one that decoders and encoders of JSON (version 2) call, and no reader of the
+// documentation.
+func decoders(method string) bool { return method == "UnmarshalJSONFrom" || method == "MarshalJSONTo" }
 
 // standard reports whether a type is one of OpenTelemetry's interfaces, which exist for signatures
 // of libraries.

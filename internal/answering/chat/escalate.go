@@ -20,20 +20,27 @@ type StepNotice struct {
 	Rank    responder.Rank
 }
 
-// Escalate tells people of steps of an ask's ladder with say: below the ask's cards, and, if a route other than the
-// default is for those people, there. It mentions those whom the routes know. A card that is gone is no error.
-func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Step, places []ask.Place, gone func(error) bool, say func(StepNotice) error) error {
-	tell, remind := []string(nil), false
+// Told returns an ask for those whom steps of a ladder name, as routes decide about it, and whether the steps remind those
+// who were asked.
+func Told(a *ask.Ask, steps []ask.Step) (told ask.Ask, remind bool) {
+	told = ask.Ask{Tenant: a.Tenant, Session: a.Session, Agent: a.Agent, Priority: a.Priority, Metadata: a.Metadata}
 	for i := range steps {
 		remind = remind || steps[i].Remind
 		for _, entry := range steps[i].Tell {
-			if !slices.Contains(tell, entry) {
-				tell = append(tell, entry)
+			if !slices.Contains(told.Audience, entry) {
+				told.Audience = append(told.Audience, entry)
 			}
 		}
 	}
+	return told, remind
+}
+
+// Escalate tells people of steps of an ask's ladder with say: below the ask's cards, and, if a route other than the
+// default is for those people, there. It mentions those whom the routes know. A card that is gone is no error.
+func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Step, places []ask.Place, gone func(error) bool, say func(StepNotice) error) error {
+	told, remind := Told(&rec.Ask, steps)
+	tell := told.Audience
 	routes, l := s.Routes(), s.Language(&rec.Ask)
-	told := ask.Ask{Tenant: rec.Ask.Tenant, Session: rec.Ask.Session, Agent: rec.Ask.Agent, Priority: rec.Ask.Priority, Metadata: rec.Ask.Metadata, Audience: tell}
 	c := StepNotice{Words: l.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask)), Rank: responder.Rank{Urgent: rec.Ask.Priority == ask.PriorityUrgent, At: steps[len(steps)-1].At}}
 	if c.Mention = routes.Notify(Target{}, &told).Mention; remind {
 		c.Mention = routes.Notify(Target{Mention: c.Mention}, &rec.Ask).Mention

@@ -259,9 +259,9 @@ func (s *Surface) groups(ctx context.Context, routes *Routes, a *ask.Ask, in fun
 // named returns everybody, as in [ask.Ask.Audience], by whom an ask says who decides it: its audience, and whose votes
 // count.
 func named(a *ask.Ask) []string {
-	all := slices.Clone(a.Audience)
+	all := slices.Clone(ask.Named(a.Audience))
 	add := func(from []string) {
-		for _, entry := range from {
+		for _, entry := range ask.Named(from) {
 			if !slices.Contains(all, entry) {
 				all = append(all, entry)
 			}

@@ -107,6 +107,9 @@ func OptionText(n int, o *card.Option, label, mark, rest func(string) string) st
 	if o.Note != "" {
 		b.WriteString(" (" + rest(o.Note) + ")")
 	}
+	if o.File != nil {
+		b.WriteString(" " + FileText(o.File, func(s string, most int) string { return rest(ask.Clip(s, most)) }))
+	}
 	return b.String()
 }
 

@@ -32,6 +32,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 		s.add(hit{}, st.title.Render, "", "", view.Title)
 	}
 	m.drawContext(s, f, view)
+	m.drawFiles(s, "", view.Files)
 	m.drawVotes(s, view)
 	s.blank()
 	switch {
@@ -109,6 +110,7 @@ func (m *model) drawVotes(s *sheet, view *card.Card) {
 			style = st.title.Render
 		}
 		s.add(hit{}, style, "  ", "    ", votes[i].Text(view.Lang))
+		m.drawFiles(s, "    ", votes[i].Files)
 	}
 	howTo := p.HowTo
 	if p.TakeBack != "" {
@@ -144,6 +146,7 @@ func (m *model) drawEnd(s *sheet, f *form, view *card.Card) {
 			if l.Note != "" {
 				s.add(hit{}, m.styles.dim.Render, "    ", "    ", m.say("note: ")+l.Note)
 			}
+			m.drawFiles(s, "    ", l.Files)
 		}
 	}
 	for _, l := range []string{e.Reply, e.Reason} {
@@ -362,6 +365,9 @@ func (m *model) drawOptions(s *sheet, f *form, q *card.Question) {
 			if below != "" {
 				s.add(h, asIs, "       ", "       ", m.inlineIn(st.dim, strings.ReplaceAll(below, "\n", " ")))
 			}
+		}
+		if o.File != nil {
+			m.drawFiles(s, "       ", []card.File{*o.File})
 		}
 	}
 	if q.Other == nil || len(q.Options) == 0 {

@@ -70,3 +70,6 @@ func Sending(m tea.Model, k ask.Key) bool {
 
 // Flush sends what a model holds, as when its screen closes.
 func Flush(m tea.Model) error { return m.(*model).flush() }
+
+// Painted is the time before an image is drawn.
+const Painted = painted

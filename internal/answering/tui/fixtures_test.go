@@ -1,8 +1,10 @@
 package tui_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -181,6 +183,8 @@ type screen struct {
 	m   tea.Model
 	raw []string // what was written beside the screen
 
+	patience time.Duration // of the commands that are not timers; default 20 ms
+
 	slow bool      // records arrive when arrive is called
 	late []tea.Msg // those that have not
 }
@@ -229,13 +233,19 @@ func (s *screen) run(cmd tea.Cmd) {
 			s.raw = append(s.raw, fmt.Sprint(msg.Msg))
 		case tea.QuitMsg, nil:
 		default:
+			if v := reflect.ValueOf(msg); v.Type().ConvertibleTo(reflect.TypeFor[[]tea.Cmd]()) { // a sequence
+				for _, c := range v.Convert(reflect.TypeFor[[]tea.Cmd]()).Interface().([]tea.Cmd) {
+					s.run(c)
+				}
+				return
+			}
 			if s.slow && tui.IsRecord(msg) {
 				s.late = append(s.late, msg)
 				return
 			}
 			s.update(msg)
 		}
-	case <-time.After(20 * time.Millisecond): // a timer
+	case <-time.After(cmp.Or(s.patience, 20*time.Millisecond)): // a timer
 	}
 }
 

@@ -26,6 +26,8 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.snoozeKey(name)
 	case overlayHandOver:
 		return m.handKey(name, text)
+	case overlayFiles:
+		return m.filesKey(name)
 	case overlayHelp, overlayReader, overlayCompare:
 		m.overlayKey(name, text)
 		return nil
@@ -102,7 +104,7 @@ func (m *model) listKey(name string) tea.Cmd {
 // ofCard reports whether an action applies to the focused ask.
 func ofCard(act action) bool {
 	switch act {
-	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actToggle, actConfirm:
+	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actFiles, actToggle, actConfirm:
 		return true
 	default:
 		return false
@@ -169,6 +171,9 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 		}
 		m.inCard = false
 		return nil
+	}
+	if act == actFiles {
+		return m.showFiles()
 	}
 	if h := m.heldFor(f.rec.Ask.Key()); h != nil && act == actSend {
 		return m.release(h.n)

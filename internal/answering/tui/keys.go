@@ -29,6 +29,7 @@ const (
 	actContext  action = "context"   // what the agent is doing
 	actPreview  action = "preview"   // in full
 	actCompare  action = "compare"   // two previews
+	actFiles    action = "files"     // of the ask
 	actFilter   action = "filter"    // the list
 	actMine     action = "mine"      // or all
 	actCopy     action = "copy"      // the link
@@ -69,6 +70,7 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actContext, []string{"c"}, say("what the agent is doing")},
 		{actPreview, []string{"p"}, say("read the preview in full")},
 		{actCompare, []string{"v"}, say("compare two previews")},
+		{actFiles, []string{"f"}, say("look at the files")},
 		{actFilter, []string{"/"}, say("filter the list")},
 		{actMine, []string{"m"}, say("what you may decide, or all")},
 		{actSnooze, []string{"h"}, say("snooze, or take that back")},

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/internal/answering/picture"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
+	uv "github.com/charmbracelet/ultraviolet"
 )
 
 // Source provides pending and recently ended asks: the kit's board. Calls may be concurrent.
@@ -52,8 +54,11 @@ type Options struct {
 	Once    ask.Key             // show only this ask, then quit
 	First   bool                // show only the most urgent ask, then quit
 
-	Now    func() time.Time                 // default: time.Now
-	Undo   time.Duration                    // how long an answer is held before it is sent, at most [MaxUndo]; 0: not at all
+	Now  func() time.Time // default: time.Now
+	Undo time.Duration    // how long an answer is held before it is sent, at most [MaxUndo]; 0: not at all
+	// File reads a file of an ask that the person sees; nil: files are names and links.
+	File   func(ctx context.Context, s ask.Session, id string) (ask.File, []byte, error)
+	Images *picture.Decoder                 // one for a process; default: one for this screen
 	Open   func(url string)                 // opens a browser; default: none
 	Notify func(n int) string               // terminal output for new asks while unfocused; default: a bell
 	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
@@ -88,6 +93,9 @@ type model struct {
 	there   presence
 	filter  editor
 	finding bool
+
+	graphics graphics
+	file     openFile
 
 	forms   map[ask.Key]*form
 	overlay overlay
@@ -139,6 +147,9 @@ func newModel(opts Options) (*model, error) {
 	if opts.Undo < 0 || opts.Undo > MaxUndo {
 		return nil, fmt.Errorf("undo %s: use 0 to %s", opts.Undo, MaxUndo)
 	}
+	if opts.Images == nil {
+		opts.Images = picture.NewDecoder()
+	}
 	if opts.Theme == "" {
 		opts.Theme = ThemeAuto
 	}
@@ -169,6 +180,14 @@ func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { r
 
 // Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	if covered := m.covered(); covered != nil {
+		cmd = tea.Batch(covered, cmd)
+	}
+	return m, cmd
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case tea.FocusMsg, tea.PasteMsg, tea.KeyPressMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
 		m.active = m.opts.Now()
@@ -176,6 +195,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		if m.file.drawn && m.overlay.kind == overlayFiles {
+			return m.encode()
+		}
 	case tea.BackgroundColorMsg:
 		m.ground(msg.IsDark())
 	case tea.FocusMsg:
@@ -183,37 +205,45 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.BlurMsg:
 		m.blurred = true
 	case tickMsg:
-		return m, tea.Batch(tick(), m.attend())
+		return tea.Batch(tick(), m.attend())
 	case movedMsg:
-		return m, m.moved(msg)
+		return m.moved(msg)
 	case changedMsg:
 		before := m.focus
 		cmd := m.refresh()
 		if now := m.opts.Now(); before == (ask.Key{}) && m.focus != before && now.Sub(m.typed) < 2*settle {
 			m.quiet = now.Add(settle)
 		}
-		return m, cmd
+		return cmd
 	case recordMsg:
-		return m, m.loaded(msg)
+		return m.loaded(msg)
 	case sentMsg:
-		return m, m.sent(msg)
+		return m.sent(msg)
 	case takenBackMsg:
 		m.tookBack(msg)
+	case fileMsg:
+		return m.gotFile(msg)
+	case imageMsg:
+		return m.gotImage(msg)
+	case paintMsg:
+		return m.paint(msg)
+	case uv.KittyGraphicsEvent, uv.CellSizeEvent, uv.PrimaryDeviceAttributesEvent:
+		return m.replied(msg)
 	case heldMsg:
-		return m, m.release(int(msg))
+		return m.release(int(msg))
 	case tea.PasteMsg:
 		if e := m.editor(); e != nil {
 			e.insert(msg.Content)
 			m.touched()
 		}
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		return m.key(msg)
 	case tea.MouseClickMsg:
-		return m, m.click(msg.X, msg.Y)
+		return m.click(msg.X, msg.Y)
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button == tea.MouseWheelUp)
 	}
-	return m, nil
+	return nil
 }
 
 func (m *model) boardFilter() board.Filter {

@@ -17,6 +17,7 @@ const (
 	overlayCompare
 	overlaySnooze
 	overlayHandOver
+	overlayFiles
 )
 
 // overlay covers the whole screen for a while.
@@ -136,6 +137,8 @@ func (m *model) overlayView() []string {
 		return m.helpView()
 	case overlaySnooze, overlayHandOver:
 		return m.teamView()
+	case overlayFiles:
+		return m.filesView()
 	case overlayNone, overlayReader, overlayCompare:
 	}
 	f := m.form()

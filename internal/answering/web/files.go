@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/process/httpserver"
@@ -56,6 +57,15 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 func refersTo(record *ask.Record, id string) bool {
 	for _, f := range record.Ask.AllFiles() {
 		if f.ID == id {
+			return true
+		}
+	}
+	votes := record.Votes
+	if record.Outcome != nil {
+		votes = record.Outcome.Votes
+	}
+	for i := range votes {
+		if slices.ContainsFunc(votes[i].Files, func(f ask.File) bool { return f.ID == id }) {
 			return true
 		}
 	}

@@ -84,6 +84,23 @@ func TestFilesAreServedToWhoSeesTheAsk(t *testing.T) {
 	if res := get(in.stranger(t), a.Files[0].ID); res.status == 200 && strings.Contains(res.body, "PNG") {
 		t.Errorf("somebody who is not signed in: %d", res.status)
 	}
+	ref, err := put("vote.png", []byte("what a voter saw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := get(me, ref.ID); res.status != 404 {
+		t.Errorf("a file of a vote that was not given: %d", res.status)
+	}
+	bus.mu.Lock()
+	bus.held[k].Ask.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
+	bus.held[k].Votes = []ask.Vote{{By: ask.By{Principal: "os:jo", Name: "Jo"}, Choice: ask.ChoiceApprove, Files: []ask.File{ref}}}
+	bus.mu.Unlock()
+	if res := get(me, ref.ID); res.status != 200 {
+		t.Errorf("a file of a vote: %d", res.status)
+	}
+	if page := me.get("/ask/" + k.String()); !strings.Contains(page.body, "/file/"+ref.ID) {
+		t.Error("the card does not show the file of a vote")
+	}
 	elsewhere := in.as(t, auth.Person{By: ask.By{Principal: "os:jo", Name: "Jo", Proof: "os"}, Access: ask.Access{{Tenants: []string{"elsewhere"}}}})
 	if res := get(elsewhere, a.Files[0].ID); res.status != 404 {
 		t.Errorf("somebody of another tenant: %d", res.status)

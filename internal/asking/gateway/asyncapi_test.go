@@ -92,7 +92,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 	for root, of := range map[string][]subject.Verb{
 		subject.Agents: {subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbRepeat, subject.VerbDelivered, subject.VerbList},
 		subject.Responders: {
-			subject.VerbGet, subject.VerbList, subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen,
+			subject.VerbGet, subject.VerbList, subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbAway,
 			subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater,
 		},
 		subject.Hosts:     {subject.VerbGet, subject.VerbAnswer, subject.VerbCancel},

@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/coder/websocket"
 )
 
@@ -146,7 +147,7 @@ func TestManyQuestionsAndIdleSockets(t *testing.T) {
 	d := open(t, gateway.Options{})
 	agent, screen, all := d.agent("*"), d.screen("*"), d.responder()
 	before := heap()
-	const sockets, questions = 1000, 10_000
+	const sockets, questions = 1000 / waittest.Fewer, 10_000 / waittest.Fewer
 	idle := make([]*websocket.Conn, sockets)
 	var work sync.WaitGroup
 	var failed atomic.Int64

@@ -19,7 +19,11 @@ const storeLimit = 10 * time.Second
 
 // ask serves AskUserQuestion.
 func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
-	in, err := readCall(c.arguments())
+	arguments, files, uploads, err := c.takeFiles(c.arguments())
+	if err != nil {
+		return failed(err), nil
+	}
+	in, err := readCall(arguments)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -27,6 +31,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if patient {
 		in.Wait = c.s.opts.Wait
 	}
+	in.Ask.Files = files
 	c.introduce(&in.Ask)
 	if len(c.req.Params.InputResponses) > 0 && !c.who.Forms {
 		return failed(c.unproven()), nil
@@ -45,6 +50,9 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	}
 	from.Waits = in.Wait > 0 && !c.rounds() && (!c.tasks() || !patient)
 	in.Ask.WhileWaiting = c.offers(&in.Ask) && !c.who.Outlive
+	if err := uploadAll(ctx, session, uploads); err != nil {
+		return failed(err), nil
+	}
 	st, err := c.attach(ctx, session, &in.Ask, from)
 	if err != nil {
 		return failed(err), nil
@@ -59,7 +67,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	case st.Outcome != nil:
 		n.again = true
 		c.delivered(ctx, session, in.Ask.ID)
-		return ended(&in.Ask, st.Outcome, n), nil
+		return c.ended(ctx, session, &in.Ask, st.Outcome, n), nil
 	case c.rounds() && in.Wait > 0:
 		return c.formRound(&in.Ask, ""), nil
 	case c.tasks() && patient:
@@ -162,7 +170,7 @@ func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, ask
 	switch {
 	case err == nil:
 		c.delivered(ctx, session, a.ID)
-		return ended(a, &o, n), nil
+		return c.ended(ctx, session, a, &o, n), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded), c.life.Err() != nil, c.over.Err() != nil:

@@ -21,7 +21,7 @@ func (c *call) await(ctx context.Context) (*mcp.CallToolResult, error) {
 	n := notes{link: c.link(&rec.Ask)}
 	if rec.Outcome != nil {
 		c.delivered(ctx, session, rec.Ask.ID)
-		return ended(&rec.Ask, rec.Outcome, n), nil
+		return c.ended(ctx, session, &rec.Ask, rec.Outcome, n), nil
 	}
 	return c.wait(ctx, session, &rec.Ask, session.Asked(in.AskID), c.seconds(in.WaitSeconds), n)
 }
@@ -41,7 +41,7 @@ func (c *call) withdraw(ctx context.Context) (*mcp.CallToolResult, error) {
 			return failed(err), nil
 		}
 		c.delivered(ctx, session, rec.Ask.ID)
-		return ended(&rec.Ask, o, notes{late: lang.Of(rec.Ask.Language()).Say("It was too late to withdraw: the question had ended.")}), nil
+		return c.ended(ctx, session, &rec.Ask, o, notes{late: lang.Of(rec.Ask.Language()).Say("It was too late to withdraw: the question had ended.")}), nil
 	}
 	if err != nil {
 		return failed(err), nil

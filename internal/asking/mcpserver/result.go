@@ -21,6 +21,7 @@ type notes struct {
 	present  []string // responder types with a person present
 	link     string   // URL at which a person answers
 	again    bool     // the outcome is older than this call
+	files    []string // of the answer
 	late     string   // why a form's answer did not count
 	// votes says how far the votes on an ask that several people decide have come; nil: it has none.
 	votes func(context.Context) string
@@ -30,6 +31,7 @@ type notes struct {
 func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	l := lang.Of(a.Language())
 	lines := []string{dialect.Report(a, o)}
+	lines = append(lines, n.files...)
 	if n.late != "" {
 		lines = append(lines, n.late)
 	}

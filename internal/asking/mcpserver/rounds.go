@@ -59,7 +59,7 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, a
 	case first != nil:
 		n.late = lang.Of(a.Language()).Say("The form in the client was answered too late: the question had ended before.")
 		c.delivered(ctx, session, a.ID)
-		return ended(a, first, n), nil
+		return c.ended(ctx, session, a, first, n), nil
 	case errors.Is(err, ask.ErrInvalid):
 		return c.formRound(a, faultWords(a, err)), nil
 	case err != nil:
@@ -67,7 +67,7 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, a
 		n.warnings = append(n.warnings, lang.Of(a.Language()).Say("the answer in the form was not accepted (%s); the question stays open elsewhere", err.Error()))
 	case o != nil:
 		c.delivered(ctx, session, a.ID)
-		return ended(a, o, n), nil
+		return c.ended(ctx, session, a, o, n), nil
 	}
 	return c.wait(ctx, session, a, asked, limit, n)
 }

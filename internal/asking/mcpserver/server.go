@@ -52,6 +52,9 @@ type Options struct {
 	Progress time.Duration        // interval of progress notifications; default 20 s
 	Link     func(ask.Key) string // URL at which a person answers; default: none
 	Decider  Decider              // default: no forms
+	// ReadFile reads a file that an agent names by its path. It decides which ones an agent may show to people.
+	// Default: paths are refused.
+	ReadFile func(path string) ([]byte, error)
 	// Waiting is called when a call begins to wait for people; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
 	// Span begins a span of a tool call, as a child of the caller's W3C traceparent ("" if it sent

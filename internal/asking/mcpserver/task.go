@@ -145,15 +145,17 @@ func (c *call) task(ctx context.Context, rec *ask.Record) (*task, error) {
 		}
 		return t, nil
 	}
-	if session, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session); err == nil {
-		c.delivered(ctx, session, rec.Ask.ID)
+	session, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session)
+	if err != nil {
+		return nil, err
 	}
+	c.delivered(ctx, session, rec.Ask.ID)
 	t.Updated = o.At.UTC().Truncate(time.Millisecond)
 	if t.Status = taskCompleted; o.Status == ask.StatusWithdrawn {
 		t.Status, t.Message = taskCancelled, o.Reason
 		return t, nil
 	}
-	result, err := json.Marshal(ended(&rec.Ask, o, notes{link: c.link(&rec.Ask)}))
+	result, err := json.Marshal(c.ended(ctx, session, &rec.Ask, o, notes{link: c.link(&rec.Ask)}))
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ How:
 - When the answer is a number, a date, a text or a plain yes or no, say so with type instead of making up options, and give limits and a default where they help.
 - Put what this is about into title, and what you are doing and why you ask into context.
 - Set multiSelect when choices do not exclude each other.
+- Show a screenshot or a file with files, if people need it to decide.
 - Use preview for what must be compared by eye (layouts, code, diagrams, configuration), on single-choice questions only; where label and description suffice, leave it out.
 
 The result says who answered and where. "pending" means that nobody has answered yet: call AwaitAnswer with the ask_id, or ask the same again, which attaches to the open question. "expired" means that nobody decided. Answers marked as defaults are not a human's.`

@@ -118,6 +118,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.link(fault)
 	f.checkSchedules(fault)
+	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}

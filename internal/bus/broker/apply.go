@@ -35,11 +35,11 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		s.Left, s.People = left, b.people()
+		s.Left, s.People, s.OnCall = left, b.people(), b.onCallFor(&s)
 		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		effect, err := lifecycle.Decide(b.broken(s), c, now)
+		effect, err := b.decide(ctx, b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err
 		}
@@ -112,7 +112,8 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 func reads(c lifecycle.Command) bool {
 	_, looks := c.(lifecycle.Look)
 	_, climbs := c.(lifecycle.Climb)
-	return looks || climbs
+	_, relieves := c.(lifecycle.Relieve)
+	return looks || climbs || relieves
 }
 
 // start reads what the first decision needs. A new ask needs nothing: the

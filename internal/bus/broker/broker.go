@@ -108,6 +108,7 @@ type Broker struct {
 	leases        *leases
 	repeats       repeats
 	steps         *steps
+	duties        *duties
 	quotas        *quota.Keeper // nil: no limits
 	told, shedLog *ratelimit.PerMinute
 	counts        *metrics.Broker
@@ -138,7 +139,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
-	b.leases, b.steps = newLeases(b), newSteps()
+	b.leases, b.steps, b.duties = newLeases(b), newSteps(), newDuties(&b.opts, led.Now)
 	b.tracer = tracing.New(opts.Tracing, nil)
 	if opts.Metrics != nil {
 		b.counts = opts.Metrics.Broker(b.reading)
@@ -197,6 +198,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.opts.Logger.InfoContext(ctx, "broker is ready", slog.String("version", b.opts.Version), slog.Any("partitions", b.led.Partitions()))
 
 	b.running.Go(func() { b.led.KeepTime(ctx) })
+	b.running.Go(func() { b.keepDuties(ctx) })
 	b.running.Go(func() { b.led.KeepLimits(ctx) })
 	b.running.Go(func() { b.comparePeers(ctx, svc.Info().ID) })
 	b.running.Go(func() { b.prepare(ctx) })
@@ -295,7 +297,7 @@ func endpoints() map[string]string {
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet, subject.VerbUpload, subject.VerbFile} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
-	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
+	for _, v := range []subject.Verb{subject.VerbAway, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
 		m[string(v)] = subject.Responders + ".*.*." + string(v)
 		m["tenant-"+string(v)] = subject.Responders + ".*.*.*." + string(v)
 	}
@@ -386,7 +388,7 @@ func (b *Broker) reconnected(ctx context.Context) {
 // ladders that are due.
 func (b *Broker) sweep(ctx context.Context) {
 	b.steps.take()
-	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost)
+	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost, b.duties.changed())
 	if err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
@@ -397,7 +399,7 @@ func (b *Broker) sweep(ctx context.Context) {
 			return // the others are tried by the next sweep
 		}
 		if err := b.due(ctx, d); err != nil && ctx.Err() == nil {
-			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask, or take its step", slog.String("ask_id", d.ID), slog.Any("error", err))
+			b.opts.Logger.WarnContext(ctx, "cannot do what is due about an ask", slog.String("ask_id", d.ID), slog.Any("error", err))
 		}
 	}
 }

@@ -35,6 +35,7 @@ func (b *Broker) reading() metrics.Reading {
 		AuditUsed: audit.Used, AuditMost: audit.Most, AuditLag: audit.Lag,
 	}
 	r.Skews, r.ClocksSet = b.led.ClockSkews()
+	r.Schedules = b.schedules()
 	b.waits.mu.Lock()
 	defer b.waits.mu.Unlock()
 	for k, on := range b.waits.byKey {

@@ -29,12 +29,16 @@ func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.
 			return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
 		}
 	}
-	if changed || governed {
+	if err := b.checkSchedules(&a); err != nil {
+		return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
+	}
+	resolved := a.OnDuty(b.onCall())
+	if changed || governed || resolved != &a {
 		if digest, err = wire.Digest(&sent); err != nil {
 			return lifecycle.State{}, err
 		}
 	}
-	return begin(a, digest, r, now)
+	return begin(*resolved, digest, r, now)
 }
 
 // askedError means that a policy refuses an ask that is stored already, as it was

@@ -99,7 +99,7 @@ func (b *Broker) Notes() []string {
 	if lines := b.differing.Load(); lines != nil {
 		notes = append(notes, *lines...)
 	}
-	return notes
+	return append(notes, b.scheduleNotes()...)
 }
 
 // comparePeers compares the settings of all brokers until ctx ends. id is this

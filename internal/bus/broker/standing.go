@@ -34,10 +34,13 @@ func (b *Broker) standing(ctx context.Context, tenant string, s *lifecycle.State
 	}
 	for i := range votes {
 		v := &votes[i]
-		person := s.People[v.By.Principal]
-		if s.People != nil && person != v.Person {
+		person, seat := s.People[v.By.Principal], ""
+		if v.By.For != nil {
+			seat = s.People[v.By.For.Principal]
+		}
+		if s.People != nil && (person != v.Person || seat != v.ForPerson) {
 			own()
-			all[i].Person = person
+			all[i].Person, all[i].ForPerson = person, seat
 		}
 		if !v.Stands() {
 			continue
@@ -63,6 +66,11 @@ func (b *Broker) revoked(ctx context.Context, tenant string, v *ask.Vote) (bool,
 		e, err := b.led.ReadState(ctx, subject.BucketTokens, subject.StateKey{Name: v.Token})
 		if err != nil || !e.Live(b.led.Now()) {
 			return err == nil, err
+		}
+	}
+	if v.By.For != nil {
+		if gone, err := b.revoked(ctx, tenant, &ask.Vote{By: *v.By.For, At: v.At}); gone || err != nil {
+			return gone, err
 		}
 	}
 	for _, of := range []string{"", tenant} { // by an operator, and by an inbox of one tenant

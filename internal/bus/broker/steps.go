@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -79,24 +78,24 @@ func (n *steps) next(now time.Time) (time.Duration, bool) {
 // climb takes the step of an ask that is due. Any number of brokers may try: one
 // of them writes it.
 func (b *Broker) climb(ctx context.Context, k ask.Key) error {
-	_, err := b.apply(ctx, k, lifecycle.Climb{OnCall: b.onCall()}, "")
+	_, err := b.apply(ctx, k, lifecycle.Climb{}, "")
 	return err
 }
 
-// onCall returns who is on call now, by the operator's schedules.
-func (b *Broker) onCall() map[string][]string {
-	if b.opts.Approvals == nil {
-		return nil
+// due does what is due about an ask: a step of its ladder, to say in it who is on
+// call, or its end.
+func (b *Broker) due(ctx context.Context, d ledger.Due) (err error) {
+	if d.OnCall {
+		if _, err = b.apply(ctx, d.Key, lifecycle.Relieve{}, ""); err != nil {
+			return err
+		}
 	}
-	return b.opts.Approvals().OnCall(b.led.Now())
-}
-
-// due does what is due about an ask: a step of its ladder, or its end.
-func (b *Broker) due(ctx context.Context, d ledger.Due) error {
-	if d.Step {
+	switch {
+	case d.Step:
 		return b.climb(ctx, d.Key)
+	case d.Late:
+		_, err = b.load(ctx, d.Key)
 	}
-	_, err := b.load(ctx, d.Key)
 	return err
 }
 
@@ -105,6 +104,8 @@ func (b *Broker) rewritten(ctx context.Context, k ask.Key, e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.Stepped:
 		b.opts.Logger.InfoContext(ctx, "escalated", slog.String("ask_id", k.ID), slog.Int("step", e.Step.N))
+	case lifecycle.Relieved:
+		b.opts.Logger.InfoContext(ctx, "others are on call and may decide an ask", slog.String("ask_id", k.ID))
 	case lifecycle.Asked, lifecycle.Voted, lifecycle.Ended:
 	case lifecycle.Looked:
 		b.opts.Logger.InfoContext(ctx, "escalation waits, because somebody looks", slog.String("ask_id", k.ID), slog.Int("step", e.Seen.N))
@@ -152,17 +153,15 @@ func (b *Broker) unheard(ctx context.Context, a *ask.Ask, present []string) (tol
 			served = append(served, g.Type)
 		}
 	}
-	onCall := b.onCall()
 	for i := range a.Escalate {
 		step := &a.Escalate[i]
 		for _, entry := range step.Tell {
-			who, known := onCall[entry]
-			switch {
-			case !approvals.IsSchedule(entry):
+			switch who, known := b.duty(entry); {
+			case who == nil:
 			case !known:
 				told = append(told, fmt.Sprintf("step %d of escalate tells nobody as %.80q: this bus has no such schedule; an operator adds it to schedules in the approvals file", i+1, entry))
-			case len(who) == 0:
-				told = append(told, fmt.Sprintf("nobody is on call in %.80q yet, of step %d of escalate", entry, i+1))
+			case len(who.People) == 0:
+				told = append(told, fmt.Sprintf("nobody is on call in %.80q now, of step %d of escalate", entry, i+1))
 			}
 		}
 		switch {

@@ -91,7 +91,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
-	s.Warnings = append(s.Warnings, b.unheard(ctx, &a, s.Present)...)
+	s.Warnings = append(s.Warnings, append(b.unheard(ctx, &a, s.Present), b.offDuty(&a)...)...)
 	s.RawAsk = nil // the agent has it
 	return b.replyStatus(r, s)
 }

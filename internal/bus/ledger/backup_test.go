@@ -20,6 +20,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -123,10 +124,10 @@ func TestABackupUnderLoadLosesNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var agents sync.WaitGroup
 	enough := make(chan struct{}, 1<<16)
-	for agent := range 8 {
+	for agent := range max(2, 8/waittest.Fewer) {
 		agents.Go(func() { l.run(ctx, t, c, r, agent, func() { enough <- struct{}{} }) })
 	}
-	for range 400 {
+	for range 400 / waittest.Fewer {
 		<-enough
 	}
 	var paths []string

@@ -16,7 +16,9 @@ import (
 // Due is an ask about which something is to be done.
 type Due struct {
 	ask.Key
-	Step bool // a step of its ladder, which a broker takes; else the server's timer missed its deadline
+	Step   bool // a step of its ladder, which a broker takes
+	OnCall bool // schedules say who may decide it, and that may have changed
+	Late   bool // the server's timer missed its deadline
 }
 
 // swept is the state of the sweep of a partition: how far it has read, and when
@@ -37,6 +39,7 @@ type swept struct {
 type stretch struct {
 	from, to uint64
 	n        int
+	onCall   uint64    // the turn for which those were returned whose deciders are on call; 0: it has none
 	due      time.Time // the deadline of one, with its allowance, or its next step
 	step     time.Time // the earliest next step; zero: none
 }
@@ -51,15 +54,16 @@ const (
 // stored since the last call, and the stretches in which one is due: at most
 // about most questions of a partition; the next call continues there, so where
 // more are late some end minutes late. Only asks at which nobody looks do: get,
-// wait, list, answer and next expire an overdue ask at once. It is not safe for
-// concurrent use.
-func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]Due, error) {
+// wait, list, answer and next expire an overdue ask at once. turn counts how often
+// it has changed who is on call: after each change it returns every question that
+// a schedule says who may decide. It is not safe for concurrent use.
+func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int, turn uint64) ([]Due, error) {
 	if l.restored.Swap(false) { // the streams may have come back shorter
 		clear(l.swept)
 	}
 	var keys []Due
 	for p := range l.n {
-		late, err := l.overdue(ctx, p, now, most)
+		late, err := l.overdue(ctx, p, now, most, turn)
 		if keys = append(keys, late...); err != nil {
 			return keys, err
 		}
@@ -81,12 +85,12 @@ func (l *Ledger) NextStep() (at time.Time) {
 }
 
 // overdue returns the questions of a partition that were due before limit.
-func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []Due, err error) {
+func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, turn uint64) (late []Due, err error) {
 	s := &l.swept[p]
 	looked := 0
 	kept := make([]stretch, 0, len(s.stretches))
 	for i, st := range s.stretches {
-		if looked >= most || !st.due.Before(limit) {
+		if looked >= most || !st.due.Before(limit) && (st.onCall == 0 || st.onCall == turn) {
 			kept = append(kept, st)
 			continue
 		}
@@ -98,7 +102,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 		again := stretch{from: st.from, to: st.to}
 		for _, q := range batch {
 			if q.seq <= st.to {
-				late = again.add(q, limit, late)
+				late = again.add(q, limit, late, st.onCall != turn, turn)
 			}
 		}
 		if looked += len(batch); again.n > 0 {
@@ -118,7 +122,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 				last++
 			}
 			s.seen, s.bytes = s.seen+1, s.bytes+q.size
-			late = s.stretches[last].add(q, limit, late)
+			late = s.stretches[last].add(q, limit, late, true, turn)
 			s.stretches[last].to, s.next = q.seq, q.seq+1
 		}
 		if looked += len(batch); end {
@@ -129,7 +133,8 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 }
 
 // add counts a question; one that was due before limit is late.
-func (s *stretch) add(q dueQuestion, limit time.Time, late []Due) []Due {
+// So is one whose deciders are on call, if this stretch was not read for this turn.
+func (s *stretch) add(q dueQuestion, limit time.Time, late []Due, unread bool, turn uint64) []Due {
 	due := q.due.Add(lifecycle.Overdue)
 	if !q.step.IsZero() {
 		if due = q.step; s.step.IsZero() || q.step.Before(s.step) {
@@ -139,8 +144,15 @@ func (s *stretch) add(q dueQuestion, limit time.Time, late []Due) []Due {
 	if s.n++; s.n == 1 || due.Before(s.due) {
 		s.due = due
 	}
+	if q.onCall {
+		s.onCall = turn
+	}
+	d := Due{Key: q.key, OnCall: q.onCall && unread}
 	if due.Before(limit) {
-		return append(late, Due{q.key, !q.step.IsZero()})
+		d.Step, d.Late = !q.step.IsZero(), q.step.IsZero()
+	}
+	if d.Step || d.Late || d.OnCall {
+		return append(late, d)
 	}
 	return late
 }
@@ -151,6 +163,8 @@ type dueQuestion struct {
 	due  time.Time
 	step time.Time // the next step of its ladder, which is before it is due; zero: none
 	size int64
+
+	onCall bool // schedules say who may decide it
 }
 
 // questions reads when up to n questions from seq on are due.
@@ -167,7 +181,7 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		step, _ := time.Parse(time.RFC3339Nano, m.Header.Get(hdrNext))
-		found = append(found, dueQuestion{k, m.Seq, due, step, body + int64(size(m.Msg))})
+		found = append(found, dueQuestion{k, m.Seq, due, step, body + int64(size(m.Msg)), m.Header.Get(hdrOnCall) != ""})
 	}
 	return found, end, nil
 }

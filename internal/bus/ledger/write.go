@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -29,7 +30,8 @@ const (
 	hdrScheduleNext    = "Nats-Schedule-Next"
 	hdrTTL             = "Nats-TTL"
 	hdrRollup          = "Nats-Rollup"
-	hdrNext            = "Askbus-Next" // of a question: when the next step of its ladder is due
+	hdrNext            = "Askbus-Next"    // of a question: when the next step of its ladder is due
+	hdrOnCall          = "Askbus-On-Call" // of a question: the schedules that say who may decide it
 )
 
 // Store writes the question of a new ask; it is durable when Store returns. The
@@ -91,6 +93,9 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 	if next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated()); ok {
 		msg.Header.Set(hdrNext, next.At.UTC().Format(time.RFC3339Nano))
 	}
+	if names := s.Ask.Schedules(); len(names) > 0 {
+		msg.Header.Set(hdrOnCall, strings.Join(names, ","))
+	}
 	return msg, nil
 }
 
@@ -101,8 +106,8 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 // afterwards tells whether it counts.
 func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Event) (err error) {
 	before := s.Ask
-	if s = lifecycle.Apply(s, e); s.Ask != before { // the ladder widened its audience
-		if s.RawAsk, err = wire.SetAudience(s.RawAsk, s.Ask.Audience); err != nil {
+	if s = lifecycle.Apply(s, e); s.Ask != before { // the ladder widened its audience, or others are on call
+		if s.RawAsk, err = wire.SetDeciders(s.RawAsk, s.Ask); err != nil {
 			return err
 		}
 	}

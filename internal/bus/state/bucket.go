@@ -24,6 +24,7 @@ const (
 	Passkeys      = subject.BucketPasskeys
 	Snoozes       = subject.BucketSnoozes
 	Handovers     = subject.BucketHandovers
+	StandIns      = subject.BucketStandIns
 	Push          = subject.BucketPush
 	Policy        = subject.BucketPolicy
 	Leases        = subject.BucketLeases

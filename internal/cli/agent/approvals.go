@@ -2,13 +2,18 @@ package agent
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/approvals"
+	"github.com/askbus/askbus/internal/bus/approvals/oncall"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -20,6 +25,7 @@ func ApprovalsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "approvals", Short: "Check asks that several people decide, and the policies for them", Example: "  askbus approvals check ask.json"}
 	var policies string
 	var asker []string
+	var fetch bool
 	check := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say whose votes decide an ask, and which policies apply, without asking it",
@@ -27,21 +33,25 @@ func ApprovalsCmd(a *cli.App) *cobra.Command {
 whether yours would count. With --approvals, the file of the brokers, it says which of its
 policies apply to the ask in --tenant and --session, and what they demand.
 
-A FILE that ends in .yaml or .yml is such an approvals file: its policies are checked and listed.`,
+A FILE that ends in .yaml or .yml is such an approvals file: its policies are checked and listed.
+
+Schedules and calendars of elsewhere (ical, pagerduty) are read by the brokers; --fetch reads them
+from here, once, as a broker would, and says what is wrong with them.`,
 		Example: `  askbus approvals check ask.json
   askbus approvals check approvals.yaml
   askbus approvals check ask.json --approvals approvals.yaml --tenant acme --session deploy --asker oidc:mei@example.com`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch filepath.Ext(args[0]) {
 			case ".yaml", ".yml":
-				return checkPolicies(a, args[0])
+				return checkPolicies(cmd.Context(), a, args[0], fetch)
 			}
-			return checkApproval(a, args[0], policies, asker)
+			return checkApproval(cmd.Context(), a, args[0], policies, asker, fetch)
 		},
 	}
 	check.Flags().StringVar(&policies, "approvals", "", "approvals file (YAML) of the brokers")
 	check.Flags().StringSliceVar(&asker, "asker", nil, "principals for whom the credential asks (default: none)")
+	check.Flags().BoolVar(&fetch, "fetch", false, "read schedules and calendars of elsewhere from here, once")
 	cmd.AddCommand(check)
 	return cmd
 }
@@ -59,7 +69,7 @@ func readPolicies(name string) (*approvals.File, error) {
 }
 
 // checkPolicies lists the policies of a file.
-func checkPolicies(a *cli.App, name string) error {
+func checkPolicies(ctx context.Context, a *cli.App, name string, fetch bool) error {
 	f, err := readPolicies(name)
 	if err != nil {
 		return err
@@ -67,20 +77,46 @@ func checkPolicies(a *cli.App, name string) error {
 	for i := range f.Policies {
 		fmt.Fprintln(a.Stdout, ask.CleanLine("Policy "+f.Policies[i].Words()))
 	}
-	onCall := f.OnCall(time.Now())
-	for i := range f.Schedules {
-		entry := "schedule:" + f.Schedules[i].Name
-		who := strings.Join(onCall[entry], ", ")
-		if who == "" {
-			who = "nobody yet"
-		}
-		fmt.Fprintln(a.Stdout, ask.CleanLine("On call now in "+entry+": "+who))
+	failed := false
+	for _, d := range f.OnCall(time.Now(), reader(ctx, f, fetch)) {
+		printDuty(a, &d)
+		failed = failed || d.Err != nil && fetch
 	}
 	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules\n", len(f.Policies), len(f.People), len(f.Schedules))
+	if failed {
+		return errors.New("a schedule cannot be read from here")
+	}
 	return nil
 }
 
-func checkApproval(a *cli.App, name, policies string, asker []string) error {
+// errNotFetched says why a schedule of elsewhere is not known here.
+var errNotFetched = errors.New("it is read by the brokers, not here; --fetch reads it once")
+
+// reader returns what sources say: nothing, unless they are to be read.
+func reader(ctx context.Context, f *approvals.File, fetch bool) func(oncall.Source) oncall.Reading {
+	if !fetch {
+		return func(oncall.Source) oncall.Reading { return oncall.Reading{Err: errNotFetched} }
+	}
+	k := oncall.NewKeeper(f.Sources, slog.New(slog.DiscardHandler))
+	k.Refresh(ctx)
+	return k.Of
+}
+
+func printDuty(a *cli.App, d *approvals.Duty) {
+	who := strings.Join(d.People, ", ")
+	switch {
+	case d.Unknown:
+		who = "not known here: " + d.Err.Error()
+	case who == "":
+		who = "nobody"
+	}
+	fmt.Fprintln(a.Stdout, ask.CleanLine("On call now in schedule:"+d.Schedule+": "+who))
+	if len(d.Strangers) > 0 {
+		fmt.Fprintln(a.Stdout, ask.CleanLine("  Not in people: "+strings.Join(d.Strangers, ", ")+"; each may decide only with that e-mail address as their principal"))
+	}
+}
+
+func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker []string, fetch bool) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read the ask: %w", err)
@@ -97,11 +133,13 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 	if err := q.Validate(time.Now()); err != nil {
 		return err
 	}
+	var file *approvals.File
 	if policies != "" {
 		f, err := readPolicies(policies)
 		if err != nil {
 			return err
 		}
+		file = f
 		if _, err := f.Bind(&q, time.Now(), func() ([]string, error) { return asker, nil }); err != nil {
 			return err
 		}
@@ -112,6 +150,21 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 			fmt.Fprintf(a.Stdout, "Policy %s applies, version %s: %s\n", p.Name, p.Version, p.Rule)
 		}
 	}
+	var duties []ask.Duty
+	if file != nil {
+		named := q.Schedules()
+		for _, d := range file.OnCall(time.Now(), reader(ctx, file, fetch && len(named) > 0)) {
+			if duties = append(duties, d.Duty); slices.Contains(named, d.Schedule) {
+				printDuty(a, &d)
+			}
+		}
+	}
+	for _, schedule := range q.Schedules() {
+		if !slices.ContainsFunc(duties, func(d ask.Duty) bool { return d.Schedule == schedule }) {
+			fmt.Fprintln(a.Stdout, ask.CleanLine("Schedule "+schedule+" is not known here; give the file of the brokers with --approvals"))
+		}
+	}
+	q = *q.OnDuty(duties)
 	printLadder(a, &q)
 	if q.Approval == nil {
 		fmt.Fprintln(a.Stdout, "It has no approval: the first answer decides it.")
@@ -125,12 +178,13 @@ func checkApproval(a *cli.App, name, policies string, asker []string) error {
 		fmt.Fprintf(a.Stdout, "Not by %s\n", ask.CleanLine(strings.Join(out, ", ")))
 	}
 	me := cli.LocalUser(nil)
+	me = q.WithOnCall(me, duties)
 	why := "may vote"
 	switch {
 	case q.Excludes(me):
 		why = "may not vote: the ask excludes this person"
 	case !q.Allows(me):
-		why = "may not vote: neither this person nor one of their groups is named"
+		why = "may not vote: neither this person nor one of their groups is named, nor a schedule by which they are on call"
 	case !me.Proves(q.MinProof):
 		why = "may not vote here: the ask " + ask.Needs("", q.MinProof)
 	}
@@ -212,5 +266,5 @@ func people(from []string) string {
 	if len(from) == 0 {
 		return "everybody who may decide the ask"
 	}
-	return strings.Join(from, ", ")
+	return strings.Join(ask.Unresolved(from), ", ")
 }

@@ -97,19 +97,38 @@ func (f *askFlags) withPaths(doc []byte) ([]byte, error) {
 }
 
 func (f *askFlags) fromDir(dir *os.Root, path string, name any) (ask.File, error) {
-	at, err := dir.Open(filepath.FromSlash(path))
+	data, err := readBelow(dir, path)
 	if err != nil {
-		return ask.File{}, cli.Usage("--attach-from: %w", err)
-	}
-	defer at.Close() //nolint:errcheck // read-only
-	data, err := io.ReadAll(io.LimitReader(at, ask.MaxFileBytes+1))
-	if err != nil {
-		return ask.File{}, cli.Usage("--attach-from: %w", err)
+		return ask.File{}, err
 	}
 	if given, ok := name.(string); ok && given != "" {
 		path = given
 	}
 	return f.attachOne(path, data)
+}
+
+// readBelow reads a file below a directory, by its relative or whole path. A file that is too large for an ask is cut,
+// so that it is refused.
+func readBelow(dir *os.Root, path string) ([]byte, error) {
+	path = filepath.FromSlash(path)
+	if whole, err := filepath.Abs(dir.Name()); err == nil && filepath.IsAbs(path) {
+		if below, err := filepath.Rel(whole, path); err == nil {
+			path = below
+		}
+	}
+	if is, err := dir.Stat(path); err == nil && !is.Mode().IsRegular() { // opening a pipe would wait
+		return nil, cli.Usage("--attach-from: %s is not a regular file", path)
+	}
+	at, err := dir.Open(path)
+	if err != nil {
+		return nil, cli.Usage("--attach-from: %w", err)
+	}
+	defer at.Close() //nolint:errcheck // read-only
+	data, err := io.ReadAll(io.LimitReader(at, ask.MaxFileBytes+1))
+	if err != nil {
+		return nil, cli.Usage("--attach-from: %w", err)
+	}
+	return data, nil
 }
 
 // upload uploads the attachments.

@@ -19,7 +19,7 @@ import (
 // MCPCmd is "askbus mcp".
 func MCPCmd(a *cli.App) *cobra.Command {
 	var elicit, outlive, permissions bool
-	var clientName string
+	var clientName, attachFrom string
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -62,6 +62,14 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 				who.Metadata = map[string]any{"task": a.Host.ProjectTask}
 			}
 			opts := mcpserver.Options{Logger: a.Logger(), Version: cli.BuildVersion(), Span: telemetry.Tools(a.Tracing()), Wait: wait, Link: func(p0 ask.Key) string { return askLink(a, p0) }, Waiting: a.NeededFor()}
+			if attachFrom != "" {
+				dir, err := os.OpenRoot(attachFrom)
+				if err != nil {
+					return cli.Usage("--attach-from: %w", err)
+				}
+				defer dir.Close() //nolint:errcheck // read-only
+				opts.ReadFile = func(path string) ([]byte, error) { return readBelow(dir, path) }
+			}
 			if elicit {
 				dialog := &hostDialog{lazy: lazy, typ: ask.ResponderElicit}
 				defer dialog.close()
@@ -73,6 +81,7 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 	cmd.Flags().StringVar(&clientName, "client", "", "the MCP client that starts this, such as codex: without --session, its session is that of the client in this directory")
 	cmd.Flags().BoolVar(&permissions, "permissions", false, "also offer the tool PermissionPrompt, for claude -p --permission-prompt-tool mcp__askbus__PermissionPrompt")
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client; the first answer counts")
+	cmd.Flags().StringVar(&attachFrom, "attach-from", "", "a directory: agents may show people files below it, by their path (default: no files by path)")
 	outliveFlag(cmd, &outlive)
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits by default")
 	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")

@@ -129,15 +129,15 @@ func (m *Message) take(in *sent) error {
 		if err := checkParts(components); err != nil {
 			return err
 		}
-	} else if err := checkClassic(content, components); err != nil {
+	} else if err := checkClassic(content, components, len(m.Files)); err != nil {
 		return err
 	}
 	m.Flags, m.Content, m.Components = flags, content, components
 	return nil
 }
 
-func checkClassic(content string, components []Component) error {
-	if content == "" && len(components) == 0 {
+func checkClassic(content string, components []Component, files int) error {
+	if content == "" && len(components)+files == 0 {
 		return errors.New("cannot send an empty message")
 	}
 	if err := length("content", content, 0, 2000); err != nil {

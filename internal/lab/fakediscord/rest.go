@@ -140,7 +140,8 @@ func (s *Server) limited(w http.ResponseWriter, r *http.Request, pattern string,
 		return
 	}
 	op := map[string]string{"POST /channels/{channel}/messages": "post", "PATCH /channels/{channel}/messages/{message}": "edit", "GET /channels/{channel}/messages": "find"}[pattern]
-	body, key := s.body(r)
+	var files []File
+	body, key := s.body(r, &files)
 	if op == "" {
 		intercept = nil
 	}
@@ -148,7 +149,7 @@ func (s *Server) limited(w http.ResponseWriter, r *http.Request, pattern string,
 		var v any
 		if done {
 			s.mu.Lock()
-			out, err := f(r.WithContext(withBody(r.Context(), body)))
+			out, err := f(r.WithContext(withBody(r.Context(), body, files)))
 			s.touch()
 			s.mu.Unlock()
 			if err != nil {
@@ -204,6 +205,10 @@ type sent struct {
 	Nonce      any         `json:"nonce"`
 	Enforce    bool        `json:"enforce_nonce"`
 	Mentions   *allowed    `json:"allowed_mentions"`
+	Reference  *struct {
+		ID   string `json:"message_id"`
+		Must *bool  `json:"fail_if_not_exists"`
+	} `json:"message_reference"`
 }
 
 type allowed struct {
@@ -257,9 +262,16 @@ func (s *Server) postMessage(r *http.Request) (any, error) {
 			}
 		}
 	}
-	m := &Message{Channel: channel, Author: Bot, Nonce: nonce, at: s.now()}
+	m := &Message{Channel: channel, Author: Bot, Nonce: nonce, Files: filesOf(r), at: s.now()}
 	if err := m.take(&in); err != nil {
 		return nil, invalid(err)
+	}
+	if to := in.Reference; to != nil {
+		if s.find(channel, to.ID) != nil {
+			m.ReplyTo = to.ID
+		} else if to.Must == nil || *to.Must {
+			return nil, invalid(errors.New("message_reference: Unknown message"))
+		}
 	}
 	m.ID = s.id()
 	m.Notified = notified(m, in.Mentions)

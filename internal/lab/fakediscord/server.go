@@ -46,6 +46,12 @@ type User struct {
 	NoDMs  bool     `json:"-"`
 }
 
+// File is a file of a message.
+type File struct {
+	Name string
+	Size int
+}
+
 // Message is a message as the fake holds it.
 type Message struct {
 	ID, Channel string
@@ -56,7 +62,9 @@ type Message struct {
 	Nonce       string
 	Edited      int
 	Notified    []string // ids of users and roles
-	For         string   // the only user who sees it; "": all
+	ReplyTo     string
+	Files       []File
+	For         string // the only user who sees it; "": all
 	at          time.Time
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +182,9 @@ func (s *Server) call(name string, r *http.Request, body []byte, fields map[stri
 	return nil, &refusal{status: http.StatusNotFound, code: 99991000, msg: "no such call in this fake: " + name}
 }
 
+// mention is how a text mentions somebody, by their open_id or union_id.
+var mention = regexp.MustCompile(`<at user_id="([^"]*)">[^<]*</at>`)
+
 // token returns the tenant's token: the same one until its last half hour.
 func (s *Server) token() string {
 	for t, until := range s.tokens {
@@ -235,10 +239,17 @@ func (s *Server) post(typ, to, kind, content, uuid, parent string) (any, *refusa
 		var t struct {
 			Text string `json:"text"`
 		}
-		if json.Unmarshal([]byte(content), &t) != nil || t.Text == "" || strings.Contains(t.Text, "<at ") {
-			return nil, refuse(230001, "Your request contains an invalid request parameter, ext=content is not a text without mentions.")
+		if json.Unmarshal([]byte(content), &t) != nil || t.Text == "" {
+			return nil, refuse(230001, "Your request contains an invalid request parameter, ext=invalid content.")
 		}
 		m.Text = t.Text
+		for _, at := range mention.FindAllStringSubmatch(t.Text, -1) {
+			u := s.user(at[1])
+			if u == nil { // also "all", which the surface must never send
+				return nil, refuse(230001, "Your request contains an invalid request parameter, ext=invalid at user.")
+			}
+			m.Mentions = append(m.Mentions, u.Union)
+		}
 	case "interactive":
 		card, refused := parse(content)
 		if refused != nil {

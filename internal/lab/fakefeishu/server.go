@@ -46,6 +46,7 @@ type Message struct {
 	Key      string // uuid
 	From     string // union_id; empty: the bot
 	Parent   string
+	Mentions []string // union_ids, of a text
 	Recalled bool
 	Edits    int
 	seen     []string

@@ -24,6 +24,7 @@ type Mail struct {
 	Header   mail.Header
 	Text     string // the part text/plain
 	HTML     string
+	Files    map[string]string // what is attached, by its name
 }
 
 // ID returns its Message-ID.
@@ -63,7 +64,7 @@ func Start() (*Server, error) {
 // Close stops it.
 func (s *Server) Close() { _ = s.srv.Close() }
 
-// URL returns its address for [email.Options].
+// URL returns its address for the surface's options.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,6 +141,13 @@ func Parse(raw string) (m Mail, err error) {
 		body, err := io.ReadAll(p.Body)
 		if err != nil {
 			return m, err
+		}
+		if h, ok := p.Header.(*mail.AttachmentHeader); ok {
+			name, _ := h.Filename()
+			if m.Files == nil {
+				m.Files = map[string]string{}
+			}
+			m.Files[name] = string(body)
 		}
 		if h, ok := p.Header.(*mail.InlineHeader); ok {
 			switch kind, _, _ := h.ContentType(); kind {

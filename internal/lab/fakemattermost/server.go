@@ -2,7 +2,7 @@
 // attachments, the calls of their buttons, dialogs, users, channels and their members.
 //
 // It refuses what the server refuses: a wrong token, posts to channels without the bot, messages over 16,383 characters,
-// contexts over 50 entries or 2,048 characters, dialogs with long titles and without a fresh trigger. It shows posts to
+// contexts over 50 entries or 2,048 characters, replies to no post of the channel, dialogs with long titles and without a fresh trigger. It shows posts to
 // people without what their buttons carry, as the server does. With [Server.Limit] it answers 429. Mattermost's own client
 // package accepts it (interop); it was never compared with a server.
 package fakemattermost
@@ -61,6 +61,7 @@ type Attachment struct {
 type Post struct {
 	ID      string `json:"id"`
 	Channel string `json:"channel_id"`
+	Root    string `json:"root_id"` // of the thread
 	User    string `json:"user_id"`
 	Message string `json:"message"`
 	Props   struct {
@@ -391,7 +392,8 @@ func (s *Server) create(w http.ResponseWriter, _ *http.Request, body []byte) {
 	p := &Post{User: Bot}
 	_ = json.Unmarshal(body, p)
 	s.mu.Lock()
-	in := s.members[p.Channel][Bot]
+	in, root := s.members[p.Channel][Bot], s.find(p.Root)
+	stray := p.Root != "" && (root == nil || root.Channel != p.Channel || root.Root != "")
 	s.mu.Unlock()
 	switch err := check(p); {
 	case err != nil:
@@ -399,6 +401,9 @@ func (s *Server) create(w http.ResponseWriter, _ *http.Request, body []byte) {
 		return
 	case !in:
 		fail(w, http.StatusForbidden, "api.context.permissions.app_error", "You do not have the appropriate permissions.")
+		return
+	case stray:
+		fail(w, http.StatusBadRequest, "api.post.create_post.root_id.app_error", "Invalid RootId parameter.")
 		return
 	}
 	if !s.watch(w, "post", p, false) {

@@ -3,6 +3,10 @@ package faketelegram
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // photos
+	_ "image/png"
 	"io"
 	"maps"
 	"net/http"
@@ -132,6 +136,26 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		m := s.add(&Message{Chat: chat, Topic: topic, Text: text, Entities: entities, First: entities, Force: force, ReplyTo: reply.ID, From: s.users[Bot]})
 		m.show(keyboard)
 		return s.shown(m), nil
+	case "sendPhoto", "sendDocument":
+		kind := strings.ToLower(strings.TrimPrefix(method, "send"))
+		file, header, err := r.FormFile(kind)
+		switch {
+		case s.members[chat] == nil:
+			return nil, errors.New("Bad Request: chat not found")
+		case err != nil:
+			return nil, fmt.Errorf("Bad Request: there is no %s in the request", kind)
+		case kind == "photo" && header.Size > 10_000_000:
+			return nil, errors.New("Bad Request: file is too big")
+		}
+		defer file.Close() //nolint:errcheck // read
+		if size, _, err := image.DecodeConfig(file); kind == "photo" && (err != nil || size.Width+size.Height > 10_000 || max(size.Width, size.Height) > 20*min(size.Width, size.Height)) {
+			return nil, errors.New("Bad Request: PHOTO_INVALID_DIMENSIONS")
+		}
+		var reply struct {
+			ID int `json:"message_id"`
+		}
+		unmarshal(r.FormValue("reply_parameters"), &reply)
+		return s.shown(s.add(&Message{Chat: chat, ReplyTo: reply.ID, From: s.users[Bot], File: kind + " " + header.Filename})), nil
 	case "editMessageText":
 		if at == nil {
 			return nil, errNotFound

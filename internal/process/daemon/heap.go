@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/askbus/askbus/internal/process/gcstart"
 )
 
 // By default a heap is collected when it has doubled. A process with little in
@@ -28,6 +30,7 @@ func EaseHeap(ctx context.Context) {
 	if os.Getenv("GOGC") != "" { //nolint:forbidigo // a setting of the Go runtime, not of askbus
 		return
 	}
+	gcstart.Over()
 	tick := time.NewTicker(heapEvery)
 	defer tick.Stop()
 	seen := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}

@@ -31,6 +31,15 @@ type Reading struct {
 
 	Skews     map[string]time.Duration // how far each server's clock is ahead of the majority's
 	ClocksSet int64                    // how often a server's clock was set
+
+	Schedules []Schedule // that are read elsewhere
+}
+
+// Schedule says whether a schedule, or a calendar, can be read.
+type Schedule struct {
+	Name    string
+	Failing bool
+	Read    time.Time // the last time; zero: never
 }
 
 // Broker adds the metrics of a broker; read is called for each scrape.
@@ -88,6 +97,11 @@ func (s *Set) Broker(read func() Reading) *Broker {
 		desc: prometheus.NewDesc("askbus_server_clock_skew_seconds", "How far a server's clock is ahead of the majority's.", []string{"server"}, nil),
 		read: read,
 	})
+	s.reg.MustRegister(&schedules{
+		failing: prometheus.NewDesc("askbus_schedule_failing", "1 while a schedule or calendar of the approvals file cannot be read; what it said last stays in effect.", []string{"name"}, nil),
+		at:      prometheus.NewDesc("askbus_schedule_read_timestamp_seconds", "When a schedule or calendar was last read; 0: never since the broker started.", []string{"name"}, nil),
+		read:    read,
+	})
 	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "askbus_server_clock_set_total", Help: "Times that a server's clock was set by more than a second."},
 		func() float64 { return float64(read().ClocksSet) }))
 	return b
@@ -106,6 +120,27 @@ func (s *skews) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
 func (s *skews) Collect(to chan<- prometheus.Metric) {
 	for server, ahead := range s.read().Skews {
 		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, ahead.Seconds(), server)
+	}
+}
+
+// schedules collects the schedules that are configured now.
+type schedules struct {
+	failing, at *prometheus.Desc
+	read        func() Reading
+}
+
+// Describe implements [prometheus.Collector].
+func (s *schedules) Describe(to chan<- *prometheus.Desc) { to <- s.failing; to <- s.at }
+
+// Collect implements [prometheus.Collector].
+func (s *schedules) Collect(to chan<- prometheus.Metric) {
+	for _, one := range s.read().Schedules {
+		at := 0.0
+		if !one.Read.IsZero() {
+			at = float64(one.Read.Unix())
+		}
+		to <- prometheus.MustNewConstMetric(s.failing, prometheus.GaugeValue, bool1(one.Failing), one.Name)
+		to <- prometheus.MustNewConstMetric(s.at, prometheus.GaugeValue, at, one.Name)
 	}
 }
 

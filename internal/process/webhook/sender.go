@@ -167,18 +167,18 @@ func checkAddress(address string) error {
 	if err != nil {
 		return fmt.Errorf("the address %s cannot be read: %w", address, err)
 	}
-	if !public(at.Addr()) {
+	if !Public(at.Addr()) {
 		return fmt.Errorf("%s is a private address; set allow_private for this webhook if it is meant", at.Addr())
 	}
 	return nil
 }
 
-// public reports whether an address belongs to the public internet. An IPv4 address within an IPv6
+// Public reports whether an address belongs to the public internet. An IPv4 address within an IPv6
 // one is judged itself.
-func public(a netip.Addr) bool {
+func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if inner, ok := embedded(a); ok {
-		return public(inner)
+		return Public(inner)
 	}
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false

@@ -3,7 +3,8 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Unvote], [Withdraw], [Abort], [Climb], [Attend] and [Look].
+// [Unvote], [Withdraw], [Abort], [Climb], [Relieve], [Attend]
+// and [Look].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -40,8 +41,10 @@ type (
 	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
 	// Climb takes the next step of the ladder, if it is due. Only brokers do.
-	// OnCall has the principals that are on call now, by "schedule:<name>".
-	Climb struct{ OnCall map[string][]string }
+	Climb struct{}
+	// Relieve writes into the ask who is on call, if that has changed. Only brokers
+	// do.
+	Relieve struct{}
 	// Attend says that a person looks at the ask, so that the next step waits.
 	Attend struct{ By ask.By }
 	// Look only reads, but expires an overdue ask.
@@ -55,8 +58,40 @@ func (Unvote) command()   {}
 func (Withdraw) command() {}
 func (Abort) command()    {}
 func (Climb) command()    {}
+func (Relieve) command()  {}
 func (Attend) command()   {}
 func (Look) command()     {}
+
+// Person returns the person of a command that somebody may decide for another one.
+func Person(c Command) (by ask.By, ok bool) {
+	switch c := c.(type) {
+	case Reply:
+		return c.Reply.By, true
+	case Decline:
+		return c.Reply.By, true
+	case Attend:
+		return c.By, true
+	default:
+		return ask.By{}, false
+	}
+}
+
+// As returns the command of a [Person] as one of by.
+func As(c Command, by ask.By) Command {
+	switch c := c.(type) {
+	case Reply:
+		c.Reply.By = by
+		return c
+	case Decline:
+		c.Reply.By = by
+		return c
+	case Attend:
+		c.By = by
+		return c
+	default:
+		return c
+	}
+}
 
 // Effect is what to do: one of [Store], [Rewrite], [Resolve] and [Tell].
 //
@@ -66,8 +101,8 @@ type Effect interface{ effect() }
 type (
 	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
-	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped] or
-	// [Looked]. Then decide again.
+	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped],
+	// [Looked] or [Relieved]. Then decide again.
 	Rewrite struct{ Event Event }
 	// Resolve writes the outcome. Then decide again: the reply follows from the
 	// resulting state.

@@ -10,7 +10,7 @@ import (
 
 // decideClimb takes the next step of the ladder, if it is due. None follows the
 // end of the ask, or the moment at which its agent left it.
-func decideClimb(s *State, c Climb, now time.Time) Effect {
+func decideClimb(s *State, now time.Time) Effect {
 	if !s.Pending() || s.Left || now.IsZero() {
 		return Tell{}
 	}
@@ -18,7 +18,8 @@ func decideClimb(s *State, c Climb, now time.Time) Effect {
 	if !ok || now.Before(next.At) {
 		return Tell{}
 	}
-	step := ask.Step{N: next.N, At: now.UTC(), Tell: c.whom(next.Tell), Via: next.Via, Remind: next.Remind}
+	step := ask.Step{N: next.N, At: now.UTC(), Via: next.Via, Remind: next.Remind}
+	step.Tell, step.AsOf = s.whom(next.Tell)
 	if !next.Widen || len(s.Ask.Audience) == 0 {
 		return Rewrite{Stepped{Step: step}}
 	}
@@ -33,17 +34,25 @@ func decideClimb(s *State, c Climb, now time.Time) Effect {
 }
 
 // whom adds to the entries whom a step tells the principals of those who are on
-// call now.
-func (c Climb) whom(tell []string) []string {
-	all := slices.Clone(tell)
+// call now. If a schedule could not be read, it returns since when.
+func (s *State) whom(tell []string) (all []string, asOf time.Time) {
+	all = slices.Clone(tell)
 	for _, entry := range tell {
-		for _, principal := range c.OnCall[entry] {
+		name, _, _ := ask.ScheduleOf(entry)
+		i := slices.IndexFunc(s.OnCall, func(d ask.Duty) bool { return name != "" && d.Schedule == name })
+		if i < 0 {
+			continue
+		}
+		if d := &s.OnCall[i]; !d.AsOf.IsZero() && (asOf.IsZero() || d.AsOf.Before(asOf)) {
+			asOf = d.AsOf
+		}
+		for _, principal := range s.OnCall[i].People {
 			if !slices.Contains(all, principal) {
 				all = append(all, principal)
 			}
 		}
 	}
-	return all
+	return all, asOf
 }
 
 // decideAttend lets the next step wait once more, because somebody who may decide

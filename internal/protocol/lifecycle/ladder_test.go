@@ -161,10 +161,14 @@ func TestAStepTellsWhoIsOnCall(t *testing.T) {
 		a.Escalate = []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"schedule:sre", "os:jo"}, Widen: true}, {After: 10 * time.Minute, Tell: []string{"schedule:none"}}}
 	})
 	w.now = now.Add(11 * time.Minute)
-	onCall := map[string][]string{"schedule:sre": {"os:mei", "oidc:mei@example.com"}, "schedule:other": {"os:eve"}}
-	s, err := w.do(t, lifecycle.Climb{OnCall: onCall})
+	stale := now.Add(-time.Hour)
+	w.held.OnCall = []ask.Duty{{Schedule: "sre", People: []string{"os:mei", "oidc:mei@example.com"}, AsOf: stale}, {Schedule: "other", People: []string{"os:eve"}}}
+	s, err := w.do(t, lifecycle.Climb{})
 	if err != nil || !slices.Equal(s.Escalated().Steps[0].Tell, []string{"schedule:sre", "os:jo", "os:mei", "oidc:mei@example.com"}) {
 		t.Fatalf("%+v, %v", s.Escalated(), err)
+	}
+	if at := s.Escalated().Steps[0].AsOf; !at.Equal(stale) {
+		t.Errorf("as of %s", at)
 	}
 	if !slices.Equal(s.Ask.Audience, []string{"group:dev", "os:jo", "os:mei", "oidc:mei@example.com"}) {
 		t.Errorf("who may decide since: %q", s.Ask.Audience)

@@ -42,6 +42,10 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 	if s.Pending() && now.After(s.Deadline.Add(Overdue)) {
 		return Resolve{s.Will}, nil
 	}
+	stored := s.Ask
+	if s.Pending() && s.OnCall != nil { // who is on call now decides, not who was when the ask was written
+		s.Ask = s.Ask.OnDuty(s.OnCall)
+	}
 	switch c := c.(type) {
 	case Ask:
 		return decideAsk(&s, c)
@@ -56,7 +60,12 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 	case Abort:
 		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
 	case Climb:
-		return decideClimb(&s, c, now), nil
+		return decideClimb(&s, now), nil
+	case Relieve:
+		if s.Pending() && !s.Left && s.Ask != stored {
+			return Rewrite{Relieved{s.Ask}}, nil
+		}
+		return Tell{}, nil
 	case Attend:
 		return decideAttend(&s, c, now)
 	case Look:
@@ -88,7 +97,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token = c.Credential, c.Token
+		v.Credential, v.Token, v.By = c.Credential, c.Token, s.Ask.WithOnCall(v.By, s.OnCall)
 		return decideVote(s, v, now)
 	}
 	answers, cancelled, err := s.Ask.Check(c.Reply)
@@ -96,6 +105,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		return nil, err
 	}
 	o := end(s, ask.StatusAnswered, now)
+	c.Reply.By = s.Ask.WithOnCall(c.Reply.By, s.OnCall)
 	o.AnswerID, o.By, o.Answers, o.Response, o.Source = c.Reply.AnswerID, &c.Reply.By, answers, c.Reply.Response, ask.SourceHuman
 	if cancelled != nil {
 		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
@@ -117,9 +127,10 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Credential, v.Token = c.Credential, c.Token
+		v.Credential, v.Token, v.By = c.Credential, c.Token, s.Ask.WithOnCall(v.By, s.OnCall)
 		return decideVote(s, v, now)
 	}
+	c.Reply.By = s.Ask.WithOnCall(c.Reply.By, s.OnCall)
 	o := end(s, ask.StatusCancelled, now)
 	o.AnswerID, o.By, o.Reason = c.Reply.AnswerID, &c.Reply.By, c.Reason
 	return Resolve{o}, nil
@@ -155,14 +166,14 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return excluded(s.Ask, by)
 	case excludedAs(s, by) != nil:
 		return excludedAs(s, by)
-	case s.Ask.Only != "" && (!by.ProvesPrincipal() || !slices.Contains(s.Ask.Asker, by.Principal)):
+	case !s.Ask.MeetsOnly(by):
 		return onlyAsker(by)
 	case s.Ask.Approval != nil && !s.Ask.Approval.MayVote(by):
 		return s.Ask.CheckVote(&ask.Vote{By: by, Choice: ask.ChoiceApprove})
 	case len(s.Ask.Audience) > 0 && !by.ProvesPrincipal():
-		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(s.Ask.Audience, ", "))
+		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
 	case !s.Ask.Allows(by):
-		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(s.Ask.Audience, ", "))
+		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
 	}
 	return nil
 }

@@ -28,6 +28,10 @@ type State struct {
 	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
 	People   ask.People   // the operator's list, as it is now; it is not stored
 
+	// OnCall is who is on call now, by the operator's schedules; it is not stored.
+	// Nil: nobody says, and what the ask knows stays.
+	OnCall []ask.Duty
+
 	// Fields that are carried along and do not affect decisions.
 	EventID string // of the asking event
 	Trace   string // its traceparent
@@ -44,9 +48,11 @@ func (s *State) Pending() bool { return s.Ask != nil && s.End == nil }
 func (s *State) Known() bool { return s.Ask != nil }
 
 // Living reports whether more than its end may change while the ask is pending:
-// it has votes or a ladder. Such an ask is written only with a compare-and-set of
-// its Version.
-func (s *State) Living() bool { return s.Voting() || s.Ask != nil && len(s.Ask.Escalate) > 0 }
+// it has votes or a ladder, or a schedule says who may decide it. Such an ask is
+// written only with a compare-and-set of its Version.
+func (s *State) Living() bool {
+	return s.Voting() || s.Ask != nil && (len(s.Ask.Escalate) > 0 || len(s.Ask.Schedules()) > 0)
+}
 
 // Voting reports whether each answer to the ask is a vote.
 func (s *State) Voting() bool { return s.Ask != nil && s.Ask.Approval != nil }
@@ -87,8 +93,8 @@ func New(a ask.Ask, now time.Time) State {
 	return State{Rev: 1, Ask: &a, Will: will, Deadline: a.Deadline, AskedAt: now}
 }
 
-// Event is what happened to an ask: [Asked], [Voted], [Stepped], [Looked] or
-// [Ended].
+// Event is what happened to an ask: [Asked], [Voted], [Stepped], [Looked],
+// [Relieved] or [Ended].
 //
 //sumtype:decl
 type Event interface{ event() }
@@ -106,6 +112,8 @@ type (
 	}
 	// Looked means that somebody has looked, and so paused a step.
 	Looked struct{ Seen ask.Seen }
+	// Relieved means that others are on call: this is the ask with who is.
+	Relieved struct{ Ask *ask.Ask }
 	// Ended means that an outcome was stored.
 	Ended struct {
 		Outcome ask.Outcome
@@ -114,11 +122,12 @@ type (
 	}
 )
 
-func (Asked) event()   {}
-func (Voted) event()   {}
-func (Stepped) event() {}
-func (Looked) event()  {}
-func (Ended) event()   {}
+func (Asked) event()    {}
+func (Voted) event()    {}
+func (Stepped) event()  {}
+func (Looked) event()   {}
+func (Relieved) event() {}
+func (Ended) event()    {}
 
 // Apply returns the state after an event. It is total: replaying the events of
 // an ask in the order in which they were stored gives its state, whatever other
@@ -155,6 +164,11 @@ func Apply(s State, e Event) State {
 		}
 		to.Seen = append(to.Seen, e.Seen)
 		s.Will.Escalated = &to
+		return s
+	case Relieved:
+		if s.Pending() {
+			s.Ask = e.Ask
+		}
 		return s
 	case Ended:
 		if !s.Pending() {

@@ -60,10 +60,19 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 		v.At = s.AskedAt
 	}
 	v.Person = s.People[v.By.Principal]
+	if v.By.For != nil {
+		v.ForPerson = s.People[v.By.For.Principal]
+	}
 	votes := slices.Clone(s.Votes())
-	who := s.Ask.VoterOf(&v)
+	who, seat := s.Ask.VoterOf(&v), s.Ask.SeatOf(&v)
 	for i := 0; i < len(votes); i++ { // several, if they were linked only later
-		if s.Ask.VoterOf(&votes[i]) != who {
+		switch own := s.Ask.VoterOf(&votes[i]) == who; {
+		case own:
+		case s.Ask.SeatOf(&votes[i]) != seat || !votes[i].Stands():
+			continue
+		case v.By.For != nil:
+			return nil, seatTaken(&v, &votes[i])
+		case votes[i].By.For == nil:
 			continue
 		}
 		v.Earlier = append(append(v.Earlier, votes[i].Earlier...), votes[i].AnswerID)
@@ -77,6 +86,17 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 		return nil, ask.Refuse(ask.CodeQuota, "%d people have voted on this ask, the most that may", ask.MaxVoters)
 	}
 	return append(votes, v), nil
+}
+
+// seatTaken refuses the vote of a stand-in beside that of the absent person, or of
+// another stand-in. The absent person's own vote replaces that of a stand-in.
+func seatTaken(v, by *ask.Vote) error {
+	e := ask.Refuse(ask.CodeForbidden, "%s stands in for %s, but %s has voted for %s already", v.By.Principal, v.By.For.Principal, by.By.Principal, v.By.For.Principal)
+	if by.By.For == nil {
+		e.Detail = v.By.Principal + " stands in for " + v.By.For.Principal + ", who has voted already"
+	}
+	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultSeatTaken)}
+	return e
 }
 
 // indexOf returns the last vote of the person that a principal is; -1: none.

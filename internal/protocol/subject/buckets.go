@@ -17,6 +17,7 @@ const (
 	BucketPasskeys      = "passkeys"        // people's passkeys, with their public keys
 	BucketSnoozes       = "snoozes"         // the asks that each person put off; brokers write them
 	BucketHandovers     = "handovers"       // to whom asks were handed over; brokers write them
+	BucketStandIns      = "stand-ins"       // who stands in for whom; brokers write them
 	BucketPush          = "push"            // push subscriptions of browsers
 	BucketPolicy        = "policy"          // operators' decisions, by tenant
 	BucketLeases        = "leases"          // liveness of agents' sessions
@@ -51,6 +52,27 @@ func SnoozeKey(principal string, k Key) StateKey {
 // SnoozerToken returns the first token of a person's [SnoozeKey]s.
 func SnoozerToken(principal string) string {
 	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// StandInKey returns the entry in [BucketStandIns] of who stands in for whom.
+func StandInKey(tenant, standIn, absent string) StateKey {
+	return StateKey{Tenant: tenant, Name: standInToken(standIn) + "." + standInToken(absent)}
+}
+
+// StandInsBy and StandInsFor return the wildcards over the ledger's entries of who
+// stands in, and of who is away.
+func StandInsBy(tenant, standIn string) string {
+	return StateLedger + "." + BucketStandIns + "." + StateKey{Tenant: tenant}.scope() + "." + standInToken(standIn) + ".*"
+}
+
+// StandInsFor is described at [StandInsBy].
+func StandInsFor(tenant, absent string) string {
+	return StateLedger + "." + BucketStandIns + "." + StateKey{Tenant: tenant}.scope() + ".*." + standInToken(absent)
+}
+
+func standInToken(principal string) string {
+	sum := sha256.Sum256([]byte("askbus stand-in\x00" + principal))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
@@ -117,6 +139,7 @@ func Buckets() []Bucket {
 		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}, false},
 		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
+		{BucketStandIns, 16 << 10, 91 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch}}}, false},
 		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}, false},
 		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketLeases, 512, day, true, 10_000, 50_000, []Grant{

@@ -111,6 +111,7 @@ const (
 	VerbSnooze    Verb = "snooze"
 	VerbHandOver  Verb = "handover"
 	VerbSeen      Verb = "seen" // a person looks, so that a step of the ladder waits
+	VerbAway      Verb = "away" // a person says who stands in for them
 	VerbNext      Verb = "next"
 	VerbDone      Verb = "done"
 	VerbExtend    Verb = "extend"
@@ -178,7 +179,7 @@ func (r Request) Asserts() bool {
 		return r.Root == Responders && (r.Type == TypeAgent || r.Type == TypeOperator)
 	case VerbAnswer, VerbCancel:
 		return r.Root == Responders || r.Root == Hosts
-	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen:
+	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen, VerbAway:
 		return r.Root == Responders
 	}
 	return false
@@ -274,6 +275,8 @@ func (r Request) known() bool {
 		return r.Root == Responders && r.ID != ""
 	case VerbList:
 		return (r.Root == Agents || r.Root == Responders) && r.ID == ""
+	case VerbAway:
+		return r.Root == Responders && r.Session == "" && r.Type != TypeGateway && r.Type != TypeOperator
 	case VerbNext, VerbDone, VerbExtend, VerbLater:
 		return r.Root == Responders && r.Session == ""
 	case VerbAbort:

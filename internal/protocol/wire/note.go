@@ -69,6 +69,48 @@ func DecodeSeen(data []byte) (Seen, error) {
 	return s, ask.InvalidError("seen", append(checkBy(s.By), checkLife(s.Life)...))
 }
 
+// Away says who stands in for the person who sends it.
+type Away struct {
+	By    ask.By    `json:"by,omitzero"`
+	To    string    `json:"to"`             // a principal, a name of the list of people, or a user of this machine
+	Until time.Time `json:"until,omitzero"` // zero: no longer
+	ID    string    `json:"id,omitempty"`   // of this write, as in [StatePut]
+}
+
+// DecodeAway reads the body of away, strictly.
+func DecodeAway(data []byte) (Away, error) {
+	var a Away
+	if err := Strict("away", data, &a); err != nil {
+		return Away{}, err
+	}
+	f := append(checkNote(a.By, a.ID), longer("/to", a.To, ask.MaxName)...)
+	if a.To == "" {
+		f = append(f, ask.NewFault("/to", ask.FaultMissing, "to"))
+	}
+	return a, ask.InvalidError("away", f)
+}
+
+// StoredStandIn is an entry of the bucket stand-ins, and the reply to away.
+type StoredStandIn struct {
+	Principal string    `json:"principal"` // who is away
+	Name      string    `json:"name,omitempty"`
+	Groups    []string  `json:"groups,omitempty"` // that were asserted with it: the stand-in has their rights
+	Proof     string    `json:"proof,omitempty"`
+	To        string    `json:"to"` // the principal of who stands in
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until"`
+	// Credential is the public key of the credential of the surface.
+	Credential string `json:"credential,omitempty"`
+}
+
+// StandIn returns the stand-in that an entry of a tenant says.
+func (s *StoredStandIn) StandIn(tenant string) ask.StandIn {
+	return ask.StandIn{
+		Tenant: tenant, Absent: ask.By{Principal: s.Principal, Name: s.Name, Groups: s.Groups, Proof: s.Proof},
+		By: s.To, Since: s.Since, Until: s.Until,
+	}
+}
+
 func checkNote(by ask.By, id string) []ask.Fault { return append(checkBy(by), writeID(id)...) }
 
 func checkLife(life string) []ask.Fault {

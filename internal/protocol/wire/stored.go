@@ -107,17 +107,24 @@ func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
 	return raw
 }
 
-// SetAudience returns the JSON of an ask with another audience. All else stays as
-// it is, also what this version does not know.
-func SetAudience(rawAsk []byte, audience []string) (json.RawMessage, error) {
-	to, err := Marshal(audience)
+// SetDeciders returns the JSON of an ask with the audience and the approval of
+// another. All else stays as it is, also what this version does not know.
+func SetDeciders(rawAsk []byte, as *ask.Ask) (json.RawMessage, error) {
+	audience, err := Marshal(as.Audience)
 	if err != nil {
 		return nil, err
 	}
-	b := append(make([]byte, 0, len(rawAsk)+len(to)), '{')
+	approval, err := Marshal(as.Approval)
+	if err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, len(rawAsk)+len(audience)+len(approval)), '{')
 	err = members(rawAsk, func(name string, value []byte) {
-		if name == "audience" {
-			value = to
+		switch name {
+		case "audience":
+			value = audience
+		case "approval":
+			value = approval
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
@@ -126,7 +133,7 @@ func SetAudience(rawAsk []byte, audience []string) (json.RawMessage, error) {
 		b = append(append(append(b, quoted...), ':'), value...)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set the audience: %w", err)
+		return nil, fmt.Errorf("set who may decide: %w", err)
 	}
 	return append(b, '}'), nil
 }

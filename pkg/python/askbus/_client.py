@@ -10,6 +10,7 @@ import re
 import threading
 import time
 import uuid
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
@@ -110,6 +111,16 @@ class Askbus:
             outcome = error.outcome
         return _reader()(outcome, [])
 
+    def upload(self, file, name=None) -> dict:
+        """Uploads a file: bytes, or a path. The result goes into files= of an ask, or is the file of an option."""
+        if not isinstance(file, bytes):
+            name, file = name or Path(file).name, Path(file).read_bytes()
+        return self._http.call("POST", "/v1/files", {"session": self.session, "tenant": self.tenant, "name": name}, file)[1]
+
+    def file(self, id, session=None) -> bytes:
+        """Reads a file by its id, such as a screenshot in an answer of the outcome."""
+        return self._http.call("GET", "/v1/files/" + quote(id, safe=""), {"session": session or self.session, "tenant": self.tenant}, raw=True)[1]
+
     def list(self, state=None, session=None):
         """Yields the asks of the session, or of all that the token may see; state is "pending" or "resolved"."""
         cursor = None
@@ -192,8 +203,7 @@ class Askbus:
             left = max(0.0, until - time.monotonic())
             hold = min(HELD, left)
             query = {"tenant": at.tenant or self.tenant, "wait": f"{int(hold * 1000) + 1}ms" if left else None}
-            patience = FOREVER if wait is None else max(left, 5)
-            body = self._http.call("GET", _path(at), query, stop=call.stop, patience=patience, hold=hold)[1]
+            body = self._http.call("GET", _path(at), query, stop=call.stop, patience=max(left, 5), hold=hold)[1]
             outcome = body.get("outcome") or (body if "status" in body else None)
             if outcome:
                 return read(outcome, body.get("ask", {}).get("questions", []))
@@ -240,10 +250,6 @@ class AsyncAskbus:
         loop, call = asyncio.get_running_loop(), _state()
         future = loop.create_future()
 
-        def done(result, error):
-            if not future.done():
-                future.set_exception(error) if error else future.set_result(result)
-
         def work():
             result = error = None
             try:
@@ -252,7 +258,7 @@ class AsyncAskbus:
             except Exception as e:
                 error = e
             try:
-                loop.call_soon_threadsafe(done, result, error)
+                loop.call_soon_threadsafe(lambda: future.done() or (future.set_exception(error) if error else future.set_result(result)))
             except RuntimeError:
                 pass  # the loop was closed meanwhile
 
@@ -270,7 +276,7 @@ class AsyncAskbus:
 
     choose, confirm, text, number, date = (_coroutine(n) for n in ("choose", "confirm", "text", "number", "date"))
     ask, wait, relay = _coroutine("ask"), _coroutine("wait"), _coroutine("relay")
-    get, withdraw, list = _coroutine("get", False), _coroutine("withdraw", False), _coroutine("list", False)
+    get, withdraw, list, upload, file = (_coroutine(n, False) for n in ("get", "withdraw", "list", "upload", "file"))
 
 
 def _path(at):

@@ -42,8 +42,8 @@ class Http:
     def __init__(self, base, token, transport=over_network):
         self.base, self.token, self.transport = base.rstrip("/"), token, transport
 
-    def call(self, method, path, query=None, body=None, key=None, stop=None, patience=PATIENCE, hold=0):
-        """Sends a request and returns its status and body.
+    def call(self, method, path, query=None, body=None, key=None, stop=None, patience=PATIENCE, hold=0, raw=False):
+        """Sends a request and returns its status and body, which is bytes if raw. A body of bytes is a file.
 
         It is sent again while the bus is away: after no response, 408, 429, 502, 503 and 504, for at most patience
         seconds. Every request of this package may be repeated. 503 with nobody_there is an answer: nobody is at a screen.
@@ -52,8 +52,8 @@ class Http:
         given = urllib.parse.urlencode({k: v for k, v in (query or {}).items() if v is not None})
         url = self.base + path + ("?" + given if given else "")
         headers = {"Authorization": "Bearer " + self.token, "Accept": "application/json"}
-        headers |= ({} if body is None else {"Content-Type": "application/json"}) | ({} if key is None else {"Idempotency-Key": key})
-        data = None if body is None else json.dumps(body).encode()
+        headers |= ({} if body is None else {"Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json"}) | ({} if key is None else {"Idempotency-Key": key})
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         until = time.monotonic() + patience
         pause = FIRST_PAUSE
         while True:
@@ -62,7 +62,7 @@ class Http:
             after = 0.0
             try:
                 status, given_headers, text = self.transport(method, url, headers, data, hold + ANSWER_LIMIT)
-                failure, reply = _read(status, text)
+                failure, reply = (None, text) if raw and status == 200 else _read(status, text)
                 if failure is None:
                     return status, reply
                 if status not in (408, 429, 502, 503, 504) or failure.code == "nobody_there":

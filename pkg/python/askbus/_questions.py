@@ -137,10 +137,8 @@ class Form:
         kind = "choice" if "options" in more else None if several else kinds.get(one)
         if kind is None:
             raise TypeError(f"{self.cls.__name__}.{name} is {hint}; give bool, int, float, str, date, an Enum, a Literal, or a list of one of the last two")
-        if one is float:
-            self.floats.add(name)
-        if one is int:
-            limits["integer"] = True
+        self.floats |= {name} if one is float else set()
+        limits |= {"integer": True} if one is int else {}
         if kind == "choice":
             more |= {"allow_other": False} | ({"multiple": True} if several else {})
             ids = {v: i for i, v in self.meanings[name].items()}
@@ -154,11 +152,9 @@ class Form:
         fields = {q["id"]: q for q in self.questions}
         for answer in answers:
             name = answer["question_id"]
-            if answer.get("skipped"):
-                values |= {} if name in self.defaults else {name: None}
-            else:
-                given = value(fields[name], answer, self.meanings.get(name))
-                values[name] = float(given) if name in self.floats else given
+            given = value(fields[name], answer, self.meanings.get(name))
+            if not answer.get("skipped") or name not in self.defaults:
+                values[name] = float(given) if name in self.floats and given is not None else given
         return self.cls(**values)
 
 

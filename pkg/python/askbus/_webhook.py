@@ -28,9 +28,8 @@ def webhook(headers, body: bytes, secret, *, tolerance=300, now=None) -> Webhook
     signature, and a time more than tolerance seconds away, raises AskbusError with the code "forbidden".
     """
     given = {name.lower(): value for name, value in headers.items()}
-    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
-        if not given.get(name):
-            raise AskbusError(f"the request has no header {name}", 401, "forbidden")
+    if missing := [n for n in ("webhook-id", "webhook-timestamp", "webhook-signature") if not given.get(n)]:
+        raise AskbusError(f"the request has no header {missing[0]}", 401, "forbidden")
     id, sent = given["webhook-id"], given["webhook-timestamp"]
     if not (sent.isascii() and sent.isdecimal() and len(sent) <= 12) or abs((time.time() if now is None else now) - int(sent)) > tolerance:
         raise AskbusError(f"the request is of another time: {sent}", 401, "forbidden")

@@ -1,5 +1,6 @@
 """A test double: an Askbus whose people answer from a script, without a bus and a network."""
 
+import hashlib
 import json
 import re
 import threading
@@ -29,6 +30,7 @@ class FakeAskbus(Askbus):
         super().__init__("http://fake.askbus", "fake", "test", transport=self._handle)
         self.asked = []
         self._rules, self._asks, self._changed = list(rules), {}, threading.Condition()
+        self._files = {}
 
     def answer(self, rules, id=None):
         """Answers a pending ask by these rules now: that of this id, or every one."""
@@ -41,9 +43,21 @@ class FakeAskbus(Askbus):
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         segments = parts.path.split("/")[3:]
+        if parts.path.startswith("/v1/files"):
+            return self._file(method, query, segments, body)
         with self._changed:
             status, reply = self._reply(method, query, segments, json.loads(body) if body else None)
         return status, {}, json.dumps(reply).encode()
+
+    def _file(self, method, query, segments, body):
+        if method == "GET":
+            found = self._files.get(segments[0])
+            return (200, {}, found) if found else (404, {}, json.dumps(_problem(404, "not_found", "no such file")[1]).encode())
+        id = hashlib.sha256(body).hexdigest()
+        self._files[id] = body
+        kinds = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"), (b"%PDF-", "application/pdf"))
+        kind = next((kind for head, kind in kinds if body.startswith(head)), "text/plain")
+        return 201, {}, json.dumps({"id": id, "name": query.get("name", ""), "media_type": kind, "size": len(body)}).encode()
 
     def _reply(self, method, query, segments, body):
         if method == "POST":

@@ -1,9 +1,12 @@
 package respondertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,16 +31,25 @@ type Chat interface {
 	Delete(p Post)
 	// Revoke makes the platform refuse the token.
 	Revoke()
+	// Said returns what the surface wrote: the place and a space, then the words, with the principal of everybody whom they
+	// notify, such as "chat:ann".
+	Said() []string
+	// Files returns the names of the files that the platform got. Takes is false where the surface sends none, and its
+	// cards only name them and lead to them.
+	Files() (names []string, takes bool)
 	// Ready returns what the replica that started last says of itself.
 	Ready() error
 }
+
+// Everybody stands in [Chat.Said] for a notice to all who are in a place, which no agent may cause.
+const Everybody = "(everybody)"
 
 // RunChat runs the cases of a chat that [Run] has not: run both. A new chat is one more implementation of [Chat] at its
 // fake, with Tom (chat:tom) and Ann (chat:ann, of the group platform) as its people, as those of Slack and Telegram.
 //
 // Together they are the list of the field research: acknowledged while the store is away; the same click twice; after a
 // restart; on an ended ask; by somebody who may not; words in any case, and unknown ones; nobody configured; 500 outcomes
-// while the platform refuses; too long; too many options; a message that was deleted; a revoked token.
+// while the platform refuses; too long; too many options; a message that was deleted; a revoked token. And a step of the ladder is told to whom it names.
 func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) {
 	t.Helper()
 	cases := map[string]func(*chatScene){
@@ -49,6 +61,8 @@ func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) 
 		"more options than the platform has buttons":      manyOptions,
 		"a message that was deleted":                      deleted,
 		"a revoked token":                                 revoked,
+		"a step of the ladder is told once":               ladder,
+		"files are named, and sent once":                  files,
 	}
 	check(t, cases, without)
 	for name, run := range cases {
@@ -160,7 +174,7 @@ func manyOutcomes(s *chatScene) {
 	for i := range n {
 		s.posted(fmt.Sprint("a", i))
 	}
-	var calls, early atomic.Int64
+	var calls, refused, early atomic.Int64
 	var until atomic.Int64
 	s.surface.Intercept(func(c Call) error {
 		if c.Done || c.Op != OpUpdate {
@@ -173,6 +187,7 @@ func manyOutcomes(s *chatScene) {
 		if calls.Add(1)%50 != 0 {
 			return nil
 		}
+		refused.Add(1)
 		until.Store(now + int64(5*time.Second))
 		return &responder.RetryError{After: 5 * time.Second, Err: errors.New("429")}
 	})
@@ -190,8 +205,8 @@ func manyOutcomes(s *chatScene) {
 	if len(s.surface.Posts()) != n {
 		s.t.Errorf("%d posts of %d asks", len(s.surface.Posts()), n)
 	}
-	if early := early.Load(); early > 20 { // those under way when it was refused
-		s.t.Errorf("%d calls in a pause", early)
+	if n := early.Load(); n > 2*refused.Load() { // those under way when it was refused
+		s.t.Errorf("%d calls in %d pauses", n, refused.Load())
 	}
 }
 
@@ -236,6 +251,72 @@ func deleted(s *chatScene) {
 	}
 	if n := calls.Load(); n > 3 {
 		s.t.Errorf("%d edits of a message that is gone", n)
+	}
+}
+
+// ladder: a step is told to whom it names, once in a place however many replicas there are. What the agent wrote notifies nobody.
+func ladder(s *chatScene) {
+	s.replica()
+	s.replica()
+	s.ask(ask.Ask{
+		ID: "a1", Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Deploy @everyone <!channel> <at user_id=\"all\">all</at>?", Options: []ask.Option{{ID: "pg", Label: "Yes"}, {ID: "lite", Label: "No"}}}},
+		Audience: []string{"chat:tom", "chat:ann", "os:mei"}, Escalate: []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"chat:ann"}}},
+	})
+	s.posted("a1")
+	s.bus.BrokerAhead(func() time.Duration { return 11 * time.Minute }, broker.Options{})
+	natstest.Eventually(s.t, "the receipt has the step", func() bool {
+		rec, err := s.own.Get(s.t.Context(), s.key("a1"))
+		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == 1
+	})
+	told, ann := map[string]bool{}, false
+	for _, said := range s.chat.Said() {
+		place, words, _ := strings.Cut(said, " ")
+		if !strings.Contains(words, "Nobody has decided this yet") {
+			continue
+		}
+		if told[place] || strings.Contains(words, Everybody) {
+			s.t.Errorf("in %s it is told twice, or to everybody: %q", place, words)
+		}
+		told[place], ann = true, ann || strings.Contains(words, "chat:ann")
+	}
+	if !ann {
+		s.t.Errorf("Ann is not told: %q", s.chat.Said())
+	}
+	s.elsewhere("a1")
+	s.closed("a1", "Mei")
+}
+
+// files: evidence and an option's file are on the card, as text, and where the platform takes files each is sent once, also
+// if two places of the ask refer to it.
+func files(s *chatScene) {
+	s.replica()
+	upload := func(name string, data []byte) ask.File {
+		f, err := s.agent.Upload(s.t.Context(), name, data)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return f
+	}
+	var dot bytes.Buffer
+	if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		s.t.Fatal(err)
+	}
+	shot, log := upload("@everyone before.png", dot.Bytes()), upload("server.txt", []byte("it was here\n"))
+	s.ask(ask.Ask{ID: "a1", Files: []ask.File{shot, log}, Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Which looks right?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", File: &shot}, {ID: "lite", Label: "SQLite"}}}}})
+	p := s.open("a1")
+	s.posted("a1")
+	for _, name := range []string{"before.png", "server.txt", "TXT, 12 B"} {
+		if !contains(p.Text, name) {
+			s.t.Errorf("%s is not in %q", name, p.Text)
+		}
+	}
+	for _, said := range s.chat.Said() {
+		if strings.Contains(said, Everybody) {
+			s.t.Errorf("a file's name notifies everybody: %q", said)
+		}
+	}
+	if names, takes := s.chat.Files(); takes && (len(names) != 2 || !strings.HasSuffix(names[0], "before.png") || !strings.HasSuffix(names[1], "server.txt")) {
+		s.t.Errorf("the platform got %q", names)
 	}
 }
 

@@ -3,7 +3,8 @@
 // [Run] is for surfaces that post. It covers what people do to a post (click
 // twice, too late, without permission), and what happens to the surface
 // (crashes, a foreign service that is down or refuses, redelivery, replicas
-// that come and go). Slack, Telegram, push and both examples run it.
+// that come and go). Every chat, push and both examples run it, and every chat
+// runs [RunChat] as well.
 //
 // [RunLive] is for live screens: they must show the pending asks, remove each
 // one however it ends, and be correct again after the bus was unreachable. The

@@ -5,7 +5,7 @@ import {
   type StandardSchema, type TextField, type Value, type Values,
 } from './questions.js'
 import { webhook, type WebhookRequest } from './webhook.js'
-import type { Ask, Outcome, Page, Status } from './wire.js'
+import type { Ask, File, Outcome, Page, Status } from './wire.js'
 
 export interface AskbusOptions {
   /** Default: ASKBUS_HTTP_URL, else http://127.0.0.1:8420. */
@@ -112,6 +112,17 @@ export class Askbus {
       if (error instanceof AskbusError && error.outcome) return read(error.outcome)
       throw error
     }
+  }
+
+  /** Uploads a file. The result goes into files of an ask, or is the file of an option. */
+  async upload(data: Uint8Array | Blob | string, name?: string, { signal }: { signal?: AbortSignal } = {}): Promise<File> {
+    const body = data instanceof Uint8Array ? data : new Uint8Array(await new Blob([data]).arrayBuffer())
+    return (await this.#http.call('POST', '/v1/files', { query: { session: this.session, tenant: this.#tenant, name }, body, signal })).body
+  }
+
+  /** Reads a file by its id, such as a screenshot in an answer of the outcome. */
+  async file(id: string, { session = this.session, signal }: { session?: string; signal?: AbortSignal } = {}): Promise<Uint8Array> {
+    return (await this.#http.call('GET', `/v1/files/${encodeURIComponent(id)}`, { query: { session, tenant: this.#tenant }, raw: true, signal })).body
   }
 
   /** The asks of the session, or of all that the token may see, page by page as they are read. */

@@ -25,7 +25,10 @@ export class AskbusError extends Error {
 
 export interface Call {
   query?: Record<string, string | undefined>
+  /** What is sent as JSON; bytes are sent as they are. */
   body?: unknown
+  /** Whether the reply is bytes. */
+  raw?: boolean
   /** The id of an ask whose body has no place for one. */
   key?: string
   signal?: AbortSignal | undefined
@@ -56,20 +59,21 @@ export class Http {
    * Sends a request, and again while the bus is away: after no response, 408, 429, 502, 503 and 504. Every request of
    * this package may be repeated. 503 with nobody_there is an answer: nobody is at a screen. All else is an AskbusError.
    */
-  async call(method: string, path: string, { query = {}, body, key, signal, patience = 30_000, hold = 0 }: Call = {}): Promise<Reply> {
+  async call(method: string, path: string, { query = {}, body, raw, key, signal, patience = 30_000, hold = 0 }: Call = {}): Promise<Reply> {
     const url = new URL(this.#base + path)
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value)
     const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' }
     if (key !== undefined) headers['idempotency-key'] = key
-    if (body !== undefined) headers['content-type'] = 'application/json'
+    const bytes = body instanceof Uint8Array
+    if (body !== undefined) headers['content-type'] = bytes ? 'application/octet-stream' : 'application/json'
     const until = Date.now() + patience
     for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
       signal?.throwIfAborted()
       let failure: AskbusError
       let after = 0
       try {
-        const { response, text } = await this.#once(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, hold + answerLimit, signal)
-        const reply = parse(text)
+        const { response, data } = await this.#once(url, { method, headers, ...(body === undefined ? {} : { body: bytes ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }) }, hold + answerLimit, signal)
+        const reply = raw && response.ok ? data : parse(new TextDecoder().decode(data))
         if (response.ok && reply !== undefined) return { status: response.status, body: reply }
         failure = refusal(response, reply)
         if (![408, 429, 502, 503, 504].includes(response.status) || failure.code === 'nobody_there') throw failure
@@ -93,7 +97,7 @@ export class Http {
     const timer = setTimeout(() => stop.abort(new Error(`no response in ${limit / 1000} s`)), limit)
     try {
       const response = await this.#fetch(url, { ...init, signal: stop.signal })
-      return { response, text: await response.text() }
+      return { response, data: new Uint8Array(await response.arrayBuffer()) }
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)

@@ -8,4 +8,4 @@ export type {
   AskOptions, ChoiceField, ConfirmField, DateField, Field, Issue, NumberField, Options, Other, StandardSchema, TextField, Value, Values,
 } from './questions.js'
 export { webhook, type WebhookEvent, type WebhookRequest } from './webhook.js'
-export type { Answer, Ask, By, Limits, Option, Outcome, Page, Problem, Question, Receipt, Status } from './wire.js'
+export type { Answer, Ask, By, File, Limits, Option, Outcome, Page, Problem, Question, Receipt, Status } from './wire.js'

@@ -41,6 +41,7 @@ export class FakeAskbus extends Askbus {
   async #handle(url: URL, init: RequestInit): Promise<Response> {
     const [, , , session = this.session!, id] = url.pathname.split('/')
     const wait = url.searchParams.get('wait')
+    if (url.pathname.startsWith('/v1/files')) return this.#file(url, init)
     if (init.method === 'POST' && !url.searchParams.has('dialect')) return this.#ask(JSON.parse(String(init.body)), session)
     if (init.method === 'GET' && !id) return this.#list(url.searchParams.get('state'))
     const entry = this.#asks.get(`${session}/${id}`)
@@ -55,6 +56,22 @@ export class FakeAskbus extends Askbus {
     if (!entry.outcome && Date.now() >= entry.deadline) this.#expire(entry)
     return entry.outcome && wait ? json(200, entry.outcome) : json(wait ? 202 : 200, this.#status(entry))
   }
+
+  async #file(url: URL, init: RequestInit): Promise<Response> {
+    const [, , , id] = url.pathname.split('/')
+    if (init.method === 'GET') {
+      const found = this.#files.get(id!)
+      return found ? new Response(found) : problem(404, 'not_found', 'no such file')
+    }
+    const data = init.body as Uint8Array<ArrayBuffer>
+    const sum = [...new Uint8Array(await crypto.subtle.digest('SHA-256', data))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+    this.#files.set(sum, data)
+    const head = String.fromCharCode(...data.subarray(0, 4))
+    const media_type = head === '\x89PNG' ? 'image/png' : head.startsWith('\xff\xd8\xff') ? 'image/jpeg' : head === 'RIFF' ? 'image/webp' : head === '%PDF' ? 'application/pdf' : 'text/plain'
+    return json(201, { id: sum, name: url.searchParams.get('name') ?? '', media_type, size: data.length })
+  }
+
+  #files = new Map<string, Uint8Array<ArrayBuffer>>()
 
   #ask(ask: Ask, session: string): Response {
     if (!Array.isArray(ask.questions) || ask.questions.length < 1 || ask.questions.length > 16) return problem(400, 'invalid', 'an ask has 1 to 16 questions')

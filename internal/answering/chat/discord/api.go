@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -52,6 +53,26 @@ type call struct {
 	Method, Path, Class, Place string
 	Rank                       responder.Rank
 	Body, Into                 any
+	File                       *chat.Attached // nil: none
+}
+
+// encode returns the body of a call, and its media type.
+func (c *call) encode() (body []byte, kind string, err error) {
+	data, err := json.Marshal(c.Body)
+	if err != nil || c.File == nil {
+		return data, "application/json", err
+	}
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	err = w.WriteField("payload_json", string(data))
+	if err == nil {
+		var part io.Writer
+		if part, err = w.CreateFormFile("files[0]", c.File.Label()); err == nil {
+			_, err = part.Write(c.File.Data)
+		}
+	}
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), w.FormDataContentType(), err
 }
 
 // apiError is a refusal of Discord.
@@ -88,7 +109,7 @@ func (a *api) call(ctx context.Context, c call) error {
 const maxReply = 8 << 20
 
 func (a *api) do(ctx context.Context, c call) error {
-	body, err := json.Marshal(c.Body)
+	body, kind, err := c.encode()
 	if err != nil {
 		return fmt.Errorf("encode a call: %w", err)
 	}
@@ -99,7 +120,7 @@ func (a *api) do(ctx context.Context, c call) error {
 	if c.Body == nil {
 		req.Body, req.ContentLength = http.NoBody, 0
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", kind)
 	req.Header.Set("User-Agent", "DiscordBot (https://github.com/askbus/askbus, 1)")
 	if c.Class != "" {
 		req.Header.Set("Authorization", "Bot "+a.token)
@@ -218,6 +239,13 @@ type message struct {
 	Mentions   mentions    `json:"allowed_mentions"`
 	Nonce      string      `json:"nonce,omitempty"`
 	Enforce    bool        `json:"enforce_nonce,omitempty"`
+	Reference  *reference  `json:"message_reference,omitempty"`
+}
+
+// reference is the message that another one replies to.
+type reference struct {
+	ID   string `json:"message_id"`
+	Must bool   `json:"fail_if_not_exists"`
 }
 
 // Flags of messages.
@@ -240,6 +268,12 @@ func (a *api) post(ctx context.Context, r responder.Rank, channel string, m mess
 	var f found
 	err = a.call(ctx, call{Method: "POST", Class: "post", Path: "/channels/" + channel + "/messages", Place: channel, Rank: r, Body: m, Into: &f})
 	return f.ID, err
+}
+
+// attach posts a file below a message. A nonce prevents for some minutes that it is posted twice.
+func (a *api) attach(ctx context.Context, r responder.Rank, to chat.Message, nonce string, f *chat.Attached) error {
+	m := message{Components: []component{}, Mentions: mentions{Parse: []string{}}, Flags: flagSilent, Nonce: nonce, Enforce: true, Reference: &reference{to.ID, false}}
+	return a.call(ctx, call{Method: "POST", Class: "post", Path: "/channels/" + to.Channel + "/messages", Place: to.Channel, Rank: r, Body: m, File: f})
 }
 
 func (a *api) edit(ctx context.Context, r responder.Rank, ref string, m message) error {

@@ -134,10 +134,11 @@ func (d *drawing) message() message {
 	if d.Context != nil {
 		p.body(d.Context, maxContext)
 	}
+	p.add(strings.Join(chat.FileTexts(d.Files, literal), "\n"), 1000, func(s string) string { return s }) // they are literal
 	for i := range d.Questions {
 		d.question(&p, &d.Questions[i])
 	}
-	if votes := chat.Votes(d.Approval, literal); len(votes) > 0 {
+	if votes := chat.Standing(d.Card, literal); len(votes) > 0 {
 		p.add(strings.Join(votes, "\n"), 1200, func(s string) string { return s }) // they are literal
 	}
 	controls, form := d.controls()

@@ -3,6 +3,7 @@ package discord_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,10 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/discord"
 	"github.com/askbus/askbus/internal/lab/fakediscord"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -27,6 +30,9 @@ const (
 	more  = "300000000000000002"
 	sre   = "400000000000000001"
 )
+
+// users are those of the suite.
+var users = map[string]string{"chat:tom": tom, "chat:ann": ann}
 
 func home(t *testing.T) *fakediscord.Server {
 	t.Helper()
@@ -44,17 +50,19 @@ func home(t *testing.T) *fakediscord.Server {
 }
 
 func routes() chat.Routes {
-	return chat.Routes{Default: chat.Target{Channel: asks}, Groups: map[string]string{"platform": "role/" + sre}, People: map[string]string{"chat:tom": tom, "chat:ann": ann}}
+	return chat.Routes{Default: chat.Target{Channel: asks}, Groups: map[string]string{"platform": "role/" + sre}, People: maps.Clone(users)}
 }
 
 func options(f *fakediscord.Server) discord.Options {
 	return discord.Options{Token: fakediscord.Token, APIURL: f.URL(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
 }
 
-// surface is Discord for the conformance suite.
+// surface is Discord for the suites.
 type surface struct {
 	t    *testing.T
 	fake *fakediscord.Server
+	tune func(*discord.Options)
+	chattest.Replicas[*discord.App]
 }
 
 func (s *surface) Type() string { return discord.Type }
@@ -62,11 +70,15 @@ func (s *surface) Type() string { return discord.Type }
 func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
 	o := options(s.fake)
 	o.Clock = opts.Clock
+	if s.tune != nil {
+		s.tune(&o)
+	}
 	s.fake.SetClock(opts.Clock.Now)
 	app, err := discord.New(r, o)
 	if err != nil {
 		return err
 	}
+	defer s.Add(app)()
 	done := make(chan error, 1)
 	go func() { done <- app.Listen(ctx) }()
 	err = app.Serve(ctx, opts)
@@ -80,47 +92,86 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 	return posts
 }
 
+// click uses a control of a post that is still open, whatever the person's screen has.
+func (s *surface) click(ctx context.Context, p respondertest.Post, user, label string) (in fakediscord.Interaction) {
+	s.fake.Await(ctx, func() bool { n, _ := s.fake.Sessions(); return n > 0 })
+	for _, m := range s.fake.Messages() {
+		if m.ID != p.Ref || !m.Open() {
+			continue
+		}
+		in, err := s.fake.Click(ctx, user, m, label)
+		if err != nil {
+			s.t.Logf("a click: %v", err)
+		}
+		return in
+	}
+	return in
+}
+
 func (s *surface) Click(ctx context.Context, p respondertest.Post, c respondertest.Click) string {
 	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
 	defer cancel()
-	user := map[string]string{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
-	label := map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option]
-	for ctx.Err() == nil {
-		if n, _ := s.fake.Sessions(); n > 0 || !s.fake.Await(ctx, func() bool { n, _ := s.fake.Sessions(); return n > 0 }) {
-			break
+	in := s.click(ctx, p, users[c.By.Principal], map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+	if in.Type == 6 { // a result that comes later, if any
+		if late, err := s.fake.Replied(ctx, in.ID, 100*time.Millisecond, func(in *fakediscord.Interaction) bool { return in.Told != nil }); err == nil {
+			in = late
 		}
 	}
-	for _, m := range s.fake.Messages() {
-		if m.ID != p.Ref {
-			continue
-		}
-		if !m.Open() { // it was closed meanwhile, but the person's screen still has its buttons
-			return ""
-		}
-		in, err := s.fake.Click(ctx, user, m, label)
-		if err == nil && in.Type == 6 { // a result that comes later, if any
-			if late, err := s.fake.Replied(ctx, in.ID, 100*time.Millisecond, func(in *fakediscord.Interaction) bool { return in.Told != nil }); err == nil {
-				in = late
-			}
-		}
-		return in.Words()
-	}
-	return ""
+	return in.Words()
 }
 
-func (s *surface) Intercept(f func(respondertest.Call) error) {
-	if f == nil {
-		s.fake.Intercept(nil)
-		return
+// Write writes in the form that a control of the post opens. Discord tells an app without a privileged intent nothing of
+// what people write in a channel, so that words which are not meant for it reach nobody.
+func (s *surface) Write(ctx context.Context, p respondertest.Post, words string, by ask.By) string {
+	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
+	defer cancel()
+	answer, ok := chattest.Answer(words)
+	if !ok {
+		return ""
 	}
-	ops := map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate, "find": respondertest.OpFind}
-	s.fake.Intercept(func(op, key string, done bool) (time.Duration, error) {
-		err := f(respondertest.Call{Op: ops[op], Key: "askbus-" + key, Done: done})
-		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
-			return retry.After, err
+	label, values := "Other…", map[string][]string{"q0": {"Other…"}, "other": {answer}}
+	if !strings.Contains(p.Text, label) { // of more options than a form lists, a number or a name is typed
+		label, values = "Answer…", map[string][]string{"q0": {answer}}
+	}
+	in, err := s.fake.Submit(ctx, s.click(ctx, p, users[by.Principal], label), values)
+	if err != nil {
+		s.t.Errorf("a form: %v", err)
+	}
+	return in.Words()
+}
+
+func (s *surface) Delete(p respondertest.Post) { s.fake.Delete(p.Ref) }
+
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Messages() {
+		words := m.Shown()
+		for _, who := range m.Notified {
+			switch who {
+			case ann:
+				words += " chat:ann"
+			case "@everyone", "@here":
+				words += respondertest.Everybody
+			}
 		}
-		return 0, err
-	})
+		all = append(all, m.Channel+" "+words)
+	}
+	return all
+}
+
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.fake.Messages() {
+		for _, f := range m.Files {
+			names = append(names, f.Name)
+		}
+	}
+	return names, true
+}
+
+func (s *surface) Revoke() { s.fake.Revoke() }
+
+func (s *surface) Intercept(f func(respondertest.Call) error) {
+	counted := chattest.Intercept(map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate, "find": respondertest.OpFind}, f)
+	s.fake.Intercept(func(op, key string, done bool) (time.Duration, error) { return counted(op, "askbus-"+key, done) })
 }
 
 func TestConformance(t *testing.T) {
@@ -128,5 +179,13 @@ func TestConformance(t *testing.T) {
 	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
 		t.Helper()
 		return &surface{t: t, fake: home(t)}
+	})
+}
+
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		return &surface{t: t, fake: home(t), tune: func(o *discord.Options) { o.AckAfter, o.Link = 0, respondertest.Link }}
 	})
 }

@@ -220,6 +220,10 @@ func (v values) read(l *lang.Language, c *card.Card, a *ask.Ask) (answers []ask.
 			}
 			ans.Other = own[i]
 			switch {
+			case q.Kind == ask.KindChoice && len(ans.Selected) == 0 && q.IsExact(ans.Other): // an option by its name or number
+				if read, err := q.ParseReply(ans.Other); err == nil {
+					ans.Selected, ans.Other = read.Selected, ""
+				}
 			case ans.Other != "" && !q.Multiple && len(ans.Selected) > 0:
 				return nil, l.Say("Choose an option or write an answer of your own, not both.")
 			case ans.Other == "" && slices.Contains(v[field(i)], valueOther):

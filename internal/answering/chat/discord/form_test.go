@@ -36,7 +36,7 @@ func TestSeveralQuestionsAreOneForm(t *testing.T) {
 	if in := w.submit(w.click(mei, *refused.Told, "Answer…"), map[string][]string{"q3": {"2027-01-02"}}); in.Words() != "" {
 		t.Errorf("it tells %q", in.Words())
 	}
-	o := w.wait("a1")
+	o := w.Wait("a1")
 	if len(o.Answers) != 4 || o.Answers[0].Other != "MariaDB" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || o.Answers[2].Text != "orders" || o.Answers[3].Date != "2027-01-02" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
@@ -59,7 +59,7 @@ func TestOwnWordsOfSeveralQuestions(t *testing.T) {
 		t.Errorf("it tells %q", refused.Words())
 	}
 	w.submit(form, map[string][]string{"q0": {"Other…"}, "q1": {"1. Dev", "Other…"}, "other": {"MariaDB\n\nstaging"}})
-	if o := w.wait("a1"); o.Answers[0].Other != "MariaDB" || o.Answers[1].Other != "staging" || o.Answers[1].Selected[0] != "dev" {
+	if o := w.Wait("a1"); o.Answers[0].Other != "MariaDB" || o.Answers[1].Other != "staging" || o.Answers[1].Selected[0] != "dev" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
 }
@@ -94,11 +94,11 @@ func TestManyOptions(t *testing.T) {
 		w.ask(id, ask.Ask{Questions: []ask.Question{q}})
 	}
 	w.click(mei, w.open("Which menu?"), "3. Option xxx")
-	if o := w.wait("menu"); o.Answers[0].Selected[0] != "oC" {
+	if o := w.Wait("menu"); o.Answers[0].Selected[0] != "oC" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
 	w.submit(w.click(mei, w.open("Which number?"), "Answer…"), map[string][]string{"q0": {"42"}})
-	if o := w.wait("number"); len(o.Answers[0].Selected) != 1 || o.Answers[0].Selected[0] != "o"+string(rune('A'+41)) {
+	if o := w.Wait("number"); len(o.Answers[0].Selected) != 1 || o.Answers[0].Selected[0] != "o"+string(rune('A'+41)) {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
 }
@@ -115,7 +115,7 @@ func TestDestructiveOptions(t *testing.T) {
 		t.Fatalf("it tells %q", asked.Words())
 	}
 	w.click(mei, *asked.Told, "Yes: Drop all")
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "drop" {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
 	}
 	one.Questions = append(one.Questions, ask.Question{ID: "why", Kind: ask.KindText, Text: "Why now?"})
@@ -125,7 +125,7 @@ func TestDestructiveOptions(t *testing.T) {
 		t.Errorf("it tells %q", refused.Words())
 	}
 	w.submit(form, map[string][]string{"q0": {"2. Drop all · destructive"}, "q1": {"space"}, "sure": {"Yes, I choose a destructive option"}})
-	if o := w.wait("a2"); o.Answers[0].Selected[0] != "drop" {
+	if o := w.Wait("a2"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
 	}
 }

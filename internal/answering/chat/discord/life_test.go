@@ -2,7 +2,6 @@ package discord_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"regexp"
@@ -13,138 +12,81 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/discord"
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/fakediscord"
-	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a bus, a Discord and an agent.
+// world is Discord on a bus.
 type world struct {
-	t     *testing.T
-	bus   *natstest.Bus
-	fake  *fakediscord.Server
-	agent client.Session
-	other *responder.Responder
+	*chattest.World
+	fake *fakediscord.Server
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
-	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	w := &world{t: t, bus: b, fake: home(t), agent: c.Session("acme", "s1")}
-	w.other = w.responder("web")
-	return w
-}
-
-func (w *world) responder(typ string) *responder.Responder {
-	w.t.Helper()
-	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return r
+	return &world{chattest.New(t), home(t)}
 }
 
 // start runs a replica; stop ends it. Change may change its options.
 func (w *world) start(change ...func(*discord.Options)) (app *discord.App, stop func()) {
-	w.t.Helper()
+	w.T.Helper()
 	o := options(w.fake)
-	o.Link = func(k ask.Key) string { return "https://inbox.example/ask/" + k.String() }
+	o.Link = respondertest.Link
 	for _, f := range change {
 		f(&o)
 	}
-	app, err := discord.New(w.responder(discord.Type), o)
+	app, err := discord.New(w.Responder(discord.Type), o)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- app.Listen(ctx) }()
-	go func() { done <- app.Serve(ctx, responder.ServeOptions{Clock: responder.WallClock()}) }()
-	var over bool
-	stop = func() {
-		if over {
-			return
-		}
-		over = true
-		cancel()
-		for range 2 {
-			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-				w.t.Errorf("it ends with %v", err)
-			}
-		}
-	}
-	w.t.Cleanup(stop)
-	natstest.Eventually(w.t, "it is ready", func() bool { return app.Ready() == nil })
+	stop = w.Run(app.Listen, func(ctx context.Context) error {
+		return app.Serve(ctx, responder.ServeOptions{Clock: responder.WallClock()})
+	})
+	natstest.Eventually(w.T, "it is ready", func() bool { return app.Ready() == nil })
 	return app, stop
 }
 
 func (w *world) ask(id string, a ask.Ask) {
-	w.t.Helper()
+	w.T.Helper()
 	a.ID = id
-	if _, err := w.agent.Ask(w.t.Context(), a); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Ask(a)
 }
 
 // open waits for the message with these words that can be answered.
-func (w *world) open(words string) (found fakediscord.Message) {
-	w.t.Helper()
-	natstest.Eventually(w.t, "an open message with "+words, func() bool {
-		for _, m := range w.fake.Messages() {
-			if m.Open() && strings.Contains(strings.ReplaceAll(m.Shown(), `\`, ""), words) {
-				found = m
-			}
-		}
-		return found.ID != ""
+func (w *world) open(words string) fakediscord.Message {
+	w.T.Helper()
+	return *chattest.Newest(w.T, "an open message with "+words, w.fake.Messages, func(m *fakediscord.Message) bool {
+		return m.Open() && strings.Contains(strings.ReplaceAll(m.Shown(), `\`, ""), words)
 	})
-	return found
 }
 
 func (w *world) click(user string, m fakediscord.Message, label string) fakediscord.Interaction {
-	w.t.Helper()
-	in, err := w.fake.Click(w.t.Context(), user, m, label)
+	w.T.Helper()
+	in, err := w.fake.Click(w.T.Context(), user, m, label)
 	if err != nil {
-		w.t.Fatalf("press %q: %v", label, err)
+		w.T.Fatalf("press %q: %v", label, err)
 	}
 	return in
 }
 
 func (w *world) submit(of fakediscord.Interaction, values map[string][]string) fakediscord.Interaction {
-	w.t.Helper()
-	in, err := w.fake.Submit(w.t.Context(), of, values)
+	w.T.Helper()
+	in, err := w.fake.Submit(w.T.Context(), of, values)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return in
 }
 
-func (w *world) wait(id string) (o ask.Outcome) {
-	w.t.Helper()
-	natstest.Eventually(w.t, "an outcome", func() bool {
-		rec, err := w.other.Get(w.t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id})
-		if err != nil || rec.Outcome == nil {
-			return false
-		}
-		o = *rec.Outcome
-		return true
-	})
-	return o
-}
-
 func (w *world) closed(words string) {
-	w.t.Helper()
-	natstest.Eventually(w.t, "a closed message with "+words, func() bool {
+	w.T.Helper()
+	natstest.Eventually(w.T, "a closed message with "+words, func() bool {
 		return slices.ContainsFunc(w.fake.Messages(), func(m fakediscord.Message) bool { return !m.Open() && strings.Contains(m.Shown(), words) })
 	})
 }
@@ -165,7 +107,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		}
 	}
 	w.click(ann, w.open("Deploy?"), "Yes")
-	if o := w.wait("a1"); o.By.Principal != "chat:ann" || !slices.Equal(o.By.Groups, []string{"platform"}) {
+	if o := w.Wait("a1"); o.By.Principal != "chat:ann" || !slices.Equal(o.By.Groups, []string{"platform"}) {
 		t.Errorf("by %+v", o.By)
 	}
 }
@@ -244,7 +186,7 @@ func TestDirectMessagesAndRestart(t *testing.T) {
 	stop()
 	w.start(direct)
 	w.click(tom, m, "No")
-	if o := w.wait("a1"); o.By.Principal != "chat:tom" || *o.Answers[0].Boolean {
+	if o := w.Wait("a1"); o.By.Principal != "chat:tom" || *o.Answers[0].Boolean {
 		t.Errorf("the outcome is %+v", o)
 	}
 	if in := w.click(tom, m, "Yes"); in.Words() == "" {
@@ -272,7 +214,7 @@ func TestSignedInteractions(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.submit(form, map[string][]string{"q0": {"1. PostgreSQL"}, "q1": {"2. Prod"}, "q2": {"x"}})
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "pg" || !o.Answers[3].Skipped {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "pg" || !o.Answers[3].Skipped {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
 	if n, identified := w.fake.Sessions(); n+identified > 0 {
@@ -318,7 +260,7 @@ func TestResume(t *testing.T) {
 			natstest.Eventually(t, "it has a new session", func() bool { _, n := w.fake.Sessions(); return n == 2 && connected() })
 			w.click(mei, m, "Yes")
 		}
-		w.wait(id)
+		w.Wait(id)
 	}
 	if _, n := w.fake.Sessions(); n != 2 {
 		t.Errorf("it identified %d times", n)
@@ -334,11 +276,11 @@ func TestDeletedAndRevoked(t *testing.T) {
 	m := w.open("Deploy?")
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
 	natstest.Eventually(t, "it has a receipt", func() bool {
-		rec, err := w.other.Get(t.Context(), k)
+		rec, err := w.Other.Get(t.Context(), k)
 		return err == nil && len(rec.Receipts) > 0 && rec.Receipts[0].State == ask.ReceiptPosted
 	})
 	w.fake.Delete(m.ID)
-	if _, err := w.other.Answer(t.Context(), k, ask.Reply{Answers: []ask.Answer{{QuestionID: "ok", Boolean: new(true)}}, By: ask.By{Principal: "os:mei"}}); err != nil {
+	if _, err := w.Other.Answer(t.Context(), k, ask.Reply{Answers: []ask.Answer{{QuestionID: "ok", Boolean: new(true)}}, By: ask.By{Principal: "os:mei"}}); err != nil {
 		t.Fatal(err)
 	}
 	const edits = "PATCH /channels/{channel}/messages/{message}"

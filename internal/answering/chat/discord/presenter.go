@@ -17,6 +17,9 @@ import (
 // presenter implements the kit's interfaces.
 type presenter struct{ *App }
 
+// maxFiles bounds the files that are posted with an ask, in bytes. Discord takes 10 MiB in a message, and each has its own.
+const maxFiles = 20 << 20
+
 // personPrefix begins a route to a person's direct messages.
 const personPrefix = "@"
 
@@ -43,6 +46,11 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 		m.Nonce, m.Enforce = strings.TrimPrefix(post.Key, keyPrefix), true
 		id, err := p.api.post(ctx, r, channel, m)
 		at := chat.Message{Channel: channel, ID: id}
+		if err == nil {
+			p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+				return p.api.attach(ctx, r, at, fmt.Sprintf("%.16s-f%.6s", m.Nonce, f.ID), f)
+			})
+		}
 		return ask.Place{Ref: at.Ref(), Where: where(server, at)}, err
 	})
 }

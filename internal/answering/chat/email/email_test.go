@@ -6,22 +6,25 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/email"
 	"github.com/askbus/askbus/internal/lab/fakemail"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 	"github.com/emersion/go-smtp"
@@ -40,12 +43,15 @@ var key = []byte("a key of tests, which has 32 bytes at least")
 type surface struct {
 	t     *testing.T
 	fake  *fakemail.Server
-	pages *httptest.Server
+	pages string
 	opts  email.Options
 
-	mu   sync.Mutex
-	apps []*email.App
+	replies atomic.Int64
+	chattest.Replicas[*email.App]
 }
+
+// people are those of the suite.
+var people = map[string]string{"chat:tom": tom, "chat:ann": ann}
 
 func home(t *testing.T) *surface {
 	t.Helper()
@@ -55,15 +61,8 @@ func home(t *testing.T) *surface {
 	}
 	t.Cleanup(fake.Close)
 	s := &surface{t: t, fake: fake}
-	s.pages = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if app := s.app(); app != nil {
-			app.Handler().ServeHTTP(w, r)
-			return
-		}
-		w.WriteHeader(http.StatusBadGateway)
-	}))
-	t.Cleanup(s.pages.Close)
-	s.opts = email.Options{SMTP: fake.URL(), From: "askbus <ask@example.com>", URL: s.pages.URL, Key: key}
+	s.pages = s.Front(t, func(app *email.App) http.Handler { return app.Handler() })
+	s.opts = email.Options{SMTP: fake.URL(), From: "askbus <ask@example.com>", URL: s.pages, Key: key}
 	s.opts.Routes = chat.Routes{
 		Default: chat.Target{Person: tom, Mention: []string{ann}},
 		People:  map[string]string{"chat:tom": tom, "chat:ann": ann, "chat:mei": mei},
@@ -72,12 +71,8 @@ func home(t *testing.T) *surface {
 }
 
 func (s *surface) app() *email.App {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.apps) == 0 {
-		return nil
-	}
-	return s.apps[len(s.apps)-1]
+	app, _ := s.Newest()
+	return app
 }
 
 func (s *surface) Type() string { return email.Type }
@@ -89,17 +84,12 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.apps = append(s.apps, app)
-	s.mu.Unlock()
+	defer s.Add(app)()
 	listening, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- app.Listen(listening) }()
 	err = app.Serve(ctx, opts)
 	stop()
-	s.mu.Lock()
-	s.apps = slices.DeleteFunc(s.apps, func(a *email.App) bool { return a == app })
-	s.mu.Unlock()
 	return errors.Join(err, <-done)
 }
 
@@ -136,7 +126,10 @@ func (s *surface) page(m *fakemail.Mail) (text string, open bool) {
 // open reports whether the page of anybody who got a post takes an answer.
 func (s *surface) open(post string) bool {
 	for _, m := range s.questions() {
-		if _, open := s.page(&m); open && keyOf(&m) == post {
+		if keyOf(&m) != post {
+			continue
+		}
+		if _, open := s.page(&m); open {
 			return true
 		}
 	}
@@ -158,15 +151,49 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 }
 
 func (s *surface) Click(_ context.Context, p respondertest.Post, c respondertest.Click) string {
-	who := map[string]string{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
 	for _, m := range s.questions() {
-		if m.To == who && keyOf(&m) == p.Key {
+		if m.To == people[c.By.Principal] && keyOf(&m) == p.Key {
 			_, body := post(s.t, pageLink.FindString(m.Text), url.Values{"q0": {"=" + c.Option}, "do": {"answer"}})
 			return html.UnescapeString(tags.ReplaceAllString(body, ""))
 		}
 	}
 	return ""
 }
+
+// Write replies by mail, as the own mail server delivers it. Nobody else reads a mail, so that every reply is meant for
+// askbus: there is no talk.
+func (s *surface) Write(_ context.Context, p respondertest.Post, words string, by ask.By) string {
+	answer, ok := chattest.Answer(words)
+	for _, m := range s.questions() {
+		if ok && m.To == people[by.Principal] && keyOf(&m) == p.Key {
+			s.reply(m.To, &m, strconv.Itoa(int(s.replies.Add(1))), authentic, answer)
+		}
+	}
+	return ""
+}
+
+// Delete does nothing: a mail that somebody deletes is gone for them only, and no server says so.
+func (s *surface) Delete(respondertest.Post) {}
+
+// Said returns mails: one notifies whom it is sent to.
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Mails() {
+		all = append(all, strings.ReplaceAll(m.To+" "+m.Text, ann, "chat:ann"))
+	}
+	return all
+}
+
+// Files returns those of one person's mail.
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.questions() {
+		if m.To == tom {
+			names = append(names, slices.Sorted(maps.Keys(m.Files))...)
+		}
+	}
+	return names, true
+}
+
+func (s *surface) Revoke() { s.fake.SetPassword("another") }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {
 	if f == nil {
@@ -242,5 +269,17 @@ func TestConformance(t *testing.T) {
 		"two replicas share, a third joins, one dies": "a mail that a replica was sending when it died follows after two minutes, which is longer than the suite waits",
 		"votes are shown, moved and counted":          "a link is good for one vote: see TestALinkIsGoodForOneVote",
 		"many votes are few edits":                    "a mail cannot be edited; its page shows the votes",
+	})
+}
+
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		s := home(t)
+		s.fake.SetPassword("secret")
+		s.opts.SMTP, s.opts.Password, s.opts.Link = s.fake.URL(), "secret", respondertest.Link
+		s.replying()
+		return s
 	})
 }

@@ -1,8 +1,6 @@
 package email_test
 
 import (
-	"context"
-	"errors"
 	"html"
 	"net/http"
 	"net/url"
@@ -13,35 +11,24 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/email"
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/lab/fakemail"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
-	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// world is a bus, a mail server, the surface and an agent.
+// world is e-mail on a bus.
 type world struct {
 	*surface
-	bus   *natstest.Bus
-	agent client.Session
-	other *responder.Responder
+	*chattest.World
 }
 
 func newWorld(t *testing.T, change func(*surface)) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
-	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	w := &world{surface: home(t), bus: b, agent: c.Session("acme", "s1")}
-	w.other = w.responder("web")
+	w := &world{home(t), chattest.New(t)}
 	if change != nil {
 		change(w.surface)
 	}
@@ -49,83 +36,30 @@ func newWorld(t *testing.T, change func(*surface)) *world {
 	return w
 }
 
-func (w *world) responder(typ string) *responder.Responder {
-	w.t.Helper()
-	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return r
-}
-
 // start runs a replica until the test ends.
 func (w *world) start() {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	r := w.responder(email.Type)
-	go func() { done <- w.Serve(ctx, r, responder.ServeOptions{Clock: responder.WallClock()}) }()
-	w.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			w.t.Errorf("Serve: %v", err)
-		}
-	})
-	natstest.Eventually(w.t, "a replica runs", func() bool { return w.app() != nil })
+	w.T.Helper()
+	before := w.Len()
+	w.Start(w.surface, responder.WallClock())
+	natstest.Eventually(w.T, "a replica runs", func() bool { return w.Len() > before })
 }
 
 func database(id string) ask.Ask {
 	return ask.Ask{ID: id, Questions: []ask.Question{{ID: "db", Text: "Which database for " + id + "?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}}
 }
 
-func (w *world) ask(a ask.Ask) ask.Key {
-	w.t.Helper()
-	if _, err := w.agent.Ask(w.t.Context(), a); err != nil {
-		w.t.Fatal(err)
-	}
-	return ask.Key{Tenant: "acme", Session: "s1", ID: a.ID}
-}
-
-func (w *world) get(k ask.Key) ask.Record {
-	w.t.Helper()
-	rec, err := w.other.Get(w.t.Context(), k)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return rec
-}
-
 // mail waits for the newest mail to an address that holds.
-func (w *world) mail(to, what string, holds func(m *fakemail.Mail) bool) (found fakemail.Mail) {
-	w.t.Helper()
-	natstest.Eventually(w.t, what+" to "+to, func() bool {
-		for _, m := range w.fake.Mails() {
-			if m.To == to && holds(&m) {
-				found = m
-			}
-		}
-		return found.To != ""
-	})
-	return found
+func (w *world) mail(to, what string, holds func(m *fakemail.Mail) bool) fakemail.Mail {
+	w.T.Helper()
+	return *chattest.Newest(w.T, what+" to "+to, w.fake.Mails, func(m *fakemail.Mail) bool { return m.To == to && holds(m) })
 }
 
 // question waits for the mail that asks about some words.
 func (w *world) question(to, words string) fakemail.Mail {
-	w.t.Helper()
+	w.T.Helper()
 	return w.mail(to, "a question with "+words, func(m *fakemail.Mail) bool {
 		return m.Header.Get("In-Reply-To") == "" && strings.Contains(m.Text, words)
 	})
-}
-
-func (w *world) outcome(k ask.Key) ask.Outcome {
-	w.t.Helper()
-	var o *ask.Outcome
-	natstest.Eventually(w.t, "an outcome", func() bool {
-		rec, err := w.other.Get(w.t.Context(), k)
-		o = rec.Outcome
-		return err == nil && o != nil
-	})
-	return *o
 }
 
 func text(body string) string { return html.UnescapeString(tags.ReplaceAllString(body, "")) }
@@ -138,7 +72,7 @@ func answer(option string) url.Values {
 func TestOnlyTheFormAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	k := w.ask(database("a1"))
+	k := w.Ask(database("a1"))
 	m := w.question(tom, "a1")
 	for _, link := range links(&m) {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
@@ -149,7 +83,7 @@ func TestOnlyTheFormAnswers(t *testing.T) {
 			do(t, req)
 		}
 	}
-	if rec := w.get(k); rec.Outcome != nil {
+	if rec := w.Get(k.ID); rec.Outcome != nil {
 		t.Fatalf("a scanner answered: %+v", rec.Outcome)
 	}
 	link := pageLink.FindString(m.Text)
@@ -158,7 +92,7 @@ func TestOnlyTheFormAnswers(t *testing.T) {
 		t.Errorf("status %d, %s", status, body)
 	}
 	status, body = post(t, link, answer("pg"))
-	o := w.outcome(k)
+	o := w.Wait(k.ID)
 	if status != http.StatusOK || !strings.Contains(text(body), "PostgreSQL") || o.By.Principal != "chat:tom" || o.By.Proof != ask.ProofEmailLink || o.By.Responder != email.Type || o.Answers[0].Selected[0] != "pg" {
 		t.Errorf("status %d, %+v by %+v", status, o.Answers, o.By)
 	}
@@ -186,7 +120,7 @@ func links(m *fakemail.Mail) (all []string) {
 func TestALinkIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	k := w.ask(database("a1"))
+	k := w.Ask(database("a1"))
 	m := w.question(tom, "a1")
 	link := pageLink.FindString(m.Text)
 	refused := func(why, link string, want int) {
@@ -199,12 +133,12 @@ func TestALinkIsRefused(t *testing.T) {
 	}
 	refused("a changed link", link[:len(link)-2]+"AA", http.StatusNotFound)
 	refused("half a link", link[:len(link)/2], http.StatusNotFound)
-	revoked := state.Open(w.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
+	revoked := state.Open(w.Bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
 	if _, err := revoked.Put(t.Context(), state.RevokedKey("", "mailto:"+tom), struct{}{}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	refused("of somebody who was signed out", link, http.StatusForbidden)
-	if rec := w.get(k); rec.Outcome != nil {
+	if rec := w.Get(k.ID); rec.Outcome != nil {
 		t.Errorf("answered by %+v", rec.Outcome)
 	}
 }
@@ -219,7 +153,7 @@ func TestAStrongerProofNeedsTheInbox(t *testing.T) {
 	})
 	a := database("a1")
 	a.MinProof = ask.ProofOIDC
-	w.ask(a)
+	w.Ask(a)
 	m := w.question(tom, "a1")
 	if pageLink.MatchString(m.Text) || pageLink.MatchString(m.HTML) || !strings.Contains(m.Text, "https://inbox.example/ask/acme/s1/a1") || !strings.Contains(m.Text, "needs a sign-in") {
 		t.Errorf("the mail is %s", m.Text)
@@ -235,7 +169,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	a.Agent.Name = "<b>askbus</b>\nX-Evil: 1"
 	a.Context = "# Why\n\n<img src=http://evil.example/x.png> ![p](http://evil.example/y.png) [click](http://evil.example/z)"
 	a.Questions[0].Options[0].Preview = &ask.Preview{Body: "<style>*{display:none}</style>\n\x1b[31mred"}
-	w.ask(a)
+	w.Ask(a)
 	m := w.question(tom, "a1")
 	if m.Header.Has("Bcc") || m.Header.Has("X-Evil") {
 		t.Errorf("an agent writes headers: %s", m.Raw)
@@ -257,15 +191,17 @@ func TestWhoGetsAMail(t *testing.T) {
 	w.fake.Refuse(team, 550)
 	a := database("a1")
 	a.Audience = []string{"mailto:evil@elsewhere.example", "chat:mei"}
-	k := w.ask(a)
+	k := w.Ask(a)
 	m := w.question(mei, "a1")
 	w.question(tom, "a1")
 	stop := stopLink.FindString(m.Text)
 	if status, body := get(t, stop); status != http.StatusOK || !strings.Contains(text(body), mei) {
 		t.Errorf("status %d, %s", status, text(body))
 	}
-	natstest.Eventually(t, "the receipt", func() bool { return len(w.get(k).Receipts) > 0 && w.get(k).Receipts[0].State == ask.ReceiptPosted })
-	if n := len(w.get(k).Receipts[0].Places); n != 2 {
+	natstest.Eventually(t, "the receipt", func() bool {
+		return len(w.Get(k.ID).Receipts) > 0 && w.Get(k.ID).Receipts[0].State == ask.ReceiptPosted
+	})
+	if n := len(w.Get(k.ID).Receipts[0].Places); n != 2 {
 		t.Errorf("%d places", n)
 	}
 	if _, body := post(t, stop, url.Values{"List-Unsubscribe": {"One-Click"}}); !strings.Contains(text(body), "gets no mail") {
@@ -273,7 +209,7 @@ func TestWhoGetsAMail(t *testing.T) {
 	}
 	again := database("a2")
 	again.Audience = a.Audience
-	w.ask(again)
+	w.Ask(again)
 	w.question(tom, "a2")
 	for _, m := range w.fake.Mails() {
 		if strings.Contains(m.To, "evil") || m.To == mei && strings.Contains(m.Text, "a2") {
@@ -288,11 +224,11 @@ var stopLink = regexp.MustCompile(`http://\S+/email/stop/[A-Za-z0-9_.-]+`)
 func TestADecidedAskIsNotMailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *surface) { s.opts.Delay = 2 * time.Second })
-	k := w.ask(database("a1"))
-	if _, err := w.other.Answer(t.Context(), k, ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
+	k := w.Ask(database("a1"))
+	if _, err := w.Other.Answer(t.Context(), k, ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	w.ask(database("a2"))
+	w.Ask(database("a2"))
 	w.question(tom, "a2")
 	for _, m := range w.fake.Mails() {
 		if strings.Contains(m.Text, "a1") {
@@ -308,10 +244,10 @@ func TestCredentialsThatAreRevokedMakeItNotReady(t *testing.T) {
 		s.opts.SMTP, s.opts.Password = s.fake.URL(), "secret"
 	})
 	natstest.Eventually(t, "it is ready", func() bool { return w.app().Ready() == nil })
-	w.ask(database("a1"))
+	w.Ask(database("a1"))
 	w.question(tom, "a1")
 	w.fake.SetPassword("another")
-	w.ask(database("a2"))
+	w.Ask(database("a2"))
 	natstest.Eventually(t, "it is not ready", func() bool { return w.app().Ready() != nil })
 	w.fake.SetPassword("secret")
 	w.question(tom, "a2")
@@ -325,7 +261,7 @@ func TestALinkIsGoodForOneVote(t *testing.T) {
 	a := database("a1")
 	a.Questions[0].NoOther = true
 	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}, ApproveOptions: []string{"pg"}}
-	k := w.ask(a)
+	k := w.Ask(a)
 	m := w.question(tom, "a1")
 	link := pageLink.FindString(m.Text)
 	if status, body := post(t, link, answer("pg")); status != http.StatusOK || !strings.Contains(text(body), "this link is used") {
@@ -334,7 +270,7 @@ func TestALinkIsGoodForOneVote(t *testing.T) {
 	if status, _ := post(t, link, answer("lite")); status != http.StatusForbidden {
 		t.Errorf("a used link: status %d", status)
 	}
-	if rec := w.get(k); len(rec.Votes) != 1 || rec.Votes[0].By.Proof != ask.ProofEmailLink {
+	if rec := w.Get(k.ID); len(rec.Votes) != 1 || rec.Votes[0].By.Proof != ask.ProofEmailLink {
 		t.Errorf("%+v", rec.Votes)
 	}
 }

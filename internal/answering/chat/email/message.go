@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -59,7 +60,8 @@ type letter struct {
 	Reply   string // address of replies; empty: none
 	Above   string // the line above which a reply is read
 	Buttons []button
-	Cut     bool // not everything is in the mail
+	Cut     bool   // not everything is in the mail
+	Again   string // why it comes again; empty: it is the first
 	Votes   []string
 }
 
@@ -75,7 +77,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
 	d := &letter{Card: s.Card(l, rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
-	d.Votes = chat.Votes(d.Approval, literal)
+	d.Votes = chat.Standing(d.Card, literal)
 	if !list {
 		d.Person = address
 		weak := ask.By{Proof: ask.ProofEmailLink}
@@ -123,13 +125,47 @@ func (s *App) stopURL(tenant, address string) string {
 
 func literal(text string, most int) string { return ask.Clip(ask.CleanLine(text), most) }
 
+// Names returns a line for each file of the ask.
+func (d *letter) Names() []string {
+	return append(chat.FileTexts(d.Files, literal), d.optionFiles()...)
+}
+
+// optionFiles returns a line for each option's file.
+func (d *letter) optionFiles() (names []string) {
+	for i := range d.Questions {
+		for _, o := range d.Questions[i].Options {
+			if o.File != nil {
+				names = append(names, literal(card.InlinePlain(o.Label), 80)+": "+chat.FileText(o.File, literal))
+			}
+		}
+	}
+	return names
+}
+
+// maxFiles bounds the files in a mail, in bytes: servers take mails of ten to twenty-five megabytes, of which files fill a
+// third more than they have.
+const maxFiles = 7 << 20
+
+// attach adds an ask's files to a mail.
+func (s *App) attach(ctx context.Context, m *mail.Msg, a *ask.Ask) {
+	s.Attach(ctx, a, maxFiles, func(_ context.Context, f *chat.Attached) error {
+		return m.AttachReader(f.Label(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
+	})
+}
+
 // Text returns the mail as plain text.
 func (d *letter) Text() string {
 	var parts []string
 	if d.Reply != "" {
 		parts = append(parts, "-- "+d.Above+" --")
 	}
+	if d.Again != "" {
+		parts = append(parts, d.Again)
+	}
 	parts = append(parts, d.Card.Text())
+	if names := d.optionFiles(); len(names) > 0 {
+		parts = append(parts, strings.Join(names, "\n"))
+	}
 	add := func(label, to string) {
 		if to != "" {
 			parts = append(parts, label+"\n"+to)
@@ -188,7 +224,7 @@ func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
 }
 
 // question makes the mail about a pending ask.
-func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
+func (s *App) question(ctx context.Context, to, post string, rec *ask.Record) (*mail.Msg, error) {
 	d := s.letterTo(to, post, rec)
 	m, err := s.envelope(to, post, rec.Ask.Tenant, s.subject(d.Lang, &rec.Ask))
 	if err != nil {
@@ -198,7 +234,43 @@ func (s *App) question(to, post string, rec *ask.Record) (*mail.Msg, error) {
 	if rec.Ask.Priority == ask.PriorityUrgent {
 		m.SetImportance(mail.ImportanceUrgent)
 	}
+	if err := s.fill(m, d.Lang, d.Text(), "mail.html", d); err != nil {
+		return nil, err
+	}
+	s.attach(ctx, m, &rec.Ask)
+	return m, nil
+}
+
+// reminder makes the mail about a step of an ask's ladder: the question to who has not got it, else once more in its
+// thread.
+func (s *App) reminder(to, post string, rec *ask.Record, step int, again bool) (*mail.Msg, error) {
+	d := s.letterTo(to, post, rec)
+	d.Again = d.Lang.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask))
+	m, err := s.envelope(to, post, rec.Ask.Tenant, d.Again)
+	if err != nil {
+		return nil, err
+	}
+	m.SetImportance(mail.ImportanceUrgent)
+	m.SetMessageIDWithValue(s.messageID(post, to, stepPart(step, again)))
+	if again {
+		s.follows(m, to, post)
+	}
 	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
+}
+
+// stepPart names the mail about a step in its Message-ID.
+func stepPart(step int, again bool) string {
+	if !again {
+		return ""
+	}
+	return ".step" + strconv.Itoa(step)
+}
+
+// follows puts a mail into the thread of the first one about a post.
+func (s *App) follows(m *mail.Msg, to, post string) {
+	first := "<" + s.messageID(post, to, "") + ">"
+	m.SetGenHeader(mail.HeaderInReplyTo, first)
+	m.SetGenHeader(mail.HeaderReferences, first)
 }
 
 func (s *App) subject(l *lang.Language, a *ask.Ask) string {
@@ -237,10 +309,8 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := "<" + s.messageID(e.Key, to, "") + ">"
 	m.SetMessageIDWithValue(s.messageID(e.Key, to, ".end"))
-	m.SetGenHeader(mail.HeaderInReplyTo, first)
-	m.SetGenHeader(mail.HeaderReferences, first)
+	s.follows(m, to, e.Key)
 	lines := []string{d.Heading, d.Verdict + d.When()}
 	for _, one := range d.Lines {
 		lines = append(lines, one.Question+"\n"+one.Answer)

@@ -117,7 +117,7 @@ func TestThroughPostfix(t *testing.T) {
 		s.opts.SMTP, s.opts.Reply, s.opts.Receive, s.opts.AuthServ = "smtp+plain://"+server, "ask@mail.example.net", "lmtp://"+replies, "mx.example.net"
 		s.opts.Routes = chat.Routes{Default: chat.Target{Person: tom}, People: map[string]string{"chat:ann": ann, "chat:lost": "who@lost.example"}}
 	})
-	k := w.ask(database("a1"))
+	k := w.Ask(database("a1"))
 	q := w.question(tom, "a1")
 	send := func(from, header, words string) {
 		t.Helper()
@@ -129,9 +129,9 @@ func TestThroughPostfix(t *testing.T) {
 	const forged = "Authentication-Results: mx.example.net; dkim=pass header.d=example.com\r\n"
 	lost := database("a2")
 	lost.Audience = []string{"chat:lost"}
-	void := w.ask(lost)
+	void := w.Ask(lost)
 	natstest.Eventually(t, "what came back voids the receipt", func() bool {
-		for _, r := range w.get(void).Receipts {
+		for _, r := range w.Get(void.ID).Receipts {
 			if r.State == ask.ReceiptFailed {
 				return true
 			}
@@ -140,17 +140,17 @@ func TestThroughPostfix(t *testing.T) {
 	})
 	other := database("a3")
 	other.Audience = []string{"chat:ann"}
-	third := w.ask(other)
+	third := w.Ask(other)
 	mine := q
 	q = w.question(ann, "a3")
 	send(ann, forged, "1")
 	w.told(ann, "DKIM")
-	if rec := w.get(third); rec.Outcome != nil {
+	if rec := w.Get(third.ID); rec.Outcome != nil {
 		t.Errorf("a forged field counts: %+v", rec.Outcome)
 	}
 	q = mine
 	send(tom, "", "2")
-	if o := w.outcome(k); o.By.Principal != "mailto:"+tom || o.By.Proof != ask.ProofEmail || o.Answers[0].Selected[0] != "lite" {
+	if o := w.Wait(k.ID); o.By.Principal != "mailto:"+tom || o.By.Proof != ask.ProofEmail || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("%+v by %+v", o.Answers, o.By)
 	}
 	w.mail(tom, "the outcome", func(m *fakemail.Mail) bool { return strings.HasSuffix(strings.Split(m.ID(), "@")[0], ".end") })

@@ -40,7 +40,7 @@ func (p presenter) Present(ctx context.Context, post responder.Post) (places []a
 			continue
 		}
 		err := p.once(ctx, post.Ask.Tenant, p.messageID(post.Key, to, ""), func() error {
-			m, err := p.question(to, post.Key, rec)
+			m, err := p.question(ctx, to, post.Key, rec)
 			if err != nil {
 				return err
 			}

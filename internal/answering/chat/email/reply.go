@@ -216,9 +216,7 @@ func (r *replied) note(id, told string) (*mail.Msg, error) {
 	}
 	m.SetMessageIDWithValue(id)
 	m.SetGenHeader("Auto-Submitted", "auto-replied")
-	first := "<" + r.messageID(r.post, r.from, "") + ">"
-	m.SetGenHeader(mail.HeaderInReplyTo, first)
-	m.SetGenHeader(mail.HeaderReferences, first)
+	r.follows(m, r.from, r.post)
 	parts := []string{told}
 	if inbox := r.LinkTo(r.rec.Ask.Key()); inbox != "" && r.rec.Ask.ID != "" {
 		parts = append(parts, inbox)

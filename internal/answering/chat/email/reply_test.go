@@ -16,15 +16,20 @@ import (
 )
 
 // replying makes the surface take replies at a socket.
+func (s *surface) replying() {
+	s.t.Helper()
+	dir, err := os.MkdirTemp("", "mail") // the path of a socket is short
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s.opts.Reply, s.opts.Receive, s.opts.AuthServ = "ask@mail.example.net", "lmtp+unix://"+filepath.Join(dir, "lmtp"), "mx.example.net"
+}
+
 func replying(t *testing.T, change func(*surface)) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mail") //nolint:usetesting // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return newWorld(t, func(s *surface) {
-		s.opts.Reply, s.opts.Receive, s.opts.AuthServ = "ask@mail.example.net", "lmtp+unix://"+filepath.Join(dir, "lmtp"), "mx.example.net"
+		s.replying()
 		if change != nil {
 			change(s)
 		}
@@ -34,12 +39,12 @@ func replying(t *testing.T, change func(*surface)) *world {
 const authentic = "Authentication-Results: mx.example.net; dkim=pass header.d=example.com\r\nReceived: from out.example.com by mx.example.net; Mon, 1 Jan 2026 10:00:00 +0000\r\n"
 
 // deliver delivers a mail as the own mail server does.
-func (w *world) deliver(sender, to, mail string) error {
-	w.t.Helper()
+func (s *surface) deliver(sender, to, mail string) error {
+	s.t.Helper()
 	var conn net.Conn
-	natstest.Eventually(w.t, "the socket", func() (ok bool) {
+	natstest.Eventually(s.t, "the socket", func() (ok bool) {
 		var err error
-		conn, err = (&net.Dialer{}).DialContext(w.t.Context(), "unix", strings.TrimPrefix(w.opts.Receive, "lmtp+unix://"))
+		conn, err = (&net.Dialer{}).DialContext(s.t.Context(), "unix", strings.TrimPrefix(s.opts.Receive, "lmtp+unix://"))
 		return err == nil
 	})
 	c := smtp.NewClientLMTP(conn)
@@ -61,18 +66,18 @@ func (w *world) deliver(sender, to, mail string) error {
 }
 
 // reply delivers a person's reply with further header fields at the top.
-func (w *world) reply(from string, q *fakemail.Mail, id, header, words string) {
-	w.t.Helper()
+func (s *surface) reply(from string, q *fakemail.Mail, id, header, words string) {
+	s.t.Helper()
 	to := q.From // the envelope's sender is the address of replies
 	mail := header + "From: " + from + "\r\nTo: " + to + "\r\nSubject: Re: question\r\nMessage-ID: <" + id + "@example.com>\r\n\r\n" + words + "\r\n\r\nOn Monday askbus wrote:\r\n> " + strings.ReplaceAll(q.Text, "\n", "\r\n> ") + "\r\n"
-	if err := w.deliver(strings.Trim(from, "<>"), to, mail); err != nil {
-		w.t.Errorf("the reply %s is refused: %v", id, err)
+	if err := s.deliver(strings.Trim(from, "<>"), to, mail); err != nil {
+		s.t.Errorf("the reply %s is refused: %v", id, err)
 	}
 }
 
 // told waits for the mail that says what became of a reply.
 func (w *world) told(to, words string) fakemail.Mail {
-	w.t.Helper()
+	w.T.Helper()
 	return w.mail(to, "a mail with "+words, func(m *fakemail.Mail) bool {
 		return m.Header.Get("Auto-Submitted") == "auto-replied" && strings.Contains(m.Text, words)
 	})
@@ -81,7 +86,7 @@ func (w *world) told(to, words string) fakemail.Mail {
 func TestAReplyAnswersIfTheServerVouchesForIt(t *testing.T) {
 	t.Parallel()
 	w := replying(t, nil)
-	k := w.ask(database("a1"))
+	k := w.Ask(database("a1"))
 	q := w.question(tom, "a1")
 	if q.Header.Get("Reply-To") != "<"+q.From+">" || !strings.HasPrefix(q.From, "ask+") {
 		t.Errorf("replies go to %q, the envelope's sender is %q", q.Header.Get("Reply-To"), q.From)
@@ -95,11 +100,11 @@ func TestAReplyAnswersIfTheServerVouchesForIt(t *testing.T) {
 	w.told(tom, "not understood")
 	w.reply(tom, &q, "r6", authentic, "")
 	w.told(tom, "no words")
-	if rec := w.get(k); rec.Outcome != nil {
+	if rec := w.Get(k.ID); rec.Outcome != nil {
 		t.Fatalf("answered by %+v", rec.Outcome)
 	}
 	w.reply(tom, &q, "r7", authentic, "2")
-	o := w.outcome(k)
+	o := w.Wait(k.ID)
 	if o.By.Principal != "chat:tom" || o.By.Proof != ask.ProofEmail || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("%+v by %+v", o.Answers, o.By)
 	}
@@ -115,7 +120,7 @@ func TestAReplyAnswersIfTheServerVouchesForIt(t *testing.T) {
 func TestAReplyIsToldAFewTimesOnly(t *testing.T) {
 	t.Parallel()
 	w := replying(t, nil)
-	w.ask(database("a1"))
+	w.Ask(database("a1"))
 	q := w.question(tom, "a1")
 	for i := range 8 {
 		w.reply(tom, &q, string(rune('a'+i)), authentic, "I am a robot that hides")
@@ -134,7 +139,7 @@ func TestAReplyIsToldAFewTimesOnly(t *testing.T) {
 func TestReceivingIsBounded(t *testing.T) {
 	t.Parallel()
 	w := replying(t, nil)
-	w.ask(database("a1"))
+	w.Ask(database("a1"))
 	q := w.question(tom, "a1")
 	for _, to := range []string{"ask@mail.example.net", "ask+aaaa@mail.example.net", "root@mail.example.net"} {
 		if e, ok := errors.AsType[*smtp.SMTPError](w.deliver(tom, to, "x")); !ok || e.Code != 550 {
@@ -156,11 +161,11 @@ const dsn = "From: MAILER-DAEMON@mx.example.net\r\nTo: %s\r\nContent-Type: multi
 func TestAMailThatComesBackVoidsTheReceipt(t *testing.T) {
 	t.Parallel()
 	w := replying(t, func(s *surface) { s.opts.Routes.Default = chat.Target{Person: tom} })
-	k := w.ask(database("a1"))
+	k := w.Ask(database("a1"))
 	q := w.question(tom, "a1")
 	posted := func(state ask.ReceiptState) func() bool {
 		return func() bool {
-			for _, r := range w.get(k).Receipts {
+			for _, r := range w.Get(k.ID).Receipts {
 				if r.Type == "email" && r.State == state {
 					return true
 				}
@@ -169,7 +174,7 @@ func TestAMailThatComesBackVoidsTheReceipt(t *testing.T) {
 		}
 	}
 	natstest.Eventually(t, "the receipt", posted(ask.ReceiptPosted))
-	for _, r := range w.get(k).Receipts {
+	for _, r := range w.Get(k.ID).Receipts {
 		for _, at := range r.Places {
 			if strings.Contains(at.Ref+at.Where, "example.com") {
 				t.Errorf("an agent reads the address in %+v", at)

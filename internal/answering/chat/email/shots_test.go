@@ -31,7 +31,7 @@ func TestPictures(t *testing.T) {
 			{ID: "drop", Label: "Keep it in memory", Description: "Orders are lost with the node.", Destructive: true},
 		}}},
 	}
-	w.ask(a)
+	w.Ask(a)
 	m := w.question(tom, "Which database?")
 	link := pageLink.FindString(m.Text)
 	_, page := get(t, link+"?o=0")
@@ -41,7 +41,7 @@ func TestPictures(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	for name, body := range map[string]string{"mail": m.HTML, "page": page, "sure": sure, "done": done} {
-		body = strings.ReplaceAll(body, w.pages.URL, "https://ask.example.com")
+		body = strings.ReplaceAll(body, w.pages, "https://ask.example.com")
 		if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -132,13 +132,19 @@ func (d *drawing) elements(r room) []object {
 		}
 	}
 	add(d.Context, r.context)
+	for _, file := range chat.FileTexts(d.Files, literal) {
+		all = append(all, small(file))
+	}
 	for i := range d.Questions {
 		q := &d.Questions[i]
-		text := clip(strings.TrimSpace(q.Text), r.question/len(d.Questions)+100)
-		cut = cut || text != strings.TrimSpace(q.Text)
+		whole := strings.TrimSpace(q.Plain())
+		text := clip(whole, r.question/len(d.Questions)+100)
+		cut = cut || text != whole
 		lines := strings.Split(text, "\n")
 		for i := range lines {
-			lines[i] = inline(lines[i])
+			if lines[i] = strings.TrimSpace(lines[i]); lines[i] != "" {
+				lines[i] = "**" + escape(lines[i]) + "**"
+			}
 		}
 		head := strings.Join(lines, "\n")
 		if q.Step != "" {
@@ -151,7 +157,7 @@ func (d *drawing) elements(r room) []object {
 		if q.Unknown {
 			all = append(all, small(q.HowTo))
 		}
-		if q.Kind == ask.KindChoice {
+		if q.Kind == ask.KindChoice && (!d.open || len(q.Options) > maxListed || slices.ContainsFunc(q.Options, tells)) {
 			for i := range q.Options {
 				o := &q.Options[i]
 				literally := func(s string) string { return escape(clip(s, r.option)) }
@@ -177,6 +183,11 @@ func (d *drawing) elements(r room) []object {
 		all = d.controls(all)
 	}
 	return append(all, d.foot(cut)...)
+}
+
+// tells reports whether an option says more than its button or its place in a list.
+func tells(o card.Option) bool {
+	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || len(o.Label) > maxLabel
 }
 
 // oneForm reports whether the ask is answered with a form: always, but for a choice between few options that needs no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +12,10 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/feishu"
 	"github.com/askbus/askbus/internal/lab/fakefeishu"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -22,6 +25,9 @@ const (
 	tom, ann, mei, guest = "on_tom", "on_ann", "on_mei", "on_guest"
 	group, platform      = "oc_asks", "oc_platform"
 )
+
+// users are those of the suite.
+var users = map[string]string{"chat:tom": tom, "chat:ann": ann}
 
 func home(t *testing.T) *fakefeishu.Server {
 	t.Helper()
@@ -51,6 +57,7 @@ type surface struct {
 	fake    *fakefeishu.Server
 	webhook bool
 	tune    func(*feishu.Options)
+	chattest.Replicas[*feishu.App]
 }
 
 func (s *surface) Type() string { return feishu.Type }
@@ -72,6 +79,7 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if _, err := app.Connect(ctx); err != nil {
 		return err
 	}
+	defer s.Add(app)()
 	if s.webhook {
 		web := httptest.NewServer(app.Handler())
 		defer web.Close()
@@ -104,28 +112,48 @@ func (s *surface) Click(ctx context.Context, p respondertest.Post, c responderte
 	s.fake.Await(ctx, func() bool { return s.webhook || s.fake.Connections() > 0 })
 	for _, m := range s.fake.Messages() {
 		if m.ID == p.Ref {
-			user := map[string]string{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
-			return s.fake.Click(ctx, m, fakefeishu.Click{Event: c.ID, User: user, Label: map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option]}).Told
+			return s.fake.Click(ctx, m, fakefeishu.Click{Event: c.ID, User: users[c.By.Principal], Label: map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option]}).Told
 		}
 	}
 	return ""
 }
 
-func (s *surface) Intercept(f func(respondertest.Call) error) {
-	if f == nil {
-		s.fake.Intercept(nil)
-		return
+// Write replies to the post. An answer mentions the bot, without which Feishu tells it nothing unless the app may read all
+// messages. A person is told in the chat.
+func (s *surface) Write(ctx context.Context, p respondertest.Post, words string, by ask.By) string {
+	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
+	defer cancel()
+	_, addressed := chattest.Answer(words)
+	_ = s.fake.Write(ctx, users[by.Principal], group, words, p.Ref, addressed) // what is not answered in time comes again
+	return ""
+}
+
+func (s *surface) Delete(p respondertest.Post) { s.fake.Recall(p.Ref) }
+
+// Said never has [respondertest.Everybody]: the fake refuses a mention of all.
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Messages() {
+		words := m.Shown()
+		if slices.Contains(m.Mentions, ann) {
+			words += " chat:ann"
+		}
+		all = append(all, m.Chat+" "+words)
 	}
-	ops := map[string]respondertest.Op{"POST messages": respondertest.OpPost, "PATCH messages": respondertest.OpUpdate}
+	return all
+}
+
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
+
+func (s *surface) Revoke() { s.fake.Revoke() }
+
+func (s *surface) Intercept(f func(respondertest.Call) error) {
+	counted := chattest.Intercept(map[string]respondertest.Op{"POST messages": respondertest.OpPost, "PATCH messages": respondertest.OpUpdate}, f)
 	s.fake.Intercept(func(c fakefeishu.Call) (time.Duration, error) {
 		if c.First { // which gives the card its buttons
 			return 0, nil
 		}
-		err := f(respondertest.Call{Op: ops[c.Name], Key: keyOf(c.Button), Done: c.Done})
-		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
-			return retry.After, err
-		}
-		return 0, err
+		return counted(c.Name, keyOf(c.Button), c.Done)
 	})
 }
 
@@ -134,5 +162,13 @@ func TestConformance(t *testing.T) {
 	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
 		t.Helper()
 		return &surface{fake: home(t)}
+	})
+}
+
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		return &surface{fake: home(t), tune: func(o *feishu.Options) { o.AckAfter = 0 }}
 	})
 }

@@ -24,8 +24,8 @@ var database = ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Whi
 func TestSeveralQuestionsInOneForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{
+	w.start(&surface{})
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{
 		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
 		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}, {ID: "qa", Label: "QA"}}},
 		{ID: "name", Kind: ask.KindText, Text: "Which name?"},
@@ -42,7 +42,7 @@ func TestSeveralQuestionsInOneForm(t *testing.T) {
 	if told := w.click(mei, m, "Send", form); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
-	o := w.wait("a1")
+	o := w.Wait("a1")
 	got := o.Answers
 	if len(got) != 6 || got[0].Selected[0] != "lite" || got[0].Notes != "as before" || strings.Join(got[1].Selected, " ") != "dev qa" || got[2].Text != "orders" || *got[3].Number != 2.5 || got[4].Date != "2026-11-25" || !*got[5].Boolean {
 		t.Errorf("the answers are %+v", got)
@@ -58,15 +58,15 @@ func TestSeveralQuestionsInOneForm(t *testing.T) {
 func TestClickAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	stop := w.start(surface{})
-	w.ask(database)
+	stop := w.start(&surface{})
+	w.Ask(database)
 	m := w.open("Which database?")
 	stop()
-	w.start(surface{})
+	w.start(&surface{})
 	if told := w.click(mei, m, "Send this as the answer", map[string]any{"other_0": "CockroachDB"}); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
-	if o := w.wait("a1"); o.Answers[0].Other != "CockroachDB" {
+	if o := w.Wait("a1"); o.Answers[0].Other != "CockroachDB" {
 		t.Errorf("the outcome is %+v", o)
 	}
 	r := w.fake.Click(t.Context(), m, fakefeishu.Click{User: tom, Label: "⭐ PostgreSQL"})
@@ -79,8 +79,8 @@ func TestClickAfterRestart(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{tune: func(o *feishu.Options) { o.Routes.Default.Language = "" }})
-	w.ask(database)
+	w.start(&surface{tune: func(o *feishu.Options) { o.Routes.Default.Language = "" }})
+	w.Ask(database)
 	m := w.open("Which database?")
 	if text := m.Shown(); !strings.Contains(text, "推荐") || !strings.Contains(text, "拒绝") {
 		t.Errorf("the card says %q", text)
@@ -94,10 +94,10 @@ func TestLanguage(t *testing.T) {
 func TestTalkDoesNotDecide(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{tune: func(o *feishu.Options) { o.Routes.People["chat:listed"] = "on_listed" }})
+	w.start(&surface{tune: func(o *feishu.Options) { o.Routes.People["chat:listed"] = "on_listed" }})
 	w.fake.AddUser(fakefeishu.User{Union: "on_listed", Open: "ou_listed", Name: "Listed", Tenant: "elsewhere"}, group)
 	allow := ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Text: "Deploy?", Options: []ask.Option{{ID: "allow", Label: "Allow"}, {ID: "deny", Label: "Deny"}}}}}
-	w.ask(allow)
+	w.Ask(allow)
 	m := w.open("Deploy?")
 	w.write(tom, group, "allow? I would deny", m.ID, false)
 	w.told("not taken as an answer")
@@ -111,15 +111,15 @@ func TestTalkDoesNotDecide(t *testing.T) {
 	w.write(tom, group, "/id", "", true)
 	w.told("The id of this chat is oc_asks, yours is on_tom.")
 	w.write(tom, group, " ALLOW", m.ID, true)
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "allow" || o.By.Principal != "chat:tom" {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "allow" || o.By.Principal != "chat:tom" {
 		t.Errorf("the outcome is %+v by %+v", o.Answers, o.By)
 	}
 	w.write(ann, group, "deny", m.ID, true)
 	w.told("Tom")
 	allow.ID, allow.Questions[0].Text = "a2", "Again?"
-	w.ask(allow)
+	w.Ask(allow)
 	w.click("on_listed", w.open("Again?"), "Deny", nil)
-	if o := w.wait("a2"); o.By.Principal != "chat:listed" {
+	if o := w.Wait("a2"); o.By.Principal != "chat:listed" {
 		t.Errorf("by %+v", o.By)
 	}
 }
@@ -128,10 +128,10 @@ func TestTalkDoesNotDecide(t *testing.T) {
 func TestDestructiveOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
+	w.start(&surface{})
 	options := []ask.Option{{ID: "drop", Label: "Drop it", Destructive: true}, {ID: "keep", Label: "Keep it"}}
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "q", Text: "One?", NoOther: true, Options: options}}})
-	w.ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "q", Text: "Several?", Multiple: true, Options: options}}})
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "q", Text: "One?", NoOther: true, Options: options}}})
+	w.Ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "q", Text: "Several?", Multiple: true, Options: options}}})
 	for _, b := range func() []fakefeishu.Button { m := w.open("One?"); return m.Buttons() }() {
 		if b.Confirm != (b.Label == "Drop it") {
 			t.Errorf("the button %q asks again: %v", b.Label, b.Confirm)
@@ -142,7 +142,7 @@ func TestDestructiveOptions(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	w.click(tom, m, "Send", map[string]any{"check_0_0": true, "sure": true})
-	if o := w.wait("a2"); o.Answers[0].Selected[0] != "drop" {
+	if o := w.Wait("a2"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
 	}
 }
@@ -151,8 +151,8 @@ func TestDestructiveOptions(t *testing.T) {
 func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
-	w.ask(ask.Ask{
+	w.start(&surface{})
+	w.Ask(ask.Ask{
 		ID: "a1", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}},
 		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket", ReasonPattern: "^OPS-[0-9]+"}}, Deny: &ask.Denial{Need: 2}},
 	})
@@ -181,8 +181,8 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 func TestAnAnswerThatTakesLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{tune: func(o *feishu.Options) { o.AckAfter = 0 }})
-	w.ask(ask.Ask{ID: "a1", Audience: []string{"group:platform"}, Questions: database.Questions})
+	w.start(&surface{tune: func(o *feishu.Options) { o.AckAfter = 0 }})
+	w.Ask(ask.Ask{ID: "a1", Audience: []string{"group:platform"}, Questions: database.Questions})
 	m := w.open("Which database?")
 	w.fake.AnswerWithin(3 * time.Second)
 	release := w.fake.Hold("GET members")
@@ -206,8 +206,8 @@ func TestAnAnswerThatTakesLong(t *testing.T) {
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{webhook: true})
-	w.ask(database)
+	w.start(&surface{webhook: true})
+	w.Ask(database)
 	m := w.open("Which database?")
 	if got, err := w.fake.Challenge(t.Context(), "ch1"); err != nil || string(got) != `{"challenge":"ch1"}` {
 		t.Errorf("the challenge gets %s, %v", got, err)
@@ -215,9 +215,9 @@ func TestWebhooks(t *testing.T) {
 	if told := w.click(tom, m, "SQLite", nil); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
-	w.wait("a1")
+	w.Wait("a1")
 
-	app, err := feishu.New(w.responder("feishu"), func() feishu.Options {
+	app, err := feishu.New(w.Responder("feishu"), func() feishu.Options {
 		o := options(w.fake)
 		o.EncryptKey, o.VerificationToken = fakefeishu.EncryptKey, fakefeishu.VerificationToken
 		return o
@@ -260,9 +260,9 @@ func TestWebhooks(t *testing.T) {
 func TestTheLongConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
+	w.start(&surface{})
 	w.fake.Fragment(100)
-	w.ask(database)
+	w.Ask(database)
 	m := w.open("Which database?")
 	w.fake.Disconnect()
 	natstest.Eventually(t, "it broke", func() bool { return w.fake.Calls("POST endpoint") > 1 && w.fake.Connections() == 1 })
@@ -270,22 +270,22 @@ func TestTheLongConnection(t *testing.T) {
 	if told := w.click(tom, m, "SQLite", nil); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
-	w.wait("a1")
+	w.Wait("a1")
 }
 
 // A recalled card ends in no loop, and the ask can still be answered elsewhere.
 func TestARecalledCard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{})
-	w.ask(database)
+	w.start(&surface{})
+	w.Ask(database)
 	m := w.open("Which database?")
 	before := w.fake.Calls("PATCH messages")
 	w.fake.Recall(m.ID)
-	if _, err := w.other.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}}); err != nil {
+	if _, err := w.Other.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}}); err != nil {
 		t.Fatal(err)
 	}
-	w.ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "q", Kind: ask.KindText, Text: "Still there?"}}})
+	w.Ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "q", Kind: ask.KindText, Text: "Still there?"}}})
 	w.open("Still there?")
 	natstest.Eventually(t, "it was tried once", func() bool { return w.fake.Calls("PATCH messages") == before+2 })
 }
@@ -294,15 +294,15 @@ func TestARecalledCard(t *testing.T) {
 func TestLargeAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(surface{tune: func(o *feishu.Options) {
+	w.start(&surface{tune: func(o *feishu.Options) {
 		o.Link = func(k ask.Key) string { return "https://inbox.example/ask/" + k.ID }
 	}})
 	many := ask.Question{ID: "q", Text: "Which of many?"}
 	for i := range 60 {
 		many.Options = append(many.Options, ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint("Option ", i), Description: strings.Repeat("描述", 100), Preview: &ask.Preview{Body: strings.Repeat("<at id=all></at>`*[]", 100)}})
 	}
-	w.ask(ask.Ask{ID: "a1", Context: "# Head <at id=all></at>\n\n```sh\nrm -rf <at id=all></at>\n```\nand `code` **bold** [here](https://evil.example)", Questions: []ask.Question{{ID: "q", Text: "Fits?", Options: database.Questions[0].Options}}})
-	w.ask(ask.Ask{ID: "a2", Context: strings.Repeat("上下文\n", 5000), Questions: []ask.Question{many}})
+	w.Ask(ask.Ask{ID: "a1", Context: "# Head <at id=all></at>\n\n```sh\nrm -rf <at id=all></at>\n```\nand `code` **bold** [here](https://evil.example)", Questions: []ask.Question{{ID: "q", Text: "Fits?", Options: database.Questions[0].Options}}})
+	w.Ask(ask.Ask{ID: "a2", Context: strings.Repeat("上下文\n", 5000), Questions: []ask.Question{many}})
 	small := w.open("Fits?")
 	if text := small.Shown(); strings.Contains(text, "](https") || !strings.Contains(text, "here (evil.example)") || strings.Contains(fmt.Sprint(small.Card), "<at id=all>") {
 		t.Errorf("the card says %v", small.Card)

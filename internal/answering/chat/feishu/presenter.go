@@ -3,8 +3,8 @@ package feishu
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -64,9 +64,14 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 
 // Escalate tells people of the steps of a ladder: it replies to the cards, and posts where the routes of these people are.
 func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	n := 0
 	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
+		uuid := fmt.Sprintf("%s-%d-%d", post.Key, steps[len(steps)-1].N, n) // Feishu takes it once within an hour, wherever
+		n++
+		if c.Ref == "" && post.Link != "" {
+			c.Words += "\n" + post.Link
+		}
 		words := textCalling(c.Words, c.Mention)
-		uuid := post.Key + "-" + strconv.Itoa(steps[len(steps)-1].N) // Feishu takes it once within an hour
 		if c.Ref == "" {
 			_, err := p.api.post(ctx, c.Rank, cmp.Or(c.To.Channel, c.To.Person), "text", words, uuid)
 			return err

@@ -72,6 +72,7 @@ func (u *user) name() string {
 type post struct {
 	ID       string         `json:"id,omitempty"`
 	Channel  string         `json:"channel_id,omitempty"`
+	Root     string         `json:"root_id,omitempty"` // of the thread
 	Message  string         `json:"message"`
 	Props    map[string]any `json:"props,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`

@@ -72,13 +72,16 @@ func (d *drawing) text(s card.Steps) string {
 	if d.Context != nil {
 		d.body(d.Context, maxContext)
 	}
+	for _, line := range chat.FileTexts(d.Files, clean) {
+		d.add(line + "\n")
+	}
 	for _, l := range s.Review(d.Card) {
 		d.add("✓ " + clean(l.Question, 80) + " **" + clean(l.Answer, 200) + "**\n")
 	}
 	if q := s.Next(d.Card); q != nil {
 		d.question(q)
 	}
-	for _, vote := range chat.Votes(d.Approval, clean) {
+	for _, vote := range chat.Standing(d.Card, clean) {
 		d.add(vote + "\n")
 	}
 	more := ""

@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/mattermost"
 	"github.com/askbus/askbus/internal/lab/fakemattermost"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +22,7 @@ func TestSeveralQuestionsInOnePost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.start(responder.WallClock())
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{
 		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
 		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}, {ID: "qa", Label: "QA"}}},
 		{ID: "n", Kind: ask.KindNumber, Text: "How many?"},
@@ -39,7 +40,7 @@ func TestSeveralQuestionsInOnePost(t *testing.T) {
 	if wrong := w.say(mei, "3"); wrong != "" {
 		t.Errorf("told %q", wrong)
 	}
-	o := w.wait("a1")
+	o := w.Wait("a1")
 	if len(o.Answers) != 3 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || *o.Answers[2].Number != 3 {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
@@ -57,9 +58,9 @@ func TestForgedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(choice("a1", "Which database?"))
-	w.ask(choice("a2", "Which other database?"))
-	w.ask(ask.Ask{ID: "a3", Questions: []ask.Question{{ID: "name", Kind: ask.KindText, Text: "Which name?"}}})
+	w.Ask(chattest.Choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a2", "Which other database?"))
+	w.Ask(ask.Ask{ID: "a3", Questions: []ask.Question{{ID: "name", Kind: ask.KindText, Text: "Which name?"}}})
 	p, other := w.opened("Which database?"), w.opened("Which other database?")
 	b := p.Actions()[0].Integration
 	refused := func(what, user string, at *fakemattermost.Post, change map[string]any) {
@@ -98,7 +99,7 @@ func TestForgedCalls(t *testing.T) {
 		t.Error("the code of a dialog is taken for a button's")
 	}
 	for _, id := range []string{"a1", "a2", "a3"} {
-		if rec, err := w.other.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id}); err != nil || rec.Outcome != nil {
+		if rec, err := w.Other.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id}); err != nil || rec.Outcome != nil {
 			t.Errorf("%s ended: %+v, %v", id, rec.Outcome, err)
 		}
 	}
@@ -110,7 +111,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.fake.Add(fakemattermost.User{ID: "otherbototherbototherbotot", Username: "bot", Bot: true}, room)
 	w.start(responder.WallClock())
-	w.ask(choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a1", "Which database?"))
 	p := w.opened("Which database?")
 	if told := w.click(guest, p, "SQLite"); !strings.Contains(told, "Guests may not answer") {
 		t.Errorf("a guest is told %q", told)
@@ -127,7 +128,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	listed := newWorld(t)
 	listed.tune = func(o *mattermost.Options) { o.Guests = []string{guest} }
 	listed.start(responder.WallClock())
-	listed.ask(choice("a1", "Which database?"))
+	listed.Ask(chattest.Choice("a1", "Which database?"))
 	if told := listed.click(guest, listed.opened("Which database?"), "SQLite"); told != "" {
 		t.Errorf("a listed guest is told %q", told)
 	}
@@ -139,7 +140,7 @@ func TestVotesAndDestructiveOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(ask.Ask{
+	w.Ask(ask.Ask{
 		ID: "a1", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}},
 		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket", ReasonPattern: "^OPS-[0-9]+"}}, Deny: &ask.Denial{Need: 2}},
 	})
@@ -154,10 +155,10 @@ func TestVotesAndDestructiveOptions(t *testing.T) {
 	if told := w.click(mei, w.opened("1 of 2 approvals"), "No"); !strings.Contains(told, "may not") {
 		t.Errorf("Mei is told %q", told)
 	}
-	w.ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "do", Text: "Drop it?", Options: []ask.Option{{ID: "drop", Label: "Drop", Destructive: true}, {ID: "keep", Label: "Keep"}}}}})
+	w.Ask(ask.Ask{ID: "a2", Questions: []ask.Question{{ID: "do", Text: "Drop it?", Options: []ask.Option{{ID: "drop", Label: "Drop", Destructive: true}, {ID: "keep", Label: "Keep"}}}}})
 	w.click(mei, w.opened("Drop it"), "Drop")
 	w.click(mei, w.opened("[Yes: Drop]"), "Yes: Drop")
-	if o := w.wait("a2"); o.Answers[0].Selected[0] != "drop" {
+	if o := w.Wait("a2"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
 	}
 }
@@ -169,12 +170,12 @@ func TestSlowStoreAndLimits(t *testing.T) {
 	w.tune = func(o *mattermost.Options) { o.AckAfter = time.Nanosecond }
 	w.start(responder.WallClock())
 	w.fake.Limit(2)
-	w.ask(choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a1", "Which database?"))
 	p := w.opened("Which database?")
 	if told := w.click(mei, p, "SQLite"); !strings.Contains(told, "on its way") {
 		t.Errorf("told %q", told)
 	}
-	w.wait("a1")
+	w.Wait("a1")
 	w.click(tom, p, "SQLite")
 	w.post("Tom is told alone who was first", func(p *fakemattermost.Post) bool {
 		return strings.Contains(p.Message, "Mei") && p.Channel == "d"+tom[:25]
@@ -188,7 +189,7 @@ func TestTextStaysText(t *testing.T) {
 	w.tune = func(o *mattermost.Options) { o.Routes.Default.Mention = []string{ann} }
 	w.start(responder.WallClock())
 	const hostile = "@all [click](https://evil.example) **bold** `code` ~town-square www.evil.example"
-	w.ask(ask.Ask{ID: "a1", Title: hostile, Context: hostile + "\n\n```\nrm -rf `````\n```", Questions: []ask.Question{{ID: "q", Text: hostile, Options: []ask.Option{{ID: "a", Label: "Fine", Description: hostile}}}}})
+	w.Ask(ask.Ask{ID: "a1", Title: hostile, Context: hostile + "\n\n```\nrm -rf `````\n```", Questions: []ask.Question{{ID: "q", Text: hostile, Options: []ask.Option{{ID: "a", Label: "Fine", Description: hostile}}}}})
 	p := w.opened("Fine")
 	text := p.Props.Attachments[0].Text
 	for _, bad := range []string{"@all", "](http", "https://evil", "www.evil", " **bold**", " ~town"} {
@@ -200,10 +201,10 @@ func TestTextStaysText(t *testing.T) {
 		t.Errorf("it mentions %q", p.Message)
 	}
 	w.fake.Delete(p.ID)
-	if _, err := w.agent.Withdraw(t.Context(), "a1", ""); err != nil {
+	if _, err := w.Agent.Withdraw(t.Context(), "a1", ""); err != nil {
 		t.Fatal(err)
 	}
-	w.ask(choice("a2", "Which next?"))
+	w.Ask(chattest.Choice("a2", "Which next?"))
 	w.opened("Which next?")
 	if n := len(w.fake.Posts()); n != 1 {
 		t.Errorf("%d posts: a deleted one came back", n)

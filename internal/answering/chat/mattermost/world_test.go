@@ -3,8 +3,8 @@ package mattermost_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -13,13 +13,11 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/mattermost"
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/fakemattermost"
-	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -35,6 +33,9 @@ const (
 	oncall = "oncalloncalloncalloncallon"
 )
 
+// people are those of the suite.
+var people = map[string]string{"chat:tom": tom, "chat:ann": ann}
+
 func home(t *testing.T) *fakemattermost.Server {
 	t.Helper()
 	f := fakemattermost.Start()
@@ -49,38 +50,23 @@ func home(t *testing.T) *fakemattermost.Server {
 func routes() chat.Routes {
 	return chat.Routes{
 		Default: chat.Target{Channel: room}, Groups: map[string]string{"platform": oncall},
-		People: map[string]string{"chat:tom": tom, "chat:ann": ann},
+		People: maps.Clone(people),
 	}
 }
 
-// surface is Mattermost for the conformance suite. Its front gives calls to any running replica.
+// surface is Mattermost for the suites.
 type surface struct {
 	t     *testing.T
 	fake  *fakemattermost.Server
-	front string
+	front string // gives calls to any running replica
 	tune  func(*mattermost.Options)
-	mu    sync.Mutex
-	alive []*mattermost.App
+	chattest.Replicas[*mattermost.App]
 }
 
 func newSurface(t *testing.T) *surface {
 	t.Helper()
 	s := &surface{t: t, fake: home(t)}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		var app *mattermost.App
-		if n := len(s.alive); n > 0 {
-			app = s.alive[n-1]
-		}
-		s.mu.Unlock()
-		if app == nil {
-			http.Error(w, "nobody", http.StatusBadGateway)
-			return
-		}
-		app.Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	s.front = front.URL
+	s.front = s.Front(t, func(app *mattermost.App) http.Handler { return app.Handler() })
 	return s
 }
 
@@ -104,20 +90,8 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if _, err := app.Connect(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.alive = append(s.alive, app)
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		for i, one := range s.alive {
-			if one == app {
-				s.alive = append(s.alive[:i:i], s.alive[i+1:]...)
-				break
-			}
-		}
-		s.mu.Unlock()
-		app.Drain()
-	}()
+	defer app.Drain()
+	defer s.Add(app)()
 	return app.Serve(ctx, opts)
 }
 
@@ -133,7 +107,7 @@ func keyOf(p *fakemattermost.Post) string {
 func (s *surface) Posts() (posts []respondertest.Post) {
 	for _, p := range s.fake.Posts() {
 		if key := keyOf(&p); key != "" {
-			posts = append(posts, respondertest.Post{Ref: p.ID, Key: key, Text: p.Shown(), Open: len(p.Actions()) > 0})
+			posts = append(posts, respondertest.Post{Ref: p.ID, Key: key, Text: strings.ReplaceAll(p.Shown(), `\`, ""), Open: len(p.Actions()) > 0})
 		}
 	}
 	return posts
@@ -142,12 +116,15 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 func (s *surface) Click(ctx context.Context, at respondertest.Post, c respondertest.Click) string {
 	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
 	defer cancel()
+	return s.pressed(ctx, at, people[c.By.Principal], map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+}
+
+func (s *surface) pressed(ctx context.Context, at respondertest.Post, who, name string) string {
 	for _, p := range s.fake.Posts() {
 		if p.ID != at.Ref {
 			continue
 		}
-		who := map[string]string{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
-		told, err := s.press(ctx, who, &p, map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+		told, err := s.press(ctx, who, &p, name)
 		if err != nil {
 			s.t.Logf("a press: %v", err)
 		}
@@ -155,6 +132,50 @@ func (s *surface) Click(ctx context.Context, at respondertest.Post, c respondert
 	}
 	return ""
 }
+
+// Write writes in the dialog that a button of the post opens. Mattermost tells an app nothing of what people write below
+// a post, so that words which are not meant for it reach nobody.
+func (s *surface) Write(ctx context.Context, at respondertest.Post, words string, by ask.By) string {
+	answer, ok := chattest.Answer(words)
+	if !ok {
+		return ""
+	}
+	who := people[by.Principal]
+	label := "Other…"
+	if !strings.Contains(at.Text, label) { // of more options than buttons, a number or a name is typed
+		label = "Answer…"
+	}
+	s.pressed(ctx, at, who, label)
+	for _, d := range slices.Backward(s.fake.Dialogs()) {
+		if d.User == who {
+			wrong, err := s.fake.Submit(ctx, who, d, answer)
+			if err != nil {
+				s.t.Logf("a dialog: %v", err)
+			}
+			return wrong
+		}
+	}
+	s.t.Error("no dialog was opened")
+	return ""
+}
+
+func (s *surface) Delete(at respondertest.Post) { s.fake.Delete(at.Ref) }
+
+func (s *surface) Said() (all []string) {
+	for _, p := range s.fake.Posts() {
+		words := p.Shown()
+		for _, everybody := range []string{"@all", "@channel", "@here", "@everyone"} {
+			words = strings.ReplaceAll(words, everybody, respondertest.Everybody)
+		}
+		all = append(all, p.Channel+" "+strings.ReplaceAll(words, "@ann ", "chat:ann "))
+	}
+	return all
+}
+
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
+
+func (s *surface) Revoke() { s.fake.Revoke() }
 
 // buttons remembers the buttons of posts: people press what they still see.
 var buttons sync.Map // by the address of the front, the id of a post and the name of a button
@@ -172,21 +193,9 @@ func (s *surface) press(ctx context.Context, who string, p *fakemattermost.Post,
 }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {
-	if f == nil {
-		s.fake.Intercept(nil)
-		return
-	}
-	ops := map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate}
+	counted := chattest.Intercept(map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate}, f)
 	s.fake.Intercept(func(method string, p *fakemattermost.Post, done bool) (time.Duration, error) {
-		op, ok := ops[method]
-		if !ok {
-			return 0, nil
-		}
-		err := f(respondertest.Call{Op: op, Key: keyOf(p), Done: done})
-		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
-			return retry.After, err
-		}
-		return 0, err
+		return counted(method, keyOf(p), done)
 	})
 }
 
@@ -198,130 +207,71 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// world is a bus, Mattermost and an agent.
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		s := newSurface(t)
+		s.tune = func(o *mattermost.Options) { o.AckAfter = 0 }
+		return s
+	})
+}
+
+// world is Mattermost on a bus.
 type world struct {
 	*surface
-	bus   *natstest.Bus
-	agent client.Session
-	other *responder.Responder
+	*chattest.World
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
-	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	w := &world{surface: newSurface(t), bus: b, agent: c.Session("acme", "s1")}
-	w.other = w.responder("web")
-	return w
-}
-
-func (w *world) responder(typ string) *responder.Responder {
-	w.t.Helper()
-	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return r
+	return &world{newSurface(t), chattest.New(t)}
 }
 
 // start runs a replica; stop ends it.
 func (w *world) start(clock responder.Clock) (stop func()) {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	r := w.responder(mattermost.Type)
-	w.mu.Lock()
-	before := len(w.alive)
-	w.mu.Unlock()
-	go func() { done <- w.Serve(ctx, r, responder.ServeOptions{Clock: clock}) }()
-	natstest.Eventually(w.t, "a replica", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.alive) > before
-	})
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-				w.t.Errorf("Serve: %v", err)
-			}
-		})
-	}
-	w.t.Cleanup(stop)
+	w.T.Helper()
+	before := w.Len()
+	stop = w.Start(w.surface, clock)
+	natstest.Eventually(w.T, "a replica", func() bool { return w.Len() > before })
 	return stop
-}
-
-func (w *world) ask(a ask.Ask) {
-	w.t.Helper()
-	if _, err := w.agent.Ask(w.t.Context(), a); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // post waits for the newest post that holds.
 func (w *world) post(what string, holds func(p *fakemattermost.Post) bool) *fakemattermost.Post {
-	w.t.Helper()
-	var found fakemattermost.Post
-	natstest.Eventually(w.t, what, func() bool {
-		for _, p := range w.fake.Posts() {
-			if holds(&p) {
-				found = p
-			}
-		}
-		return found.ID != ""
-	})
-	return &found
+	w.T.Helper()
+	return chattest.Newest(w.T, what, w.fake.Posts, holds)
 }
 
 func (w *world) opened(words string) *fakemattermost.Post {
-	w.t.Helper()
+	w.T.Helper()
 	return w.post("an open post with "+words, func(p *fakemattermost.Post) bool { return len(p.Actions()) > 0 && strings.Contains(p.Shown(), words) })
 }
 
 // click presses a button, and returns what the person is told.
 func (w *world) click(who string, p *fakemattermost.Post, name string) string {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), waittest.Limit)
 	defer cancel()
 	told, err := w.fake.Press(ctx, who, p, name)
 	if err != nil {
-		w.t.Fatalf("the press of %q: %v", name, err)
+		w.T.Fatalf("the press of %q: %v", name, err)
 	}
 	return told
 }
 
 // say sends the newest dialog of a person, and returns what it says is wrong.
 func (w *world) say(who, words string) string {
-	w.t.Helper()
+	w.T.Helper()
 	for _, d := range slices.Backward(w.fake.Dialogs()) {
 		if d.User == who {
-			wrong, err := w.fake.Submit(w.t.Context(), who, d, words)
+			wrong, err := w.fake.Submit(w.T.Context(), who, d, words)
 			if err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 			return wrong
 		}
 	}
-	w.t.Fatal("no dialog")
+	w.T.Fatal("no dialog")
 	return ""
-}
-
-func (w *world) wait(id string) ask.Outcome {
-	w.t.Helper()
-	var o *ask.Outcome
-	natstest.Eventually(w.t, "an outcome", func() bool {
-		rec, err := w.other.Get(w.t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id})
-		o = rec.Outcome
-		return err == nil && o != nil
-	})
-	return *o
-}
-
-func choice(id, text string) ask.Ask {
-	return ask.Ask{ID: id, Questions: []ask.Question{{ID: "db", Text: text, Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Recommended: true}, {ID: "lite", Label: "SQLite"}}}}}
 }

@@ -73,6 +73,9 @@ func pendingCard(a asked) content {
 		add(said)
 		cut = less
 	}
+	if files := chat.FileTexts(c.Files, literal); len(files) > 0 {
+		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(files, "\n"), maxSection), nil, nil))
+	}
 	for i := range c.Questions {
 		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
 	}

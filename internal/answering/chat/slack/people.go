@@ -63,7 +63,7 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask) (ask.By, string) {
 		if !slices.Contains(s.opts.Strangers, who.Team) {
 			return by, s.speaks(who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
 		}
-	case prefix != "" && one.email != "" && !slices.Contains(a.Audience, by.Principal):
+	case prefix != "" && one.email != "" && !slices.Contains(ask.Named(a.Audience), by.Principal):
 		by.Principal = prefix + strings.ToLower(one.email)
 	}
 	s.Identify(ctx, &by, user, a, func(group string) (bool, error) { return s.people.In(ctx, group, who.User) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,6 +175,16 @@ func (s *surface) Write(_ context.Context, p respondertest.Post, words string, b
 }
 
 func (s *surface) Delete(p respondertest.Post) { s.fake.Remove(s.at(p)) }
+
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Messages("") {
+		all = append(all, m.Channel+" "+strings.NewReplacer("<@U0ANN>", "chat:ann", "<!channel>", respondertest.Everybody).Replace(m.Text))
+	}
+	return all
+}
+
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
 
 func (s *surface) Revoke() { s.fake.Revoke("token_revoked") }
 

@@ -263,8 +263,12 @@ func (s *App) open(ctx context.Context, in *activity) (t chat.Thread, err error)
 
 // drawn returns what is needed to draw an ask.
 func (s *App) drawn(ctx context.Context, rec *ask.Record, link string, at place) drawing {
-	d := drawing{Card: s.Card(s.Language(&rec.Ask), rec), ref: refOf(rec.Ask.Key(), rec.Life), link: link}
-	for _, id := range s.Routes().Decide(&rec.Ask).Mention {
+	return drawing{Card: s.Card(s.Language(&rec.Ask), rec), ref: refOf(rec.Ask.Key(), rec.Life), link: link, mentions: s.mentioned(ctx, s.Routes().Decide(&rec.Ask).Mention, at)}
+}
+
+// mentioned returns the mentions of people, by their ids, in a conversation.
+func (s *App) mentioned(ctx context.Context, ids []string, at place) (all []mentioned) {
+	for _, id := range ids {
 		if !guidForm.MatchString(id) { // a group: Teams has no mention of one
 			continue
 		}
@@ -274,7 +278,7 @@ func (s *App) drawn(ctx context.Context, rec *ask.Record, link string, at place)
 		} else if m, err := s.people.Person(ctx, place{at.Service, base(at.Conversation), id}.ref()); err == nil {
 			name = m.Name
 		}
-		d.mentions = append(d.mentions, mentioned{ID: id, Name: cmp.Or(name, ask.Clip(id, 9))})
+		all = append(all, mentioned{ID: id, Name: cmp.Or(name, ask.Clip(id, 9))})
 	}
-	return d
+	return all
 }

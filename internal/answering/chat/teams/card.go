@@ -58,11 +58,14 @@ func (d *drawing) in(room int) *sheet {
 	if d.Context != nil {
 		d.preview(d.Context)
 	}
+	for _, file := range chat.FileTexts(d.Files, clip) {
+		d.add("Small", literal(file))
+	}
 	form := !d.closed && d.fillable() && !d.buttons()
 	for i := range d.Questions {
 		d.question(&d.Questions[i], form)
 	}
-	for _, vote := range chat.Votes(d.Approval, clip) {
+	for _, vote := range chat.Standing(d.Card, clip) {
 		d.add("Small", literal(vote))
 	}
 	switch {
@@ -118,7 +121,7 @@ func (d *drawing) begin() *sheet {
 		head.Color = "Attention"
 	}
 	d.add("", head)
-	if names := d.mention(s); names != "" {
+	if names := s.mention(d.mentions); names != "" {
 		d.body = append(d.body, element{Type: "TextBlock", Text: names, Wrap: true, Spacing: "Small"})
 	}
 	if d.Title != "" {
@@ -127,10 +130,10 @@ func (d *drawing) begin() *sheet {
 	return s
 }
 
-// mention mentions those who may decide, and returns the text that does it.
-func (d *drawing) mention(s *sheet) string {
+// mention mentions people, and returns the text that does it.
+func (s *sheet) mention(people []mentioned) string {
 	var names []string
-	for _, m := range d.mentions {
+	for _, m := range people {
 		m.Name = strings.NewReplacer("<", "", ">", "", "[", "(", "]", ")", "*", "", "_", " ").Replace(m.Name)
 		text := "<at>" + m.Name + "</at>"
 		names = append(names, text)
@@ -193,7 +196,7 @@ func (d *drawing) question(q *card.Question, form bool) {
 
 // tells reports whether an option says more than its button does.
 func tells(o card.Option) bool {
-	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || len([]rune(o.Label)) > maxLabel
+	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || len([]rune(o.Label)) > maxLabel
 }
 
 func (d *drawing) option(i int, o *card.Option) {
@@ -212,6 +215,9 @@ func (d *drawing) option(i int, o *card.Option) {
 	}
 	if o.Note != "" {
 		runs = append(runs, subtle(" ("+o.Note+")"))
+	}
+	if o.File != nil {
+		runs = append(runs, literal(" "+chat.FileText(o.File, clip)))
 	}
 	d.add("Small", runs...)
 	if o.Preview != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/teams"
 	"github.com/askbus/askbus/internal/lab/faketeams"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
@@ -21,7 +22,7 @@ func TestOneFormForSeveralQuestions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{
 		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
 		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}, {ID: "qa", Label: "QA"}}},
 		{ID: "ok", Kind: ask.KindBoolean, Text: "With a backup?"},
@@ -38,7 +39,7 @@ func TestOneFormForSeveralQuestions(t *testing.T) {
 	if told := w.press(mei, m, "Send", fields); told != "" {
 		t.Errorf("told %q", told)
 	}
-	o := w.wait("a1")
+	o := w.Wait("a1")
 	a := o.Answers
 	if len(a) != 6 || a[0].Selected[0] != "lite" || strings.Join(a[1].Selected, " ") != "dev qa" || !*a[2].Boolean || *a[3].Number != 2.5 || !a[4].Skipped || a[5].Text != "orders" {
 		t.Errorf("the answers are %+v", a)
@@ -58,8 +59,8 @@ func TestThreadOfAChannel(t *testing.T) {
 	w := newWorld(t)
 	w.tune = func(o *teams.Options) { o.Routes.Default.Channel = channel }
 	w.start(responder.WallClock())
-	w.ask(choice("a1", "Which database?"))
-	w.ask(choice("a2", "Which other database?"))
+	w.Ask(chattest.Choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a2", "Which other database?"))
 	m := w.opened("Which database?")
 	if !strings.HasPrefix(m.Conversation, channel+";messageid=") {
 		t.Fatalf("it is in %s", m.Conversation)
@@ -79,7 +80,7 @@ func TestThreadOfAChannel(t *testing.T) {
 	say("I would take SQLite, I think", false)
 	told("not taken as an answer")
 	say("PostgreSQL", true)
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "pg" {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "pg" {
 		t.Errorf("the outcome is %+v", o)
 	}
 	say("SQLite", true)
@@ -97,9 +98,9 @@ func TestAnotherReplicaWritesToThePerson(t *testing.T) {
 	}
 	stop() // waits for the work behind the delivery
 	stop = w.start(responder.WallClock())
-	a := choice("a1", "Which database?")
+	a := chattest.Choice("a1", "Which database?")
 	a.Audience = []string{"chat:tom"}
-	w.ask(a)
+	w.Ask(a)
 	m := w.opened("Which database?")
 	if m.Conversation != "a:"+tom.Object {
 		t.Fatalf("it is in %s", m.Conversation)
@@ -107,7 +108,7 @@ func TestAnotherReplicaWritesToThePerson(t *testing.T) {
 	if told := w.press(tom, m, "⭐ PostgreSQL", nil); told != "" {
 		t.Errorf("told %q", told)
 	}
-	if o := w.wait("a1"); o.By.Principal != "chat:tom" {
+	if o := w.Wait("a1"); o.By.Principal != "chat:tom" {
 		t.Errorf("by %+v", o.By)
 	}
 	gone := w.fake.Activity("installationUpdate", tom, "a:"+tom.Object)
@@ -118,7 +119,7 @@ func TestAnotherReplicaWritesToThePerson(t *testing.T) {
 	stop()
 	w.start(responder.WallClock())
 	a.ID, a.Questions[0].Text = "a2", "Which now?"
-	w.ask(a)
+	w.Ask(a)
 	if m := w.opened("Which now?"); m.Conversation != room {
 		t.Errorf("after he removed the app it is in %s", m.Conversation)
 	}
@@ -130,7 +131,7 @@ func TestWhoMayNotAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a1", "Which database?"))
 	m := w.opened("Which database?")
 	if told := w.press(guest, m, "SQLite", nil); !strings.Contains(told, "Guests may not answer") {
 		t.Errorf("a guest is told %q", told)
@@ -147,13 +148,13 @@ func TestWhoMayNotAnswer(t *testing.T) {
 			t.Errorf("%s of another conversation: %q, %v, %v", do, told, shown, err)
 		}
 	}
-	if rec, err := w.other.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}); err != nil || rec.Outcome != nil {
+	if rec, err := w.Other.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}); err != nil || rec.Outcome != nil {
 		t.Errorf("it ended: %+v, %v", rec.Outcome, err)
 	}
 	listed := newWorld(t)
 	listed.tune = func(o *teams.Options) { o.Guests = []string{strings.ToUpper(guest.Object)} }
 	listed.start(responder.WallClock())
-	listed.ask(choice("a1", "Which database?"))
+	listed.Ask(chattest.Choice("a1", "Which database?"))
 	if told := listed.press(guest, listed.opened("Which database?"), "SQLite", nil); told != "" {
 		t.Errorf("a listed guest is told %q", told)
 	}
@@ -221,12 +222,12 @@ func TestSlowStore(t *testing.T) {
 	w := newWorld(t)
 	w.tune = func(o *teams.Options) { o.AckAfter = time.Nanosecond }
 	w.start(responder.WallClock())
-	w.ask(choice("a1", "Which database?"))
+	w.Ask(chattest.Choice("a1", "Which database?"))
 	m := w.opened("Which database?")
 	if told := w.press(mei, m, "SQLite", nil); !strings.Contains(told, "on its way") {
 		t.Errorf("told %q", told)
 	}
-	w.wait("a1")
+	w.Wait("a1")
 	w.press(tom, m, "SQLite", nil)
 	w.message("Tom is told who was first", func(m *faketeams.Message) bool { return strings.Contains(m.Text, "Mei") && m.Conversation == room })
 }
@@ -236,7 +237,7 @@ func TestOlderClients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "name", Kind: ask.KindText, Text: "Which name?"}}})
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "name", Kind: ask.KindText, Text: "Which name?"}}})
 	m := w.opened("Which name?")
 	if err := w.fake.Submit(t.Context(), mei, m, "Send", nil); err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func TestOlderClients(t *testing.T) {
 	if err := w.fake.Submit(t.Context(), mei, m, "Send", map[string]string{"q0": "orders"}); err != nil {
 		t.Fatal(err)
 	}
-	if o := w.wait("a1"); o.Answers[0].Text != "orders" {
+	if o := w.Wait("a1"); o.Answers[0].Text != "orders" {
 		t.Errorf("the outcome is %+v", o)
 	}
 }
@@ -255,7 +256,7 @@ func TestWhatNeedsMoreThanAPress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(responder.WallClock())
-	w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "do", Text: "Drop it?", Options: []ask.Option{{ID: "drop", Label: "Drop", Destructive: true}, {ID: "keep", Label: "Keep"}}}}})
+	w.Ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "do", Text: "Drop it?", Options: []ask.Option{{ID: "drop", Label: "Drop", Destructive: true}, {ID: "keep", Label: "Keep"}}}}})
 	m := w.opened("Drop it?")
 	if told := w.press(mei, m, "Send", map[string]string{"q0": "0"}); !strings.Contains(told, "is destructive") {
 		t.Errorf("told %q", told)
@@ -266,7 +267,7 @@ func TestWhatNeedsMoreThanAPress(t *testing.T) {
 	if told := w.press(tom, m, "Send", map[string]string{"q0": "1"}); !strings.Contains(told, "Mei") {
 		t.Errorf("who is late is told %q", told)
 	}
-	w.ask(ask.Ask{
+	w.Ask(ask.Ask{
 		ID: "a2", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}},
 		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket", ReasonPattern: "^OPS-[0-9]+"}}, Deny: &ask.Denial{Need: 2}},
 	})
@@ -298,15 +299,15 @@ func TestLimits(t *testing.T) {
 	for _, status := range []int{http.StatusPreconditionFailed, http.StatusBadGateway, http.StatusGatewayTimeout} {
 		w.fake.Fail(status, 1)
 		id := fmt.Sprint("b", status)
-		w.ask(choice(id, "Which "+id+"?"))
+		w.Ask(chattest.Choice(id, "Which "+id+"?"))
 		w.opened("Which " + id + "?")
 	}
 	for i := range 25 {
-		w.ask(choice(fmt.Sprint("a", i), fmt.Sprint("Which number ", i, "?")))
+		w.Ask(chattest.Choice(fmt.Sprint("a", i), fmt.Sprint("Which number ", i, "?")))
 	}
 	for i := range 25 {
 		m := w.opened(fmt.Sprint("Which number ", i, "?"))
-		if _, err := w.agent.Withdraw(t.Context(), fmt.Sprint("a", i), ""); err != nil {
+		if _, err := w.Agent.Withdraw(t.Context(), fmt.Sprint("a", i), ""); err != nil {
 			t.Fatal(err)
 		}
 		w.message("the outcome", func(now *faketeams.Message) bool { return now.ID == m.ID && !now.Open() })
@@ -322,20 +323,20 @@ func TestTooLargeAndDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.tune = func(o *teams.Options) { o.Link = respondertest.Link }
 	w.start(responder.WallClock())
-	a := choice("a1", "Which database?")
+	a := chattest.Choice("a1", "Which database?")
 	for i := range 98 {
 		a.Questions[0].Options = append(a.Questions[0].Options, ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint(i, strings.Repeat("很长", 60)), Description: strings.Repeat("描述", 300)})
 	}
-	w.ask(a)
+	w.Ask(a)
 	m := w.opened("Not everything fits here")
 	if !strings.Contains(m.Shown(), respondertest.Link(ask.Key{Tenant: "acme", Session: "s1", ID: "a1"})) {
 		t.Errorf("no link in %s", m.Shown())
 	}
 	w.fake.Delete(m.Conversation, m.ID)
-	if _, err := w.agent.Withdraw(t.Context(), "a1", ""); err != nil {
+	if _, err := w.Agent.Withdraw(t.Context(), "a1", ""); err != nil {
 		t.Fatal(err)
 	}
-	w.ask(choice("a2", "Which next?"))
+	w.Ask(chattest.Choice("a2", "Which next?"))
 	w.opened("Which next?")
 	if n := len(w.fake.Messages()); n != 1 {
 		t.Errorf("%d messages", n)

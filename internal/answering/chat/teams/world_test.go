@@ -2,23 +2,18 @@ package teams_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/teams"
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/faketeams"
-	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -36,6 +31,9 @@ const (
 	channel = "19:channel@thread.tacv2"
 	oncall  = "19:oncall@thread.v2"
 )
+
+// people are those of the suite.
+var people = map[string]faketeams.Person{"chat:tom": tom, "chat:ann": ann}
 
 func home(t *testing.T) *faketeams.Server {
 	t.Helper()
@@ -63,33 +61,18 @@ func options(f *faketeams.Server) teams.Options {
 	}
 }
 
-// surface is Teams for the conformance suite. Its front delivers to any running replica.
+// surface is Teams for the suites.
 type surface struct {
-	t     *testing.T
-	fake  *faketeams.Server
-	tune  func(*teams.Options)
-	mu    sync.Mutex
-	alive []*teams.App
+	t    *testing.T
+	fake *faketeams.Server
+	tune func(*teams.Options)
+	chattest.Replicas[*teams.App]
 }
 
 func newSurface(t *testing.T) *surface {
 	t.Helper()
 	s := &surface{t: t, fake: home(t)}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		var app *teams.App
-		if n := len(s.alive); n > 0 {
-			app = s.alive[n-1]
-		}
-		s.mu.Unlock()
-		if app == nil {
-			http.Error(w, "nobody", http.StatusBadGateway)
-			return
-		}
-		app.Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	s.fake.Bot(front.URL + teams.PathMessages)
+	s.fake.Bot(s.Front(t, func(app *teams.App) http.Handler { return app.Handler() }) + teams.PathMessages)
 	return s
 }
 
@@ -105,20 +88,8 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.alive = append(s.alive, app)
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		for i, one := range s.alive {
-			if one == app {
-				s.alive = append(s.alive[:i:i], s.alive[i+1:]...)
-				break
-			}
-		}
-		s.mu.Unlock()
-		app.Drain()
-	}()
+	defer app.Drain()
+	defer s.Add(app)()
 	return app.Serve(ctx, opts)
 }
 
@@ -142,40 +113,65 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 	return posts
 }
 
+// at returns the message of a post.
+func (s *surface) at(p respondertest.Post) *faketeams.Message {
+	for _, m := range s.fake.Messages() {
+		if m.ID == p.Ref {
+			return &m
+		}
+	}
+	return nil
+}
+
 func (s *surface) Click(ctx context.Context, p respondertest.Post, c respondertest.Click) string {
 	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
 	defer cancel()
-	for _, m := range s.fake.Messages() {
-		if m.ID != p.Ref {
-			continue
+	m := s.at(p)
+	if m == nil {
+		return ""
+	}
+	data := map[string]any{"do": "choose", "option": map[string]int{"pg": 0, "lite": 1}[c.Option], "askbus": m.Data()["askbus"]}
+	told, _, err := s.fake.Invoke(ctx, people[c.By.Principal], m, data)
+	if err != nil {
+		s.t.Logf("a press: %v", err)
+	}
+	return told
+}
+
+// Write writes where the post is. An answer mentions the bot, without which Teams tells it nothing unless the app may read
+// all messages. A person is told in the conversation.
+func (s *surface) Write(ctx context.Context, p respondertest.Post, words string, by ask.By) string {
+	if m := s.at(p); m != nil {
+		_, addressed := chattest.Answer(words)
+		if err := s.fake.Write(ctx, people[by.Principal], m.Conversation, words, addressed); err != nil {
+			s.t.Logf("words: %v", err)
 		}
-		who := map[string]faketeams.Person{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
-		data := map[string]any{"do": "choose", "option": map[string]int{"pg": 0, "lite": 1}[c.Option], "askbus": m.Data()["askbus"]}
-		told, _, err := s.fake.Invoke(ctx, who, &m, data)
-		if err != nil {
-			s.t.Logf("a press: %v", err)
-		}
-		return told
 	}
 	return ""
 }
 
-func (s *surface) Intercept(f func(respondertest.Call) error) {
-	if f == nil {
-		s.fake.Intercept(nil)
-		return
+func (s *surface) Delete(p respondertest.Post) {
+	if m := s.at(p); m != nil {
+		s.fake.Delete(m.Conversation, m.ID)
 	}
-	ops := map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate}
+}
+
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Messages() {
+		all = append(all, m.Conversation+" "+strings.ReplaceAll(m.Shown(), "<at>Ann</at>", "chat:ann"))
+	}
+	return all
+}
+
+// Files returns none: cards name them, and their link leads to them.
+func (s *surface) Files() (names []string, takes bool) { return nil, false }
+
+func (s *surface) Revoke() { s.fake.Revoke() }
+
+func (s *surface) Intercept(f func(respondertest.Call) error) {
+	counted := chattest.Intercept(map[string]respondertest.Op{"post": respondertest.OpPost, "edit": respondertest.OpUpdate}, f)
 	s.fake.Intercept(func(method string, m *faketeams.Message, done bool) (time.Duration, error) {
-		op, ok := ops[method]
-		if !ok {
-			return 0, nil
-		}
-		err := f(respondertest.Call{Op: op, Key: keyOf(m), Done: done})
-		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
-			return retry.After, err
-		}
-		return 0, err
+		return counted(method, keyOf(m), done)
 	})
 }
 
@@ -187,114 +183,56 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// world is a bus, Teams and an agent.
+func TestCasesOfAChat(t *testing.T) {
+	t.Parallel()
+	respondertest.RunChat(t, func(t *testing.T) respondertest.Chat {
+		t.Helper()
+		s := newSurface(t)
+		s.tune = func(o *teams.Options) { o.AckAfter = 0 }
+		return s
+	})
+}
+
+// world is Teams on a bus.
 type world struct {
 	*surface
-	bus   *natstest.Bus
-	agent client.Session
-	other *responder.Responder
+	*chattest.World
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
-	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	w := &world{surface: newSurface(t), bus: b, agent: c.Session("acme", "s1")}
-	w.other = w.responder("web")
-	return w
-}
-
-func (w *world) responder(typ string) *responder.Responder {
-	w.t.Helper()
-	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return r
+	return &world{newSurface(t), chattest.New(t)}
 }
 
 // start runs a replica; stop ends it.
 func (w *world) start(clock responder.Clock) (stop func()) {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	r := w.responder(teams.Type)
-	w.mu.Lock()
-	before := len(w.alive)
-	w.mu.Unlock()
-	go func() { done <- w.Serve(ctx, r, responder.ServeOptions{Clock: clock}) }()
-	natstest.Eventually(w.t, "a replica", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.alive) > before
-	})
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-				w.t.Errorf("Serve: %v", err)
-			}
-		})
-	}
-	w.t.Cleanup(stop)
+	w.T.Helper()
+	before := w.Len()
+	stop = w.Start(w.surface, clock)
+	natstest.Eventually(w.T, "a replica", func() bool { return w.Len() > before })
 	return stop
 }
 
-func (w *world) ask(a ask.Ask) {
-	w.t.Helper()
-	if _, err := w.agent.Ask(w.t.Context(), a); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // message waits for the newest message that holds.
-func (w *world) message(what string, holds func(m *faketeams.Message) bool) (found faketeams.Message) {
-	w.t.Helper()
-	natstest.Eventually(w.t, what, func() bool {
-		for _, m := range w.fake.Messages() {
-			if holds(&m) {
-				found = m
-			}
-		}
-		return found.ID != ""
-	})
-	return found
+func (w *world) message(what string, holds func(m *faketeams.Message) bool) faketeams.Message {
+	w.T.Helper()
+	return *chattest.Newest(w.T, what, w.fake.Messages, holds)
 }
 
 func (w *world) opened(words string) *faketeams.Message {
-	w.t.Helper()
+	w.T.Helper()
 	m := w.message("an open message with "+words, func(m *faketeams.Message) bool { return m.Open() && strings.Contains(m.Shown(), words) })
 	return &m
 }
 
 // press presses an action, and returns what the person is told.
 func (w *world) press(p faketeams.Person, m *faketeams.Message, title string, inputs map[string]string) string {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), waittest.Limit)
 	defer cancel()
 	told, _, err := w.fake.Press(ctx, p, m, title, inputs)
 	if err != nil {
-		w.t.Fatalf("the press of %q: %v", title, err)
+		w.T.Fatalf("the press of %q: %v", title, err)
 	}
 	return told
-}
-
-func (w *world) wait(id string) ask.Outcome {
-	w.t.Helper()
-	var o *ask.Outcome
-	natstest.Eventually(w.t, "an outcome", func() bool {
-		rec, err := w.other.Get(w.t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id})
-		o = rec.Outcome
-		return err == nil && o != nil
-	})
-	return *o
-}
-
-func choice(id, text string) ask.Ask {
-	return ask.Ask{ID: id, Questions: []ask.Question{{ID: "db", Text: text, Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Recommended: true}, {ID: "lite", Label: "SQLite"}}}}}
 }

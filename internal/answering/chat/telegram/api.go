@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,6 +111,28 @@ func (a *api) send(ctx context.Context, at place, r responder.Rank, t text, mark
 		return err
 	})
 	return id, err
+}
+
+// attach sends a file below a message: as a photo, or as it is if Telegram takes it for none, such as a very long one.
+func (a *api) attach(ctx context.Context, at place, r responder.Rank, f *chat.Attached) error {
+	upload := func() *models.InputFileUpload {
+		return &models.InputFileUpload{Filename: f.Label(), Data: bytes.NewReader(f.Data)}
+	}
+	reply := &models.ReplyParameters{MessageID: at.ID, AllowSendingWithoutReply: true}
+	document := !f.IsImage()
+	if !document {
+		err := a.call(ctx, at, r, func(ctx context.Context) error {
+			_, err := a.bot.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: at.Chat, MessageThreadID: at.Topic, Photo: upload(), ReplyParameters: reply, DisableNotification: true})
+			return err
+		})
+		if document = errors.Is(err, bot.ErrorBadRequest); !document {
+			return err
+		}
+	}
+	return a.call(ctx, at, r, func(ctx context.Context) error {
+		_, err := a.bot.SendDocument(ctx, &bot.SendDocumentParams{ChatID: at.Chat, MessageThreadID: at.Topic, Document: upload(), ReplyParameters: reply, DisableNotification: true})
+		return err
+	})
 }
 
 // edit replaces a message's text and buttons; without buttons it removes them.

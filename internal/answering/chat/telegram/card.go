@@ -119,6 +119,9 @@ func (d *drawing) text(draft chat.Draft) text {
 	if d.Context != nil {
 		d.body(&t, d.Context, maxContext)
 	}
+	for _, line := range chat.FileTexts(d.Files, literal) {
+		t.add(line+"\n", "", "")
+	}
 	for _, l := range draft.Steps.Review(d.Card) {
 		t.add("✓ "+clip(chat.OneLine(l.Question), 80)+" ", "", "")
 		t.add(clip(chat.OneLine(l.Answer), 80)+"\n", "bold", "")

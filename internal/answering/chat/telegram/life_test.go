@@ -2,119 +2,57 @@ package telegram_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/telegram"
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/lab/faketelegram"
-	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a bus, a Telegram and an agent.
+// world is Telegram on a bus.
 type world struct {
-	t     *testing.T
-	bus   *natstest.Bus
-	fake  *faketelegram.Server
-	agent client.Session
-	other *responder.Responder
+	*chattest.World
+	fake *faketelegram.Server
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
-	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	w := &world{t: t, bus: b, fake: home(t), agent: c.Session("acme", "s1")}
-	w.other = w.responder("web")
-	return w
-}
-
-func (w *world) responder(typ string) *responder.Responder {
-	w.t.Helper()
-	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return r
+	return &world{chattest.New(t), home(t)}
 }
 
 // start runs a replica; stop ends it.
 func (w *world) start() (stop func()) {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	s := &surface{t: w.t, fake: w.fake}
-	r := w.responder(telegram.Type)
-	go func() { done <- s.Serve(ctx, r, responder.ServeOptions{Clock: responder.WallClock()}) }()
-	var over bool
-	stop = func() {
-		if over {
-			return
-		}
-		over = true
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			w.t.Errorf("Serve: %v", err)
-		}
-	}
-	w.t.Cleanup(stop)
-	return stop
+	w.T.Helper()
+	return w.Start(&surface{t: w.T, fake: w.fake}, responder.WallClock())
 }
 
 // message waits for the newest message that holds.
-func (w *world) message(what string, holds func(m *faketelegram.Message) bool) (found faketelegram.Message) {
-	w.t.Helper()
-	natstest.Eventually(w.t, what, func() bool {
-		for _, m := range w.fake.Messages() {
-			if holds(&m) {
-				found = m
-			}
-		}
-		return found.ID != 0
-	})
-	return found
+func (w *world) message(what string, holds func(m *faketelegram.Message) bool) faketelegram.Message {
+	w.T.Helper()
+	return *chattest.Newest(w.T, what, w.fake.Messages, holds)
 }
 
 func (w *world) open(words string) faketelegram.Message {
-	w.t.Helper()
+	w.T.Helper()
 	return w.message("an open message with "+words, func(m *faketelegram.Message) bool { return m.Open() && strings.Contains(m.Text, words) })
 }
 
 func (w *world) click(user int64, m faketelegram.Message, label string) string {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), waittest.Limit)
 	defer cancel()
 	told, ok := w.fake.Click(ctx, user, m, label)
 	if !ok {
-		w.t.Fatalf("the press of %q was not acknowledged", label)
+		w.T.Fatalf("the press of %q was not acknowledged", label)
 	}
 	return told
-}
-
-func (w *world) wait(id string) ask.Outcome {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
-	defer cancel()
-	var o *ask.Outcome
-	natstest.Eventually(w.t, "an outcome", func() bool {
-		rec, err := w.other.Get(ctx, ask.Key{Tenant: "acme", Session: "s1", ID: id})
-		o = rec.Outcome
-		return err == nil && o != nil
-	})
-	return *o
 }
 
 // Several questions come one after the other in one message: a choice, toggled ones, and words by a
@@ -123,7 +61,7 @@ func TestSeveralQuestionsInOneMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	_, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{
+	_, err := w.Agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{
 		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
 		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}, {ID: "qa", Label: "QA"}}},
 		{ID: "name", Kind: ask.KindText, Text: "Which name?"},
@@ -143,7 +81,7 @@ func TestSeveralQuestionsInOneMessage(t *testing.T) {
 	w.click(mei, w.open("Which name?"), "Answer…")
 	prompt := w.message("a prompt", func(m *faketelegram.Message) bool { return m.Force })
 	w.fake.Write(mei, group, "orders", prompt.ID)
-	o := w.wait("a1")
+	o := w.Wait("a1")
 	if len(o.Answers) != 3 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || o.Answers[2].Text != "orders" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
@@ -158,7 +96,7 @@ func TestClickAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.start()
-	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}}}}}); err != nil {
+	if _, err := w.Agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}}}}}); err != nil {
 		t.Fatal(err)
 	}
 	m := w.open("Which database?")
@@ -167,7 +105,7 @@ func TestClickAfterRestart(t *testing.T) {
 	if told := w.click(mei, m, "PostgreSQL"); told != "" {
 		t.Errorf("told %q", told)
 	}
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "pg" {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "pg" {
 		t.Errorf("the outcome is %+v", o)
 	}
 	told := w.click(tom, m, "PostgreSQL")
@@ -184,7 +122,7 @@ func TestAnswersOutliveARestart(t *testing.T) {
 	stop := w.start()
 	ids := []string{"a1", "a2"}
 	for _, id := range ids {
-		if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: id, Questions: []ask.Question{
+		if _, err := w.Agent.Ask(t.Context(), ask.Ask{ID: id, Questions: []ask.Question{
 			{ID: "db", Text: "Which database for " + id + "?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
 			{ID: "env", Text: "Which environments for " + id + "?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}}},
 		}}); err != nil {
@@ -200,12 +138,12 @@ func TestAnswersOutliveARestart(t *testing.T) {
 	w.click(mei, second, "Other…")
 	prompt := w.message("a prompt", func(m *faketelegram.Message) bool { return m.Force })
 	stop()
-	if _, err := w.agent.Withdraw(t.Context(), "a2", ""); err != nil {
+	if _, err := w.Agent.Withdraw(t.Context(), "a2", ""); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
 	w.click(mei, first, "Send")
-	if o := w.wait("a1"); len(o.Answers) != 2 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev" {
+	if o := w.Wait("a1"); len(o.Answers) != 2 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
 	if told := w.click(mei, second, "Send"); !strings.Contains(told, "withdrawn") {
@@ -222,7 +160,7 @@ func TestTalkDoesNotDecide(t *testing.T) {
 	w := newWorld(t)
 	w.fake.AddUser(faketelegram.User{ID: 900, IsBot: true, First: "GroupAnonymousBot"}, group)
 	w.start()
-	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Text: "Deploy?", Options: []ask.Option{{ID: "allow", Label: "Allow"}, {ID: "deny", Label: "Deny"}}}}}); err != nil {
+	if _, err := w.Agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Text: "Deploy?", Options: []ask.Option{{ID: "allow", Label: "Allow"}, {ID: "deny", Label: "Deny"}}}}}); err != nil {
 		t.Fatal(err)
 	}
 	m := w.open("Deploy?")
@@ -232,7 +170,7 @@ func TestTalkDoesNotDecide(t *testing.T) {
 		t.Errorf("a bot is told %q", told)
 	}
 	w.fake.Write(tom, group, "Answer: ALLOW", m.ID)
-	if o := w.wait("a1"); o.Answers[0].Selected[0] != "allow" || o.By.Principal != "chat:tom" {
+	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "allow" || o.By.Principal != "chat:tom" {
 		t.Errorf("the outcome is %+v by %+v", o.Answers, o.By)
 	}
 }

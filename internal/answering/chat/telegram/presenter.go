@@ -17,6 +17,9 @@ type presenter struct{ *App }
 
 const keyPrefix = "askbus-"
 
+// maxFiles bounds the files that are sent with an ask, in bytes. Telegram takes photos of 10 MB and others of 50 MB.
+const maxFiles = 20 << 20
+
 // keyOf returns the key of a post ([responder.Post]) from what its buttons carry.
 func keyOf(id string) string { return keyPrefix + id }
 
@@ -27,6 +30,9 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
 		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 		at.ID, err = p.api.send(ctx, at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
+		if err == nil {
+			p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
+		}
 		return ask.Place{Ref: at.ref(), Where: where(at)}, err
 	})
 }

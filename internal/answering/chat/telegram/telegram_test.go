@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/answering/chat/telegram"
 	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -47,8 +47,11 @@ func routes() chat.Routes {
 type surface struct {
 	t    *testing.T
 	fake *faketelegram.Server
-	last atomic.Pointer[telegram.App] // that started
+	chattest.Replicas[*telegram.App]
 }
+
+// users are those of the suite.
+var users = map[string]int64{"chat:tom": tom, "chat:ann": ann}
 
 func (s *surface) Type() string { return telegram.Type }
 
@@ -60,7 +63,7 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	if _, err := app.Connect(ctx); err != nil {
 		return err
 	}
-	s.last.Store(app)
+	defer s.Add(app)()
 	done := make(chan error, 1)
 	go func() { done <- app.Listen(ctx) }()
 	err = app.Serve(ctx, opts)
@@ -93,8 +96,7 @@ func (s *surface) Click(ctx context.Context, p respondertest.Post, c responderte
 	defer cancel()
 	for _, m := range s.fake.Messages() {
 		if fmt.Sprint(m.Chat, "#", m.ID) == p.Ref {
-			user := map[string]int64{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
-			told, _ := s.fake.Click(ctx, user, m, map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+			told, _ := s.fake.Click(ctx, users[c.By.Principal], m, map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
 			return told
 		}
 	}
@@ -102,25 +104,13 @@ func (s *surface) Click(ctx context.Context, p respondertest.Post, c responderte
 }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {
-	if f == nil {
-		s.fake.Intercept(nil)
-		return
-	}
-	ops := map[string]respondertest.Op{"sendMessage": respondertest.OpPost, "editMessageText": respondertest.OpUpdate}
+	counted := chattest.Intercept(map[string]respondertest.Op{"sendMessage": respondertest.OpPost, "editMessageText": respondertest.OpUpdate}, f)
 	s.fake.Intercept(func(method, data string, done bool) (time.Duration, error) {
-		op, ok := ops[method]
-		if !ok {
-			return 0, nil
-		}
 		key := ""
 		if data != "" {
 			key = "askbus-" + strings.Split(data, ":")[0]
 		}
-		err := f(respondertest.Call{Op: op, Key: key, Done: done})
-		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
-			return retry.After, err
-		}
-		return 0, err
+		return counted(method, key, done)
 	})
 }
 
@@ -129,7 +119,7 @@ func (s *surface) Write(_ context.Context, p respondertest.Post, words string, b
 	at, id, _ := strings.Cut(p.Ref, "#")
 	in, _ := strconv.ParseInt(at, 10, 64)
 	n, _ := strconv.Atoi(id)
-	s.fake.Write(map[string]int64{"chat:tom": tom, "chat:ann": ann}[by.Principal], in, words, n)
+	s.fake.Write(users[by.Principal], in, words, n)
 	return ""
 }
 
@@ -140,9 +130,30 @@ func (s *surface) Delete(p respondertest.Post) {
 	s.fake.Delete(in, n)
 }
 
-func (s *surface) Revoke() { s.fake.Revoke() }
+// Said never has [respondertest.Everybody]: Telegram has no such mention.
+func (s *surface) Said() (all []string) {
+	for _, m := range s.fake.Messages() {
+		words := m.Text
+		for _, e := range m.Entities {
+			if e.User != nil && e.User.ID == ann {
+				words += " chat:ann"
+			}
+		}
+		all = append(all, fmt.Sprint(m.Chat, " ", words))
+	}
+	return all
+}
 
-func (s *surface) Ready() error { return s.last.Load().Ready() }
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.fake.Messages() {
+		if m.File != "" {
+			names = append(names, m.File)
+		}
+	}
+	return names, true
+}
+
+func (s *surface) Revoke() { s.fake.Revoke() }
 
 func TestCasesOfAChat(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	_, err := w.agent.Ask(t.Context(), ask.Ask{
+	_, err := w.Agent.Ask(t.Context(), ask.Ask{
 		ID: "a1", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}},
 		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket", ReasonPattern: "^OPS-[0-9]+"}}, Deny: &ask.Denial{Need: 2}},
 	})

@@ -34,7 +34,7 @@ func TestReplicasBehindAWebhook(t *testing.T) {
 	var all sync.WaitGroup
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for range 2 {
-		app, err := telegram.New(w.responder(telegram.Type), telegram.Options{
+		app, err := telegram.New(w.Responder(telegram.Type), telegram.Options{
 			Token: faketelegram.Token, APIURL: w.fake.URL(), WebhookURL: strings.Replace(proxy.URL, "127.0.0.1", "bot.localtest.example", 1),
 			Options: chat.Options{Routes: routes(), Logger: natstest.Logger(), Refused: func(f chat.Refusal) { refused <- f }},
 		})
@@ -50,7 +50,7 @@ func TestReplicasBehindAWebhook(t *testing.T) {
 		natstest.Eventually(t, "the webhook is set", func() bool { return app.Ready() == nil })
 	}
 	w.fake.RepeatUpdates(3)
-	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{
+	if _, err := w.Agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{
 		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}}},
 	}}); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestReplicasBehindAWebhook(t *testing.T) {
 	w.click(mei, w.open("Which environments"), "☐ Dev")
 	ticked := w.message("Dev is chosen", func(m *faketelegram.Message) bool { return strings.Contains(m.Shown(), "☑ Dev") })
 	w.click(mei, ticked, "Send")
-	if o := w.wait("a1"); len(o.Answers) != 1 || strings.Join(o.Answers[0].Selected, " ") != "dev" {
+	if o := w.Wait("a1"); len(o.Answers) != 1 || strings.Join(o.Answers[0].Selected, " ") != "dev" {
 		t.Errorf("the outcome is %+v", o)
 	}
 	for _, secret := range []string{"", "guessed"} {
@@ -83,7 +83,7 @@ func TestOneReplicaPolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.start()
-	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}}}); err != nil {
+	if _, err := w.Agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}}}); err != nil {
 		t.Fatal(err)
 	}
 	m := w.open("Deploy?")
@@ -91,7 +91,7 @@ func TestOneReplicaPolls(t *testing.T) {
 	w.start()
 	stop()
 	w.click(mei, m, "Yes")
-	if o := w.wait("a1"); o.Answers[0].Boolean == nil || !*o.Answers[0].Boolean {
+	if o := w.Wait("a1"); o.Answers[0].Boolean == nil || !*o.Answers[0].Boolean {
 		t.Errorf("the outcome is %+v", o)
 	}
 	if n := w.fake.Conflicts(); n > 0 {

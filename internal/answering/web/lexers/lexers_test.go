@@ -1,3 +1,5 @@
+//go:build !race
+
 package lexers_test
 
 import (

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAwayAtTheCommandLine: the user of this machine names another one, sees it, and
+// ends it.
+func TestAwayAtTheCommandLine(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	for _, args := range [][]string{
+		{"away", "--until", "someday", "--for-me", "ana"}, {"away", "--until", "friday"}, {"away", "--end", "--for-me", "ana"}, {"away", "--of", "os:ana"},
+	} {
+		if _, said, code := pl.run(args...); code != 2 {
+			t.Errorf("%v exits %d: %s", args, code, said)
+		}
+	}
+	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "ana", "--tenant", "acme"); code != 0 {
+		t.Fatalf("%d %s", code, said)
+	}
+	out, said, code := pl.run("away")
+	if code != 0 || !strings.Contains(out, `"stand_in":"os:ana"`) || !strings.Contains(out, `"tenant":"acme"`) {
+		t.Fatalf("%d %s %s", code, out, said)
+	}
+	if _, said, code := pl.run("away", "--end"); code != 0 {
+		t.Fatalf("%d %s", code, said)
+	}
+	if out, said, code := pl.run("away"); code != 0 || strings.Contains(out, "os:ana") {
+		t.Errorf("%d %s %s", code, out, said)
+	}
+}

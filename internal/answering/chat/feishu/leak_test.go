@@ -1,0 +1,47 @@
+package feishu_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/askbus/askbus/internal/answering/chat/feishu"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
+)
+
+// A long connection that breaks again and again leaves nothing behind.
+func TestReconnectingLeavesNothing(t *testing.T) { // not parallel: it counts goroutines
+	f := home(t)
+	o := options(f)
+	o.Clock = new(respondertest.Clock)
+	app, err := feishu.New(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- app.Listen(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	connected := func(ctx context.Context, more int) error {
+		if !f.Await(ctx, func() bool { return f.Calls("POST endpoint") >= more && f.Connections() == 1 }) {
+			return errors.New("it does not connect again")
+		}
+		return nil
+	}
+	var one sync.Mutex
+	natstest.Start(t, natstest.Options{NoBroker: true}).LeavesNothing(t, func(int) error {
+		one.Lock()
+		defer one.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
+		defer cancel()
+		if err := connected(ctx, 1); err != nil {
+			return err
+		}
+		before := f.Calls("POST endpoint")
+		f.Disconnect()
+		return connected(ctx, before+1)
+	})
+}

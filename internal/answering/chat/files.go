@@ -1,0 +1,54 @@
+package chat
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+)
+
+// FileText names a file on a card: "📎 shot.png (PNG, 47 KiB)". Clean is as for [Summarize].
+func FileText(f *card.File, clean func(s string, most int) string) string {
+	return "📎 " + clean(f.Text(""), 160)
+}
+
+// FileTexts names files on a card.
+func FileTexts(files []card.File, clean func(s string, most int) string) (lines []string) {
+	for i := range files {
+		lines = append(lines, FileText(&files[i], clean))
+	}
+	return lines
+}
+
+// Attached is a file of an ask that goes with its message.
+type Attached struct {
+	ask.File
+	Data []byte
+}
+
+// attachFor bounds reading and sending the files of one ask, which may hold up its buttons.
+const attachFor = 20 * time.Second
+
+// Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all
+// files, and leads to them, so one that cannot be read or sent is left out.
+func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(ctx context.Context, f *Attached) error) {
+	ctx, cancel := context.WithTimeout(ctx, attachFor)
+	defer cancel()
+	var seen []string
+	for _, f := range a.AllFiles() {
+		if slices.Contains(seen, f.ID) || f.Size > most {
+			continue
+		}
+		seen, most = append(seen, f.ID), most-f.Size
+		_, data, err := s.Bus.File(ctx, a.Key().InSession(), f.ID)
+		if err == nil {
+			err = send(ctx, &Attached{*f, data})
+		}
+		if err != nil {
+			s.Log.WarnContext(ctx, "a file is not sent with its ask", slog.String("ask_id", a.ID), slog.String("file", f.ID), slog.String("error", err.Error()))
+		}
+	}
+}

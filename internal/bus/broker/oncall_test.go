@@ -1,0 +1,132 @@
+package broker_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/approvals"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// A schedule says who may decide: surfaces see who is on call, also after a turn,
+// whichever of two brokers writes it.
+func TestAScheduleDecidesAnAsk(t *testing.T) {
+	t.Parallel()
+	s := newStepping(t)
+	start := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
+	f := policies(t, fmt.Sprintf(`schedules: [ { name: sre, start: %q, every: 1h, people: ["os:mei", "os:jo"] }, { name: later, start: "2999-01-01T00:00:00Z", every: 1h, people: ["os:mei"] } ]`, start))
+	opts := broker.Options{Approvals: func() *approvals.File { return f }}
+	s.broker(opts)
+	s.broker(opts)
+	c, web := newClient(t, s.Bus, "s1"), newResponder(t, s.Bus, "web")
+	a := ladder("a1")
+	a.Audience, a.Escalate = []string{"schedule:sre"}, nil
+	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"schedule:sre"}}}}
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
+	mei, jo := ask.By{Principal: "os:mei", Proof: ask.ProofOS}, ask.By{Principal: "os:jo", Proof: ask.ProofOS}
+	onCall := func(who string) {
+		t.Helper()
+		for {
+			select {
+			case m := <-s.questions:
+				if q, err := readAsked(m); err == nil && slices.Equal(q.Ask.Audience, []string{"schedule:sre", "schedule:sre=" + who}) {
+					return
+				}
+			case <-t.Context().Done():
+				t.Fatalf("the ask never said that %s is on call", who)
+			}
+		}
+	}
+	onCall("os:mei")
+	if _, err := web.Answer(t.Context(), k, votes("v1", jo, true)); !errors.Is(err, ask.ErrForbidden) {
+		t.Errorf("who is not on call: %v", err)
+	}
+	_, err := web.Answer(t.Context(), k, votes("v2", mei, true))
+	counted(t, err, "1 of 2 approvals: os:mei; 1 more needed from schedule sre")
+	s.ahead.Add(int64(time.Hour))
+	onCall("os:jo")
+	if _, err := web.Answer(t.Context(), k, votes("v3", mei, false)); !errors.Is(err, ask.ErrForbidden) {
+		t.Errorf("whose turn is over: %v", err)
+	}
+	o, err := web.Answer(t.Context(), k, votes("v4", jo, true))
+	if err != nil || o.Status != ask.StatusAnswered || len(o.Votes) != 2 || len(o.Votes[0].By.OnCall) != 1 || o.Votes[1].By.OnCall[0].Schedule != "sre" {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if st, err := c.Ask(t.Context(), a); err != nil || st.Created {
+		t.Errorf("asked again: %+v, %v", st, err)
+	}
+
+	a.ID, a.Audience, a.Approval = "a2", []string{"schedule:later"}, nil
+	if st, err := c.Ask(t.Context(), a); err != nil || len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], `nobody is on call in "later"`) {
+		t.Errorf("%q, %v", st.Warnings, err)
+	}
+	for entry, code := range map[string]ask.FaultCode{"schedule:none": ask.FaultNoSchedule, "schedule:sre=os:mallory": ask.FaultBadSchedule} {
+		a.ID, a.Audience = "a3", []string{entry}
+		_, err := c.Ask(t.Context(), a)
+		if e, ok := errors.AsType[*ask.Error](err); !ok || len(e.Faults) != 1 || e.Faults[0].Code != code || e.Faults[0].Pointer != "/audience/0" {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
+}
+
+func readAsked(m *nats.Msg) (lifecycle.State, error) {
+	k, _, _, ok := cloudevent.Republished(m)
+	if !ok {
+		return lifecycle.State{}, errors.New("not a question")
+	}
+	return cloudevent.ReadAsked(m, k)
+}
+
+func TestABrokerReadsACalendar(t *testing.T) {
+	t.Parallel()
+	read := make(chan struct{}, 100)
+	calendar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer func() { read <- struct{}{} }()
+		now := time.Now().UTC()
+		fmt.Fprintf(w, "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20261101T000000Z\r\nSUMMARY:Mei\r\nDTSTART:%s\r\nDTEND:%s\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", now.Add(-time.Hour).Format("20060102T150405Z"), now.Add(time.Hour).Format("20060102T150405Z"))
+	}))
+	t.Cleanup(calendar.Close)
+	f := policies(t, fmt.Sprintf(`
+people: [ { name: Mei, principals: ["os:mei"] } ]
+schedules:
+  - { name: sre, ical: "%s/x.ics" }
+  - { name: dead, ical: "%s/x.ics" }
+`, calendar.URL, "http://127.0.0.1:1"))
+
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	br, _ := b.BrokerAhead(func() time.Duration { return 0 }, broker.Options{Approvals: func() *approvals.File { return f }})
+	c, web := newClient(t, b, "s1"), newResponder(t, b, "web")
+	<-read
+	var err error
+	for i := 0; t.Context().Err() == nil; i++ { // the answer was sent, and is read
+		a := ladder(fmt.Sprint("a", i))
+		a.Audience, a.Escalate = []string{"schedule:sre"}, nil
+		if _, err = c.Ask(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = web.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: a.ID}, votes("v1", ask.By{Principal: "os:mei", Proof: ask.ProofOS}, true)); !errors.Is(err, ask.ErrForbidden) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(br.Notes(), "\n")
+	if !strings.Contains(notes, "schedule dead cannot be read, and never was") || strings.Contains(notes, "schedule sre") {
+		t.Errorf("%s", notes)
+	}
+}

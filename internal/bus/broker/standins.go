@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Bounds of stand-ins, in a tenant and in all.
+const (
+	standInsOfPerson = 10                  // people who stand in for one person
+	absentOfStandIn  = 50                  // people for whom one person stands in
+	longestAway      = 90 * 24 * time.Hour // shared state keeps entries for 91 days
+)
+
+// away notes who stands in for the person whom the sender's credential asserts, in
+// the tenant of the subject or in all of them. Nobody says it for somebody else.
+func (b *Broker) away(ctx context.Context, r *request) error {
+	a, err := wire.DecodeAway(r.body)
+	if err != nil {
+		return err
+	}
+	by, err := b.vouched(r, a.By)
+	if err != nil {
+		return err
+	}
+	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
+		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them")
+		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
+		return e
+	}
+	to, err := b.standInOf(&by, a.To)
+	if err != nil {
+		return err
+	}
+	now := b.led.Now()
+	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
+	note := b.noteOf(r, subject.BucketStandIns, subject.StandInKey(r.Tenant, to, by.Principal), audit.StandInEnded, by)
+	note.record.Object = &audit.Object{Kind: "stand-in", Principal: to}
+	note.share, note.most = subject.StandInsFor(r.Tenant, by.Principal), standInsOfPerson
+	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: a.ID}
+	if !a.Until.IsZero() {
+		switch {
+		case !a.Until.After(now):
+			return ask.InvalidError("away", []ask.Fault{ask.NewFault("/until", ask.FaultDeadlinePassed, s.Until.Format(time.RFC3339))})
+		case a.Until.After(now.Add(longestAway)):
+			return ask.InvalidError("away", []ask.Fault{ask.NewFault("/until", ask.FaultOutOfRange, s.Until.Format(time.RFC3339), "now", now.Add(longestAway).UTC().Format(time.RFC3339))})
+		}
+		n, err := b.led.CountState(ctx, subject.StandInsBy(r.Tenant, to))
+		if err != nil {
+			return err
+		}
+		if n >= absentOfStandIn {
+			return ask.Refuse(ask.CodeQuota, "%s stands in for %d people already, the maximum; name somebody else", to, n)
+		}
+		if w.Value, err = wire.Marshal(s); err != nil {
+			return err
+		}
+		if len(w.Value) > note.bucket.MaxValue {
+			return ask.Refuse(ask.CodeTooLarge, "your groups have %d bytes, more than a stand-in can have", len(w.Value))
+		}
+		w.Expires = s.Until
+		note.record.Action, note.record.Object.Expires = audit.StandInSet, s.Until
+	}
+	if _, err := b.writeState(ctx, note, &w); err != nil {
+		return err
+	}
+	s.Groups = nil // its sender has them
+	body, err := wire.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return b.replyJSON(r, body)
+}
+
+// standInOf returns the principal of whom a person names as stand-in: a principal, a
+// name of the list of people, or, of a user of a machine, another user of it.
+func (b *Broker) standInOf(by *ask.By, named string) (string, error) {
+	wrong := func(why string, args ...any) (string, error) {
+		e := ask.Refuse(ask.CodeInvalid, why, args...)
+		e.Faults = []ask.Fault{ask.NewFault("/to", ask.FaultNoStandIn, ask.Clip(named, 80))}
+		return "", e
+	}
+	people, to := b.people(), named
+	if !strings.Contains(named, ":") {
+		to = ""
+		for principal, name := range people {
+			if strings.EqualFold(name, named) && (to == "" || principal < to) {
+				to = principal
+			}
+		}
+		if to == "" && strings.HasPrefix(by.Principal, "os:") {
+			to = "os:" + named
+		}
+	}
+	if err := assertion.CheckAsker([]string{to}); err != nil || !(ask.By{Principal: to}).IsPerson() {
+		return wrong("%.80q is nobody who can stand in: give a principal, such as oidc:ana@example.com or os:ana, or a name of the list of people", named)
+	}
+	if name := people[to]; to == by.Principal || name != "" && name == people[by.Principal] {
+		return wrong("%.80q is yourself: name another person", named)
+	}
+	return to, nil
+}
+
+// decide decides a command of a person: as they are, and if they may not, as the
+// stand-in of each person for whom they stand in. What they may do themselves needs
+// no look at who is away.
+func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Command, now time.Time) (lifecycle.Effect, error) {
+	effect, refusal := lifecycle.Decide(s, c, now)
+	by, personal := lifecycle.Person(c)
+	if !personal || !errors.Is(refusal, ask.ErrForbidden) || !by.IsPerson() || !s.Pending() {
+		return effect, refusal
+	}
+	standIns, err := b.standIns(ctx, &by, &s, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, as := range by.Selves(s.Ask.Tenant, standIns, now)[1:] {
+		effect, err := lifecycle.Decide(s, lifecycle.As(c, as), now)
+		if err == nil || !errors.Is(err, ask.ErrForbidden) { // such as a reason that is missing
+			return effect, err
+		}
+		if e := wire.AsError(err); slices.ContainsFunc(e.Faults, func(f ask.Fault) bool { return f.Code == ask.FaultSeatTaken }) {
+			refusal = err
+		}
+	}
+	return nil, refusal
+}
+
+// standIns returns the people for whom somebody stands in, under each of their
+// principals, as the leader has it: who was absent first is first. It leaves out who
+// was revoked since.
+func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, now time.Time) (all []ask.StandIn, err error) {
+	principals := []string{by.Principal}
+	if name := s.People[by.Principal]; name != "" {
+		for principal, other := range s.People {
+			if other == name && principal != by.Principal {
+				principals = append(principals, principal)
+			}
+		}
+	}
+	for _, principal := range principals {
+		for _, tenant := range []string{"", s.Ask.Tenant} {
+			entries, _, err := b.led.StateChanges(ctx, subject.StandInsBy(tenant, principal), 0, absentOfStandIn)
+			if err != nil {
+				return nil, fmt.Errorf("broker: for whom does %.80q stand in: %w", by.Principal, err)
+			}
+			for i := range entries {
+				e := &entries[i]
+				var stored wire.StoredStandIn
+				if !e.Live(now) || json.Unmarshal(e.Value, &stored) != nil || stored.To != principal {
+					continue
+				}
+				one := stored.StandIn(tenant)
+				gone, err := b.revoked(ctx, s.Ask.Tenant, &ask.Vote{By: one.Absent, At: one.Since, Credential: stored.Credential})
+				if err != nil {
+					return nil, err
+				}
+				if one.By = by.Principal; !gone {
+					all = append(all, one)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y ask.StandIn) int { return x.Since.Compare(y.Since) })
+	return all, nil
+}
