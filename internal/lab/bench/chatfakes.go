@@ -28,6 +28,7 @@ import (
 	"github.com/askbus/askbus/internal/lab/faketeams"
 	"github.com/askbus/askbus/internal/lab/faketelegram"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/emersion/go-smtp"
 )
 
 // chatCard is a message of an ask, as the people of a chat see it.
@@ -44,8 +45,7 @@ type chatApp interface {
 
 // platform is a fake of a chat's platform in which all asks go to one place, where one person answers.
 type platform struct {
-	gate   *gate  // before its API; nil: it is not HTTP
-	url    string // of the front that its calls go to; empty: it does not call
+	gate   *gate // before its API; nil: it is not HTTP
 	new    func(r *responder.Responder, o chat.Options) (chatApp, error)
 	called func(front string) // says where it delivers
 	cards  func() []chatCard
@@ -74,8 +74,13 @@ type platformOf struct {
 
 func platforms() []platformOf {
 	return []platformOf{
-		{slack.Type, slackPlatform}, {telegram.Type, telegramPlatform}, {discord.Type, discordPlatform}, {feishu.Type, feishuPlatform},
-		{teams.Type, teamsPlatform}, {mattermost.Type, mattermostPlatform}, {email.Type, emailPlatform},
+		{slack.Type, slackPlatform},
+		{telegram.Type, telegramPlatform},
+		{discord.Type, discordPlatform},
+		{feishu.Type, feishuPlatform},
+		{teams.Type, teamsPlatform},
+		{mattermost.Type, mattermostPlatform},
+		{email.Type, emailPlatform},
 	}
 }
 
@@ -101,7 +106,7 @@ func slackPlatform(w fakeslack.Wall, unlimited bool) (*platform, error) {
 	p.cards = func() (all []chatCard) {
 		for _, m := range fake.Messages("C0ASKS") {
 			all = append(all, chatCard{m.Shown(), m.Live(), func(_ context.Context, option string) error {
-				if d := fake.Click("U0MEI", m.Place, option); !d.Acked {
+				if d := fake.Click("U0MEI", m.Place, option); !d.Acked { //nolint:contextcheck // a click has no context
 					return errors.New("the click was not acknowledged: " + d.Lost)
 				}
 				return nil
@@ -254,7 +259,7 @@ func mattermostPlatform(w fakeslack.Wall, unlimited bool) (*platform, error) {
 }
 
 // optionField finds the field of an option's button on the page of a mail.
-var optionField = regexp.MustCompile(`type="radio" name="([^"]+)" value="(=[^"]+)"[^>]*><b>([^<]+)</b>`) //nolint:gochecknoglobals // compiled once
+var optionField = regexp.MustCompile(`type="radio" name="([^"]+)" value="(=[^"]+)"[^>]*><b>([^<]+)</b>`)
 
 func emailPlatform(fakeslack.Wall, bool) (*platform, error) {
 	fake, err := fakemail.Start()
@@ -265,7 +270,7 @@ func emailPlatform(fakeslack.Wall, bool) (*platform, error) {
 	fake.Intercept(func(_ *fakemail.Mail, done bool) error {
 		if !done && away.Load() {
 			failed.Add(1)
-			return errors.New("away")
+			return &smtp.SMTPError{Code: 421, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "away"} // other errors are for good
 		}
 		return nil
 	})

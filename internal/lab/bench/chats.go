@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,8 @@ type ChatRace struct {
 	Refused  map[string]int `json:"over_a_platforms_limits"`
 	First    map[string]int `json:"answered_first_in"`
 	Seconds  float64        `json:"seconds"`
+
+	example string // of a wrong card
 }
 
 // ChatRecovery is the recovery of one chat after an outage, by the platform's clock.
@@ -103,7 +106,7 @@ func counts(of map[string]int) string {
 // Err returns what a race must not show, or nil.
 func (r ChatRace) Err() error {
 	if r.Outcomes != r.Asks || r.Live != 0 || r.Wrong != 0 {
-		return fmt.Errorf("bench: of %d asks %d have one outcome; %d live buttons are left, %d cards do not show the outcome", r.Asks, r.Outcomes, r.Live, r.Wrong)
+		return fmt.Errorf("bench: of %d asks %d have one outcome; %d live buttons are left, %d cards do not show the outcome %s", r.Asks, r.Outcomes, r.Live, r.Wrong, r.example)
 	}
 	return nil
 }
@@ -234,8 +237,8 @@ func (b *chatBed) judge(ctx context.Context, r *ChatRace, keys []ask.Key, outcom
 				if c.press(ctx, "") != nil {
 					r.Live++
 				}
-			case n < 0 || n >= len(said) || said[n] == "" || !strings.Contains(c.text, said[n]):
-				r.Wrong++
+			case n >= 0 && n < len(said) && !strings.Contains(c.text, said[n]):
+				r.Wrong, r.example = r.Wrong+1, typ+" shows "+strconv.Quote(c.text)+" for "+said[n]
 			}
 		}
 	}
