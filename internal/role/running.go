@@ -443,7 +443,11 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 			return nil, err
 		}
 	}
-	srv, err := web.New(cli.NewBoard(resp, role), resp, options)
+	pending := cli.NewBoard(resp, role)
+	if shared := pending.SharedStandIns(); shared != nil {
+		options.StandIns = shared
+	}
+	srv, err := web.New(pending, resp, options)
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
