@@ -103,7 +103,7 @@ loss() { ns "$1" iptables -w -I INPUT ! -i lo -m statistic --mode random --proba
 heal() { for n in "${nodes[@]}"; do ns "$n" iptables -w -F; done; }
 
 up
-"$bin" creds broker --dir "$dir/n1" --nats-url "$url" --output json >"$dir/admin.json"
+"$bin" auth broker --dir "$dir/n1" --nats-url "$url" --output json >"$dir/admin.json"
 count=$(wc -w <<<"$faults")
 span=$((rounds * count * 3 * (hold + calm) + 25))
 echo "netns: faults: $faults; $span s, seed $seed"

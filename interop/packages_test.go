@@ -240,7 +240,7 @@ func TestPackagesAskForApprovals(t *testing.T) {
 	for language, agent := range o.agents(t) {
 		p := b.start(b.token(language), "", []string{"PYTHONPATH=" + o.python}, agent[0], filepath.Join(o.dir, agent[1]), `{"do": "approval"}`)
 		rec := b.next()
-		if a := rec.Ask.Approval; a == nil || len(a.AnyOf) != 1 || len(rec.Ask.Exclude) != 1 {
+		if a := rec.Ask.Approval; a == nil || len(a.AnyOf) != 1 || len(rec.Ask.Exclude) != 1 || len(rec.Ask.Files) != 1 || rec.Ask.Files[0].Name != "plan.txt" {
 			t.Errorf("%s asked %+v", language, rec.Ask)
 		}
 		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "answer", Boolean: new(true)}}}); err != nil {

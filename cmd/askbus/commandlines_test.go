@@ -276,6 +276,7 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			return err
 		}},
 		{"responders:", values},
+		{"backup:", values},
 		{"issuer:", values},
 		{"backup:", values},
 		{"tls:", values},

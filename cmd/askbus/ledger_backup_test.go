@@ -9,6 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/lab/freeaddr"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // A backup is made while the bus runs, checked, and restored elsewhere with other partitions, where
@@ -17,7 +18,11 @@ func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
 	pl.must(cli.ExitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
-	pl.must(cli.ExitPending, "ask", "--question", "Went?", "--option", "yes", "--id", "ended", "--session", "s1", "--wait", "0")
+	shot := filepath.Join(t.TempDir(), "build.log")
+	if err := os.WriteFile(shot, []byte(strings.Repeat("a line of the build\n", 20_000)), 0o600); err != nil { // more than one part
+		t.Fatal(err)
+	}
+	pl.must(cli.ExitPending, "ask", "--question", "Went?", "--option", "yes", "--id", "ended", "--session", "s1", "--attach", shot, "--wait", "0")
 	was := pl.must(0, "answer", "ended", "--reply", "yes", "--output", "json")
 	file := filepath.Join(t.TempDir(), "bus.backup")
 	if s := pl.must(0, "ledger", "backup", file, "--output", "json"); s["pending"] != 1.0 || s["ended"] != 1.0 || s["partitions"] != 4.0 {
@@ -62,6 +67,13 @@ func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	}
 	if o := fresh.must(0, "answer", "open", "--reply", "yes", "--output", "json"); o["status"] != "answered" {
 		t.Errorf("%v", o)
+	}
+	data, err := os.ReadFile(shot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, stderr, code := fresh.run("file", "s1/"+ask.FileID(data)); code != 0 || out != string(data) {
+		t.Errorf("the file of an ask: exit %d, %d bytes: %s", code, len(out), stderr)
 	}
 }
 

@@ -15,7 +15,7 @@ func NewBoard(r *responder.Responder, role rights.Role) *board.Board {
 	if role.Name != rights.RoleResponder || role.Session != "" {
 		return board.New(r, board.Options{})
 	}
-	return board.New(r, board.Options{Snoozes: board.NewSharedSnoozes(r), Handovers: board.NewSharedHandovers(r)})
+	return board.New(r, board.Options{Snoozes: board.NewSharedSnoozes(r), Handovers: board.NewSharedHandovers(r), StandIns: board.NewSharedStandIns(r)})
 }
 
 // AsResponder connects as a responder if the keys of the directory are available: an operator may

@@ -139,9 +139,14 @@ func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	if err := r.guard("NATS", s.NATSAddr, "--nats-addr"); err != nil {
 		return nil, err
 	}
+	if s.LeafAddr != "" {
+		if err := r.guard("NATS for leaf nodes", s.LeafAddr, "--leaf-addr"); err != nil {
+			return nil, err
+		}
+	}
 	use, moved := sticky(s.NATSAddr, r.before.NATSURL)
 	opts := natsd.Options{
-		Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.Log,
+		Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, LeafAddr: s.LeafAddr, Logger: r.Log,
 		Wait: s.StoreWait, Stopped: r.stopped,
 		Bounds: natsd.Bounds{Messages: s.NATSMessages, Connections: func(tenant string) (int, int) { return quotas().Connections(tenant) }},
 	}
@@ -438,7 +443,11 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 			return nil, err
 		}
 	}
-	srv, err := web.New(cli.NewBoard(resp, role), resp, options)
+	pending := cli.NewBoard(resp, role)
+	if shared := pending.SharedStandIns(); shared != nil {
+		options.StandIns = shared
+	}
+	srv, err := web.New(pending, resp, options)
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}

@@ -131,7 +131,10 @@ func (f firstSteps) Chats() (all []web.LocalChat) {
 		c := entry()
 		_ = config.Load(c.Settings) // what cannot be read is not set
 		set := slices.ContainsFunc(c.Secrets, func(s chatSecret) bool { return *s.Text != "" || *s.File != "" })
-		all = append(all, web.LocalChat{Title: c.Name, Command: f.a.Hint(c.Type), Set: set})
+		if connected, err := c.connected(f.a.Dir); err == nil && connected != nil {
+			set = true
+		}
+		all = append(all, web.LocalChat{Title: c.Name, Command: f.a.Hint("connect " + c.Type), Set: set})
 	}
 	return all
 }

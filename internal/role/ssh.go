@@ -154,7 +154,7 @@ func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *boar
 		In: t, Out: t, Env: env, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
 		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo, File: resp.File, Images: images,
-		Viewer: card.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
+		Viewer: card.Viewer{By: t.By, StandIns: board.StandIns, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
 		Notify: func(n int) string { return cli.Notification(tag, n) },
 	}, tui.Board(board))
 	if err == nil && ctx.Err() != nil {

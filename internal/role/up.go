@@ -75,6 +75,7 @@ It refuses addresses that other machines can reach without TLS, except with --in
 
 func (s *upSettings) natsFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.NATSAddr, "nats-addr", s.NATSAddr, "NATS address; port 0 picks a free one and keeps it")
+	cmd.Flags().StringVar(&s.LeafAddr, "leaf-addr", s.LeafAddr, "address for leaf nodes, NATS servers of other regions (default: none)")
 	cmd.Flags().IntVar(&s.NATSMessages, "nats-messages", s.NATSMessages, "messages a second that one credential of a tenant may send to NATS; one that sends more is cut off, and kept out for 10s or longer; -1: no limit")
 }
 

@@ -1,7 +1,7 @@
 // An agent with the package for TypeScript. Its plan says what it does:
 //
 //   { "do": "kinds" }               asks a form with every kind of question, says so, waits, and prints the values and who answered
-//   { "do": "approval" }            asks for an approval, and prints the end
+//   { "do": "approval" }            asks for an approval, with a file, and prints the end
 //   { "do": "wait", "id": "a-1" }   asks, says so, waits, and prints the end; without id the package makes one
 import { Askbus } from 'askbus'
 
@@ -25,7 +25,9 @@ if (plan.do === 'kinds') {
   const end = await bus.form(questions, { id: 'kinds' })
   console.log(JSON.stringify([end.status, end.value, end.by.name, end.note]))
 } else if (plan.do === 'approval') {
-  const end = await bus.confirm('Deploy?', { approval: { any_of: [{ need: 1, from: ['os:mei'] }] }, asker: ['os:bo'], exclude: ['os:bo'], id: 'approval' })
+  const file = await bus.upload('the plan', 'plan.txt')
+  if (new TextDecoder().decode(await bus.file(file.id)) !== 'the plan') throw new Error('other bytes')
+  const end = await bus.confirm('Deploy?', { files: [file], approval: { any_of: [{ need: 1, from: ['os:mei'] }] }, asker: ['os:bo'], exclude: ['os:bo'], id: 'approval' })
   console.log(end.status, end.value)
 } else {
   const { ask } = await bus.text('What is the ticket?', { wait: 0, ...(plan.id ? { id: plan.id } : {}) })

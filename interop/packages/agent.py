@@ -26,7 +26,9 @@ if plan["do"] == "kinds":
     outcome = bus.get("kinds")["outcome"]
     print(values, outcome["by"]["name"], outcome["answers"][0]["notes"])
 elif plan["do"] == "approval":
-    print(bus.confirm("Deploy?", approval={"any_of": [{"need": 1, "from": ["os:mei"]}]}, asker=["os:bo"], exclude=["os:bo"], id="approval"))
+    file = bus.upload(b"the plan", "plan.txt")
+    assert bus.file(file["id"]) == b"the plan"
+    print(bus.confirm("Deploy?", files=[file], approval={"any_of": [{"need": 1, "from": ["os:mei"]}]}, asker=["os:bo"], exclude=["os:bo"], id="approval"))
 else:
     pending = bus.text("What is the ticket?", wait=0, **({"id": plan["id"]} if plan.get("id") else {}))
     print("asked", flush=True)

@@ -34,6 +34,21 @@ func (b By) seat() By {
 	return b
 }
 
+// As returns a person as they may decide an ask: themselves, or as the stand-in of
+// somebody. It checks what [Ask.Allows] and the ask's proof do.
+func (a *Ask) As(b By, standIns []StandIn, now time.Time) (By, bool) {
+	may := func(self By) bool { return self.Proves(a.MinProof) && a.Allows(self) }
+	if may(b) {
+		return b, true
+	}
+	for _, self := range b.Selves(a.Tenant, standIns, now)[1:] {
+		if may(self) {
+			return self, true
+		}
+	}
+	return b, false
+}
+
 // Selves returns a person, and then as the stand-in of each of those who are away:
 // in this order somebody may decide an ask of a tenant.
 func (b By) Selves(tenant string, standIns []StandIn, now time.Time) []By {

@@ -30,6 +30,8 @@ type Options struct {
 	// Handovers stores to whom asks were handed over; default: in this process
 	// only.
 	Handovers *SharedHandovers
+	// StandIns is who stands in for whom; default: nobody.
+	StandIns *SharedStandIns
 }
 
 // Board is a replica of the pending asks on the bus, for live screens: the
@@ -124,7 +126,25 @@ func (b *Board) Run(ctx context.Context) error {
 			}
 		})
 	}
+	if b.opts.StandIns != nil {
+		beside.Go(func() {
+			if err := b.opts.StandIns.cache.Run(ctx); err != nil {
+				b.r.opts.Logger.WarnContext(ctx, "board: no longer following stand-ins", slog.Any("error", err))
+			}
+		})
+	}
 	return b.r.follow(ctx, (*boardFollower)(b))
+}
+
+// SharedStandIns is that of the options; nil: there is none.
+func (b *Board) SharedStandIns() *SharedStandIns { return b.opts.StandIns }
+
+// StandIns returns those who are away and have this person as stand-in.
+func (b *Board) StandIns(by ask.By) []ask.StandIn {
+	if b.opts.StandIns == nil {
+		return nil
+	}
+	return b.opts.StandIns.Of(by)
 }
 
 // Status says how complete and current the board is.

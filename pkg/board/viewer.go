@@ -14,6 +14,18 @@ type Viewer struct {
 	Access   ask.Access     // which of these may be seen and decided; nil: all
 	Language string         // a BCP 47 tag, such as "en" or "zh-CN"
 	Zone     *time.Location // for times; nil: UTC
+	// StandIns returns who is away and has this person as stand-in, such as
+	// [SharedStandIns.Of]; nil: nobody.
+	StandIns func(ask.By) []ask.StandIn
+}
+
+// as returns the viewer as they may decide an ask.
+func (v Viewer) as(a *ask.Ask) (ask.By, bool) {
+	by, ok := a.As(v.By, nil, time.Time{})
+	if !ok && v.StandIns != nil {
+		by, ok = a.As(v.By, v.StandIns(v.By), time.Now())
+	}
+	return by, ok
 }
 
 // Sees reports whether the viewer may see an ask with this audience.
@@ -27,8 +39,12 @@ func (v Viewer) everything() bool { return v.Tenants == nil && v.Access == nil }
 // MayAnswer reports whether the viewer may see and decide an ask. The broker
 // checks it again when it gets the answer.
 func (v Viewer) MayAnswer(h Head) bool {
+	if !v.Sees(h.Key, h.Audience) || !v.Access.Decides(v.By, h.Key, h.Audience) || len(h.Audience) > 0 && !v.By.ProvesPrincipal() {
+		return false
+	}
 	a := h.Record().Ask
-	return v.Sees(h.Key, h.Audience) && v.Access.Decides(v.By, h.Key, h.Audience) && v.By.Proves(h.MinProof) && a.Allows(v.By) && (len(h.Audience) == 0 || v.By.ProvesPrincipal())
+	_, ok := v.as(&a)
+	return ok
 }
 
 // Mine reports whether the viewer should decide an ask: the viewer may answer

@@ -127,6 +127,10 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if a.ExcludeAsker {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
 	}
+	if _, as := v.as(r); as.For != nil {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.Say("You stand in for %s.", line(as.For.Called(w.Tag))))
+		v.By = as
+	}
 	c.Approval, c.Ladder = newApproval(r, v, c.May.Answer, now), newLadder(r, v, now)
 	c.places(r, v)
 	if v.Inbox != "" && c.Key.Valid() {

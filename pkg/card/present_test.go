@@ -302,3 +302,34 @@ func TestUndeclaredDeadlinesAreNotShown(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 }
+
+// A stand-in sees what the absent person may do, and is told so.
+func TestAStandInMay(t *testing.T) {
+	t.Parallel()
+	r := record(kinds()["choice"])
+	r.Ask.Audience = []string{"group:platform"}
+	absent := ask.By{Principal: "os:mei", Name: "Mei", Groups: []string{"platform"}, Proof: ask.ProofOS}
+	v := card.Viewer{By: ask.By{Principal: "os:jo", Name: "Jo", Proof: ask.ProofOS}}
+	if c := card.New(r, v, now); c.May.Answer {
+		t.Fatal("without the absence")
+	}
+	v.StandIns = func(ask.By) []ask.StandIn {
+		return []ask.StandIn{{Absent: absent, By: "os:jo", Until: time.Now().Add(time.Hour)}}
+	}
+	c := card.New(r, v, now)
+	if !c.May.Answer || !strings.Contains(c.ForThem, "You stand in for Mei.") {
+		t.Errorf("%+v, %q", c.May, c.ForThem)
+	}
+	v.Lang = "zh-CN"
+	if c := card.New(r, v, now); !strings.Contains(c.ForThem, "你代理 Mei") {
+		t.Errorf("%q", c.ForThem)
+	}
+	by := v.By.Standing(absent)
+	o := ask.Outcome{Status: ask.StatusAnswered, By: &by}
+	if end := card.NewEnd(ended(r, o), card.Viewer{}, now); end.Who != "Jo for Mei" || !strings.Contains(end.Sentence, "answered by Jo for Mei") {
+		t.Errorf("%+v", end)
+	}
+	if end := card.NewEnd(ended(r, o), card.Viewer{Lang: "zh-CN"}, now); end.Who != "Jo（代 Mei）" {
+		t.Errorf("%+v", end)
+	}
+}

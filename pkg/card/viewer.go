@@ -20,6 +20,9 @@ type Viewer struct {
 	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
 	Access ask.Access
 
+	// StandIns returns who is away and has this person as stand-in; nil: nobody.
+	StandIns func(ask.By) []ask.StandIn
+
 	Surface string // responder type of this surface, which "also shown" omits
 	Inbox   string // URL of the web inbox, for [Card.Link]; optional
 }
@@ -72,6 +75,28 @@ type May struct {
 
 // May returns what this viewer may do with an ask.
 func (v Viewer) May(r *ask.Record) May {
+	may, _ := v.as(r)
+	return may
+}
+
+// as returns what this viewer may do, and as whom: perhaps as the stand-in of
+// somebody.
+func (v Viewer) as(r *ask.Record) (May, ask.By) {
+	may := v.may(r)
+	if may.Answer || v.StandIns == nil || v.By.Principal == "" {
+		return may, v.By
+	}
+	own := v
+	if as, ok := r.Ask.As(v.By, v.StandIns(v.By), time.Now()); ok {
+		if own.By = as; own.may(r).Answer {
+			return May{Answer: true, Decline: true}, as
+		}
+	}
+	return may, v.By
+}
+
+// may is May without those who are away.
+func (v Viewer) may(r *ask.Record) May {
 	w, a := v.words(), &r.Ask
 	switch {
 	case r.State == ask.StateResolved || r.Outcome != nil:

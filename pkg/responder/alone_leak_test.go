@@ -18,11 +18,11 @@ func TestBeingAloneLeavesNothing(t *testing.T) { // not parallel: it counts goro
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.LeavesNothing(t, func(i int) error {
+	b.LeavesNothing(t, func(i int) error { // the markers of more accounts than a few hundred fill the bucket for an hour
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		turns := 0
-		r.Alone(ctx, strconv.Itoa(i), func(context.Context) { turns++; cancel() })
+		r.Alone(ctx, strconv.Itoa(i%500), func(context.Context) { turns++; cancel() })
 		if turns != 1 {
 			return errors.New("it was alone " + strconv.Itoa(turns) + " times")
 		}

@@ -692,6 +692,80 @@ responders: [{ name: mail, command: [x], scaling: { min: 1, max: 4, fallback: { 
 	}
 }
 
+// The rest of what platform teams expect: a trial without volumes, variables of all pods, how a version is rolled out,
+// several hosts, filters, scaling by what is held, and quotas.
+func TestTrialsHostsStrategiesAndQuotas(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"embedded", "cluster"} {
+		m, err := render(t.Context(), "bus", "shape: "+shape+`
+persistence: { enabled: false }
+envFrom: [{ secretRef: { name: proxy } }]
+policy: { default: { pending: 100 }, tenants: { ci: { session: { asks_per_second: 5 } } } }
+podDisruptionBudget: { maxUnavailable: 25% }
+server: { updateStrategy: { type: OnDelete } }
+broker: { autoscaling: { enabled: true, heldRequests: 5000 } }
+gateway: { autoscaling: { enabled: true, heldRequests: 8000 }, updateStrategy: { type: Recreate } }
+ingress: { enabled: true, host: ask.example.com, hosts: [ask.example.org] }
+httpRoute: { enabled: true, parentRefs: [{ name: public }], hostnames: [a.example.com], filters: [{ type: RequestHeaderModifier, requestHeaderModifier: { remove: [X-Debug] } }] }
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := all[*appsv1.StatefulSet](&m)[0]
+		pod := set.Spec.Template.Spec
+		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "data" })
+		if len(set.Spec.VolumeClaimTemplates) != 0 || i < 0 || pod.Volumes[i].EmptyDir == nil || set.Spec.PersistentVolumeClaimRetentionPolicy != nil || set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType {
+			t.Errorf("%s: claims %v, volumes %v, strategy %v", shape, set.Spec.VolumeClaimTemplates, pod.Volumes, set.Spec.UpdateStrategy)
+		}
+		// The note in the keys would keep a pod with a new empty directory from starting.
+		for _, w := range m.workloads() {
+			for _, c := range w.spec.Containers {
+				if slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, "--servers=") }) {
+					t.Errorf("%s %s notes the ledger: %q", w.what, w.name, c.Args)
+				}
+				if w.what == "StatefulSet" || w.what == "Deployment" {
+					if len(c.EnvFrom) != 1 || c.EnvFrom[0].SecretRef.Name != "proxy" {
+						t.Errorf("%s %s: variables from %v", w.what, w.name, c.EnvFrom)
+					}
+				}
+				reads := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "ASKBUS_POLICY" })
+				mounts := slices.ContainsFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.Name == "policy" })
+				if want := w.what == "StatefulSet" || w.name == "bus-askbus-broker"; reads != want || mounts != want {
+					t.Errorf("%s %s: reads the policy: %v, has it: %v", w.what, w.name, reads, mounts)
+				}
+			}
+		}
+		if p := named[*corev1.ConfigMap](&m, "bus-askbus-policy"); p == nil || !strings.Contains(p.Data["policy.yaml"], "asks_per_second: 5") {
+			t.Errorf("policy %v", p)
+		}
+		if in := all[*networkingv1.Ingress](&m)[0].Spec; len(in.Rules) != 2 || in.Rules[1].Host != "ask.example.org" || len(in.TLS[0].Hosts) != 2 || len(in.Rules[0].HTTP.Paths) != len(in.Rules[1].HTTP.Paths) {
+			t.Errorf("ingress %+v", in)
+		}
+		for _, r := range all[*httpRoute](&m)[0].Spec.Rules {
+			if len(r.Filters) != 1 || r.Filters[0].Type != "RequestHeaderModifier" {
+				t.Errorf("filters %v", r.Filters)
+			}
+		}
+		if shape == "embedded" {
+			continue
+		}
+		for name, metric := range map[string]string{"broker": "askbus_held_requests", "gateway": "askbus_http_open_requests"} {
+			h := named[*autoscalingv2.HorizontalPodAutoscaler](&m, "bus-askbus-"+name).Spec.Metrics
+			if len(h) != 2 || h[1].Pods == nil || h[1].Pods.Metric.Name != metric || h[1].Pods.Target.AverageValue.IsZero() {
+				t.Errorf("%s scales by %+v", name, h)
+			}
+		}
+		if s := named[*appsv1.Deployment](&m, "bus-askbus-gateway").Spec.Strategy.Type; s != appsv1.RecreateDeploymentStrategyType {
+			t.Errorf("the gateway is replaced by %s", s)
+		}
+		for _, b := range all[*policyv1.PodDisruptionBudget](&m) {
+			if want := map[bool]string{true: "1", false: "25%"}[b.Name == "bus-askbus-server"]; b.Spec.MaxUnavailable.String() != want {
+				t.Errorf("%s allows %s", b.Name, b.Spec.MaxUnavailable)
+			}
+		}
+	}
+}
+
 // A refusal names the value and what is wrong with it. The schema's own message for a "not" does
 // neither.
 func TestRefusalsSayWhatIsWrong(t *testing.T) {
@@ -735,6 +809,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"{shape: cluster, persistence: {existingClaim: mine}}":                                         "persistence.existingClaim: each server has a volume of its own, and there are 3; leave it out",
 		"responders: [{name: a, command: [x], scaling: {min: 1, max: 2, fallback: {replicas: 1}}}]":    "at '/responders/0/scaling/fallback': missing property 'failureThreshold'",
 		"probes: {startup: {periodSeconds: 0}}":                                                        "at '/probes/startup/periodSeconds': minimum: got 0, want 1",
+		"persistence: {enabled: false, existingClaim: c}":                                              "persistence.existingClaim: persistence.enabled is false; leave one of them out",
 		"backup: {enabled: true, s3: {bucket: b}}":                                                     "backup.s3.secret: name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the bucket",
 		"backup: {enabled: true, s3: {bucket: b, secret: s}, claim: {existing: c}}":                    "backup.s3.bucket and backup.claim.existing exclude each other",
 		"backup: {enabled: true, schedule: daily}":                                                     "at '/backup/schedule': 'daily' does not match pattern",

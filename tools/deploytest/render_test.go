@@ -194,6 +194,10 @@ type (
 						Value string `json:"value"`
 					} `json:"path"`
 				} `json:"matches"`
+				Filters []struct {
+					Type                  string         `json:"type"`
+					RequestHeaderModifier map[string]any `json:"requestHeaderModifier"`
+				} `json:"filters"`
 				BackendRefs []struct {
 					Name string `json:"name"`
 					Port int32  `json:"port"`

@@ -118,6 +118,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- fail (printf "persistence.storageLimit: %s is more than persistence.size, %s: writes would fail before new asks are refused" .storageLimit .size) }}
 {{- end }}
 {{- end }}
+{{- if and (not .Values.persistence.enabled) .Values.persistence.existingClaim }}{{ fail "persistence.existingClaim: persistence.enabled is false; leave one of them out" }}{{ end }}
 {{- range $role := list "broker" "web" "gateway" }}
 {{- with (get $.Values $role).autoscaling }}
 {{- if and .enabled (gt (int .min) (int .max)) }}{{ fail (printf "%s.autoscaling: min is %d and max is %d" $role (int .min) (int .max)) }}{{ end }}
@@ -257,7 +258,7 @@ app.kubernetes.io/component: {{ .component }}
 {{/* The host names of browsers and, where one process serves both, of agents in the cluster, joined by commas. */}}
 {{- define "askbus.hosts" -}}
 {{- $hosts := .Values.web.hosts }}
-{{- if .Values.ingress.enabled }}{{ $hosts = append $hosts .Values.ingress.host }}{{ end }}
+{{- if .Values.ingress.enabled }}{{ $hosts = concat (append $hosts .Values.ingress.host) .Values.ingress.hosts }}{{ end }}
 {{- if .Values.httpRoute.enabled }}{{ $hosts = concat $hosts .Values.httpRoute.hostnames }}{{ end }}
 {{- if not (include "askbus.cluster" .) }}{{ $hosts = concat $hosts (splitList "," (include "askbus.serviceNames" (dict "root" . "name" (include "askbus.fullname" .)))) }}{{ end }}
 {{- uniq $hosts | join "," }}
@@ -269,6 +270,16 @@ app.kubernetes.io/component: {{ .component }}
 {{- if .root.Values.approvals }}
 {{- $_ := set $role "extraVolumes" (append (default list $role.extraVolumes) (dict "name" "approvals" "configMap" (dict "name" (printf "%s-approvals" (include "askbus.fullname" .root))))) }}
 {{- $_ := set $role "extraVolumeMounts" (append (default list $role.extraVolumeMounts) (dict "name" "approvals" "mountPath" "/approvals" "readOnly" true)) }}
+{{- end }}
+{{- toYaml $role }}
+{{- end }}
+
+{{/* A role's values with the policy mounted: dict "root" and "role". */}}
+{{- define "askbus.withPolicy" -}}
+{{- $role := deepCopy .role }}
+{{- if .root.Values.policy }}
+{{- $_ := set $role "extraVolumes" (append (default list $role.extraVolumes) (dict "name" "policy" "configMap" (dict "name" (printf "%s-policy" (include "askbus.fullname" .root))))) }}
+{{- $_ := set $role "extraVolumeMounts" (append (default list $role.extraVolumeMounts) (dict "name" "policy" "mountPath" "/policy" "readOnly" true)) }}
 {{- end }}
 {{- toYaml $role }}
 {{- end }}

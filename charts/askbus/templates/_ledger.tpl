@@ -6,7 +6,7 @@ name, another NATS. It compares the claims of this release that exist with those
 {{- define "askbus.checkLedger" -}}
 {{- $name := include "askbus.serverName" . }}
 {{- $own := list }}
-{{- if include "askbus.servers" . }}
+{{- if and (include "askbus.servers" .) .Values.persistence.enabled }}
 {{- with .Values.persistence.existingClaim }}
 {{- if gt (int (include "askbus.serverReplicas" $)) 1 }}{{ fail (printf "persistence.existingClaim: each server has a volume of its own, and there are %s; leave it out" (include "askbus.serverReplicas" $)) }}{{ end }}
 {{- $own = append $own . }}
@@ -32,7 +32,7 @@ name, another NATS. It compares the claims of this release that exist with those
 {{- end }}
 {{- if $size }}
 {{- range $i := until (int .spec.replicas) }}{{ $there = append $there (printf "data-%s-%d" $set.metadata.name $i) }}{{ end }}
-{{- if and (eq .metadata.name $name) (include "askbus.servers" $) (ne (include "askbus.bytes" (toString $size)) (include "askbus.bytes" $.Values.persistence.size)) }}
+{{- if and (eq .metadata.name $name) (include "askbus.servers" $) $.Values.persistence.enabled (ne (include "askbus.bytes" (toString $size)) (include "askbus.bytes" $.Values.persistence.size)) }}
 {{- include "askbus.failSize" (dict "root" $ "name" $name "from" $size "own" $own) }}
 {{- end }}
 {{- end }}

@@ -12,6 +12,7 @@ The pod template of a role. A dict:
   tls           Secret with their certificate, if any
   volume        a claim is mounted at /data, else an empty directory
   claim         the claim for it, if the StatefulSet makes none
+  ephemeral     the size of an empty directory in its place
   replicated    a role with several replicas: spread it
   reviews       it lets the API server review tokens
   serving       it is behind a Service: it stops only after that sends nothing more
@@ -65,7 +66,7 @@ spec:
         {{- $kept = concat $kept $more }}
         {{- end }}
         {{- toYaml $kept | nindent 8 }}
-      {{- with .role.envFrom }}
+      {{- with concat $root.Values.envFrom (default list .role.envFrom) }}
       envFrom:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -140,12 +141,17 @@ spec:
         {{- with concat $root.Values.extraVolumeMounts (default list .role.extraVolumeMounts) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-  {{- if or (not .volume) .claim .secret .keys .tls $root.Values.extraVolumes .role.extraVolumes }}
+  {{- if or (not .volume) .claim .ephemeral .secret .keys .tls $root.Values.extraVolumes .role.extraVolumes }}
   volumes:
     {{- if not .volume }}
     - name: data
       emptyDir:
         sizeLimit: 64Mi
+    {{- end }}
+    {{- with .ephemeral }}
+    - name: data
+      emptyDir:
+        sizeLimit: {{ . }}
     {{- end }}
     {{- with .claim }}
     - name: data
@@ -274,6 +280,10 @@ hostAliases:
 {{- with .Values.persistence.storageLimit }}
 - name: ASKBUS_MAX_STORE
   value: {{ . | quote }}
+{{- end }}
+{{- if .Values.policy }}
+- name: ASKBUS_POLICY
+  value: /policy/policy.yaml
 {{- end }}
 {{- with include "askbus.groups" . }}
 - name: ASKBUS_RESPONDER_TYPES

@@ -58,7 +58,9 @@ func (m *model) handedWords(k ask.Key) string {
 	return ask.CleanLine(m.say("Handed to %[1]s by %[2]s", to, by))
 }
 
-func (m *model) viewer() board.Viewer { return board.Viewer{By: m.opts.By} }
+func (m *model) viewer() board.Viewer {
+	return board.Viewer{By: m.opts.By, StandIns: m.opts.Viewer.StandIns}
+}
 
 // readOff reads this person's snoozed asks. On an error the previous ones stay.
 func (m *model) readOff() {

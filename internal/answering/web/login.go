@@ -240,6 +240,9 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, board.View
 			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("You have too many pages of this inbox open. Close some, then try again.")}, Back: true})
 			return
 		}
+		if s.opts.StandIns != nil {
+			by.StandIns = s.opts.StandIns.Of
+		}
 		next(w, r, reader(by, r))
 	}
 }

@@ -28,7 +28,7 @@ func (m *machine) Agents() []web.LocalAgent {
 }
 
 func (m *machine) Chats() []web.LocalChat {
-	return []web.LocalChat{{Title: "Slack", Command: "askbus slack", Set: true}, {Title: "Telegram", Command: "askbus telegram"}}
+	return []web.LocalChat{{Title: "Slack", Command: "askbus connect slack", Set: true}, {Title: "Telegram", Command: "askbus connect telegram"}}
 }
 
 func (m *machine) Connect(_ context.Context, name string) (string, error) {

@@ -65,6 +65,15 @@ type Asks interface {
 	Present(tenant, session string) (leave func(), err error)
 }
 
+// StandIns is who stands in for whom.
+type StandIns interface {
+	Of(by ask.By) []ask.StandIn
+	All() []ask.StandIn
+	Set(ctx context.Context, a responder.Away) (ask.StandIn, error)
+}
+
+var _ StandIns = (*board.SharedStandIns)(nil)
+
 var _ Board = (*board.Board)(nil)
 
 var _ Asks = (*responder.Responder)(nil)
@@ -104,6 +113,8 @@ type Options struct {
 	// Push stores push subscriptions, which notify browsers with the page
 	// closed; nil: push is off.
 	Push Pushes
+	// StandIns is who stands in for whom; nil: nobody can be away.
+	StandIns StandIns
 	// Setup connects what is on this machine, for the person who is Identity and
 	// comes from this machine; nil: nothing is set up here.
 	Setup Setup
@@ -298,6 +309,10 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+SetupPath, s.person(s.setup))
 	mux.HandleFunc("POST "+SetupPath+"/{step}", s.person(s.setupStep))
 	mux.HandleFunc("GET /waiting", s.person(s.showWaiting))
+	if s.opts.StandIns != nil {
+		mux.HandleFunc("GET /away", s.person(s.showAway))
+		mux.HandleFunc("POST /away", s.person(s.setAway))
+	}
 	mux.HandleFunc("GET /bulk", s.person(s.bulk))
 	mux.HandleFunc("POST /bulk", s.person(s.declineAll))
 	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}", s.person(s.show))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -70,6 +72,18 @@ func TestFilesOverHTTP(t *testing.T) {
 	// A polyglot is an image, whatever follows it.
 	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "text/html").want(t, 400, "other_media_type")
 	d.do(agent, "POST", "/v1/files", shot+html, "Content-Type", "image/png").want(t, 201, `"media_type":"image/png"`)
+
+	revokedID, revoked := d.issued(token.Token{Role: token.Agent, Sessions: []string{"s1"}})
+	d.do(revoked, "GET", "/v1/files/"+id, "").want(t, 200)
+	d.revoke(revokedID)
+	natstest.Eventually(t, "the gateway knows that the token is revoked", func() bool { return d.do(revoked, "GET", "/v1/files/"+id, "").status == 401 })
+	d.do(revoked, "POST", "/v1/files", shot, "Content-Type", "image/png").want(t, 401, "revoked")
+	_, abroad, err := d.tokens.Issue(t.Context(), token.Token{Role: token.Agent, Tenant: "elsewhere", Sessions: []string{"s1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.do(abroad, "GET", "/v1/files/"+id+"?session=s1", "").want(t, 404)
+	d.do(abroad, "GET", "/v1/files/"+id+"?session=s1&tenant=acme", "").want(t, 403)
 
 	answer := `{"answers":[{"question_id":"db","selected":["pg"],"files":[` + ref + `]}]}`
 	d.do(screen, "POST", "/v1/asks/s1/deploy-42/answer", answer).want(t, 200, `"status":"answered"`, id)

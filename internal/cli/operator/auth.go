@@ -107,6 +107,7 @@ func handedOut() []handed {
 		{role: rights.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
 		{role: rights.RoleBroker, short: "The three connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: rights.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
+		{role: rights.RoleLeaf, short: "Connects a NATS server of another region, which speaks for all its clients; never answers as a broker", example: "askbus auth leaf --output text > leaf.creds"},
 		{role: rights.RoleBackup, short: "Reads the ledger for backups, and says so in the audit (printed as JSON)", example: "askbus auth backup > backup.json"},
 	}
 }
@@ -157,11 +158,11 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 func CredsCmd(a *cli.App) *cobra.Command {
 	var f credFlags
 	cmd := &cobra.Command{
-		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance | backup) [--tenant T] [--session S] [--type TYPE]",
+		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance | backup | leaf) [--tenant T] [--session S] [--type TYPE]",
 		Short: "Print a NATS credential; short for \"askbus auth ROLE\"",
 		Example: `  askbus creds agent --session s1 > s1.creds
   askbus creds responder --type slack --output json`,
-		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance, rights.RoleBackup},
+		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance, rights.RoleBackup, rights.RoleLeaf},
 		RunE: func(cmd *cobra.Command, args []string) error { return handOut(a, cmd, args[0], f) },
 	}
 	f.add(cmd, handed{typ: true, allowAll: true, asserts: true, asks: true})

@@ -124,14 +124,24 @@ connections are closed. Processes of --dir reconnect by themselves.`,
 }
 
 func authConfigCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs, Example: "  askbus auth config > askbus-auth.conf",
+	var hub []string
+	var creds string
+	cmd := &cobra.Command{
+		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs,
+		Example: "  askbus auth config > askbus-auth.conf\n  askbus auth config --leaf-of tls://bus.example.com:7422 > askbus-leaf.conf",
 		Long: `Prints the operator, the system account and the account JWTs for the configuration of
 a nats-server of your own; nothing in it is secret. It needs JetStream as well, with
 sync_interval: always. After a revocation print it again and reload the servers
-(nats-server --signal reload); see docs/identities.md.`,
+(nats-server --signal reload); see docs/identities.md.
+
+With --leaf-of it is for a leaf node: a nats-server without JetStream in another region or network,
+whose clients reach the bus through it with the same credentials. Its own one, in the file of
+--leaf-creds, is what "askbus auth leaf" prints.`,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := rights.Config(a.Dir)
+			if len(hub) > 0 {
+				text, err = rights.LeafConfig(a.Dir, hub, creds)
+			}
 			if err != nil {
 				return err
 			}
@@ -139,4 +149,7 @@ sync_interval: always. After a revocation print it again and reload the servers
 			return nil
 		},
 	}
+	cmd.Flags().StringSliceVar(&hub, "leaf-of", nil, "URLs of the bus's servers for leaf nodes, such as tls://bus.example.com:7422")
+	cmd.Flags().StringVar(&creds, "leaf-creds", "leaf.creds", "with --leaf-of: file with the leaf node's credential")
+	return cmd
 }

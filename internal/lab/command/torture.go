@@ -25,6 +25,7 @@ type tortureFlags struct {
 	bus        torture.EmbeddedOptions
 	maxStore   string
 	adminCreds string
+	far        string
 	processes  bool
 	attacks    bench.AttackOptions
 }
@@ -71,6 +72,7 @@ give --nats-url and --dir of a running "askbus up".`,
 	f.StringVar(&t.bus.SmallDisk, "small-disk", "", "with --processes: a directory on a small file system of its own; one server's store is there, and it is filled as often as others are killed")
 	f.StringVar(&t.bus.Skewed, "skewed", "", "with --processes and --nodes 3: this program with a clock that "+torture.SkewEnv+" sets, as hack/clock-torture builds it; one server at a time runs it, another after each kill of \"clock\"")
 	f.StringVar(&t.adminCreds, "admin-creds", "", "with --nats-url: a credential that may read the ledger")
+	f.StringVar(&t.far, "far-url", "", "with --nats-url: where every second party connects, such as a leaf node of the bus")
 	f.StringSliceVar(&t.attacks.Kinds, "attack", nil, "with --nats-url: attackers beside it: "+strings.Join(bench.Attacks(), ", ")+", or all")
 	f.Float64Var(&t.attacks.CPU, "attacker-cpu", 0.25, "processor time of an attacker, of one core")
 	cli.Fixed(cmd, "attack", append(bench.Attacks(), "all")...)
@@ -163,7 +165,7 @@ func tortureBus(ctx context.Context, a *cli.App, t tortureFlags) (torture.Bus, e
 
 // tortureGiven returns a bus that is already running.
 func tortureGiven(a *cli.App, t tortureFlags) (torture.Bus, error) {
-	bus := &torture.Given{URL: a.NATS.URL, Trust: a.Trust}
+	bus := &torture.Given{URL: a.NATS.URL, Far: t.far, Trust: a.Trust}
 	if a.Creds != "" {
 		return nil, cli.Usage("--creds: no single credential can be every party; give the keys of the bus with --dir instead")
 	}

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -11,11 +12,14 @@ import (
 // Given is a bus that is already running.
 type Given struct {
 	URL    string
+	Far    string             // where every second party connects, such as a leaf node; empty: all at URL
 	Issuer *rights.Issuer     // issues a credential per party, because no single one may be all
 	Admin  *client.Credential // may read the ledger; nil: skip that check
 
 	// Trust adds TLS verification to a credential; default: none.
 	Trust func(client.Credential) client.Credential
+
+	turn atomic.Uint32
 }
 
 // Credential implements [Bus].
@@ -23,7 +27,11 @@ func (g *Given) Credential(r rights.Role) (client.Credential, error) {
 	if g.Issuer == nil {
 		return client.Credential{}, errors.New("torture: no directory with keys is given")
 	}
-	c, err := g.Issuer.Asserting(g.URL, r, assertion.Anything())
+	at := g.URL
+	if g.Far != "" && g.turn.Add(1)%2 == 0 {
+		at = g.Far
+	}
+	c, err := g.Issuer.Asserting(at, r, assertion.Anything())
 	return g.trusting(client.Credential(c)), err
 }
 

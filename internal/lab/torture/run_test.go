@@ -170,12 +170,12 @@ func TestAGivenBusIsTorturedWithItsKeys(t *testing.T) {
 	if !ok {
 		t.Fatal("no credential for the ledger")
 	}
-	for want, bus := range map[string]torture.Given{
+	for want, bus := range map[string]*torture.Given{
 		"the ledger was not read": {URL: url, Issuer: keys},
 		"read from the ledger":    {URL: url, Issuer: keys, Admin: &admin},
 	} {
 		var out bytes.Buffer
-		if _, err := torture.Run(t.Context(), &bus, torture.Options{Asks: 20, For: 12 * time.Second, Seed: 16, Open: 20, Out: &out}); err != nil {
+		if _, err := torture.Run(t.Context(), bus, torture.Options{Asks: 20, For: 12 * time.Second, Seed: 16, Open: 20, Out: &out}); err != nil {
 			t.Fatalf("%v\n%s", err, &out)
 		}
 		if !strings.Contains(out.String(), want) {

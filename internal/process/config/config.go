@@ -72,6 +72,7 @@ type Ledger struct {
 // Listen has the addresses of a process.
 type Listen struct {
 	NATSAddr string `split_words:"true" default:"127.0.0.1:4280" desc:"NATS address of the embedded server"`
+	LeafAddr string `split_words:"true" desc:"address where leaf nodes connect to the embedded NATS server: nats-servers of other regions, with a credential of askbus auth leaf; default: none"`
 	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
 	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz and /metrics"`
 

@@ -85,7 +85,7 @@ func Open(s Settings, bucket string) (*Bucket, error) {
 		}
 		at = end.JoinPath(bucket, "/")
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert,errcheck // it is one
 	transport.ResponseHeaderTimeout = silence
 	return &Bucket{
 		at: at, region: s.Region, http: &http.Client{Transport: transport},
@@ -96,8 +96,8 @@ func Open(s Settings, bucket string) (*Bucket, error) {
 
 // Object is a stored file.
 type Object struct {
-	Key  string
-	Size int64
+	Key  string `xml:"Key"`
+	Size int64  `xml:"Size"`
 }
 
 // Put stores what f holds from its beginning, under a key that is not taken.
@@ -148,8 +148,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	query := url.Values{"list-type": {"2"}, "prefix": {prefix}}
 	for range maxPages {
 		var page struct {
-			Contents []Object
-			Next     string `xml:"NextContinuationToken"`
+			Contents []Object `xml:"Contents"`
+			Next     string   `xml:"NextContinuationToken"`
 		}
 		if err := b.page(ctx, query, &page); err != nil {
 			return nil, err
@@ -227,7 +227,10 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 		return got.Body, false, nil
 	}
 	defer got.Body.Close() //nolint:errcheck // it was read
-	var said struct{ Code, Message string }
+	var said struct {
+		Code    string `xml:"Code"`
+		Message string `xml:"Message"`
+	}
 	_ = xml.NewDecoder(io.LimitReader(got.Body, 64<<10)).Decode(&said) // it may have none
 	again = got.StatusCode >= 500 || got.StatusCode == http.StatusTooManyRequests
 	return nil, again, fmt.Errorf("the object store says %d %s", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.64s: %.300s", said.Code, said.Message)))

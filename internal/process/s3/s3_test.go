@@ -97,10 +97,10 @@ func TestSettingsThatCannotBeRightAreRefused(t *testing.T) {
 	t.Parallel()
 	whole := s3.Settings{Region: "us-east-1", Key: "k", Secret: "s"}
 	for want, change := range map[string]func(*s3.Settings) string{
-		"AWS_ACCESS_KEY_ID":   func(s *s3.Settings) string { s.Key = ""; return "b" },
+		"AWS_ACCESS_KEY_ID":    func(s *s3.Settings) string { s.Key = ""; return "b" },
 		`invalid bucket "B/x"`: func(*s3.Settings) string { return "B/x" },
-		`invalid bucket ""`:   func(*s3.Settings) string { return "" },
-		"AWS_ENDPOINT_URL_S3": func(s *s3.Settings) string { s.Endpoint = "minio:9000"; return "b" },
+		`invalid bucket ""`:    func(*s3.Settings) string { return "" },
+		"AWS_ENDPOINT_URL_S3":  func(s *s3.Settings) string { s.Endpoint = "minio:9000"; return "b" },
 	} {
 		s := whole
 		bucket := change(&s)

@@ -124,6 +124,8 @@ func ParseState(subject string) (StateRequest, error) {
 		}
 		r.Type, rest = rest[0], rest[1:]
 	case StateGateway, StateOperator, StateIssuer:
+	case StateSaved:
+		return StateRequest{}, wrong
 	default:
 		return StateRequest{}, wrong
 	}
@@ -173,7 +175,7 @@ func (r StateRequest) upToVerb() string {
 		parts = append(parts, r.Tenant, r.Session)
 	case StateResponder:
 		parts = append(parts, r.Type)
-	case StateGateway, StateOperator, StateIssuer:
+	case StateGateway, StateOperator, StateIssuer, StateSaved:
 	}
 	return strings.Join(append(parts, r.Bucket, string(r.Verb)), ".")
 }

@@ -288,8 +288,13 @@ func (k *Keys) signers(account string, scopes []Scope) (jwt.SigningKeys, error) 
 			if s.Subscriptions > 0 {
 				scope.Template.Subs = s.Subscriptions
 			}
-			if s.InProcess {
+			switch {
+			case s.InProcess:
 				scope.Template.AllowedConnectionTypes = jwt.StringList{jwt.ConnectionTypeInProcess}
+			case s.Leaf:
+				scope.Template.AllowedConnectionTypes = jwt.StringList{jwt.ConnectionTypeLeafnode, jwt.ConnectionTypeLeafnodeWS}
+			default:
+				scope.Template.AllowedConnectionTypes = jwt.StringList{jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess}
 			}
 			keys.AddScopedSigner(scope)
 		}

@@ -45,6 +45,7 @@ type Scope struct {
 	// Subscriptions is how many one connection may have; 0: no limit.
 	Subscriptions int64
 	InProcess     bool // valid only for connections inside the server's process
+	Leaf          bool // valid only for the connections of leaf nodes, as no other scope is
 }
 
 // ErrNone means that a directory has no keys.

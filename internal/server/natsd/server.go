@@ -39,6 +39,7 @@ type Options struct {
 	Admin    bool         // allow administrators with full rights; only for tests and benchmarks
 	Logger   *slog.Logger // default: discard
 	Cluster  *Cluster     // one of several nodes; default: a single server
+	LeafAddr string       // host:port for leaf nodes, servers of other regions; default: none
 	TLS      *tls.Config  // of connections from outside; default: none
 	Bounds   Bounds       // of tenants, sessions and their credentials
 	Beside   []string     // directories with keys of further buses, each with accounts of its own; only for measurements
@@ -157,6 +158,11 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if opts.TLS != nil {
 		settings.TLS, settings.TLSConfig, settings.TLSTimeout = true, opts.TLS, tlsTimeout
 		settings.TLSVerify = opts.TLS.ClientAuth == tls.RequireAndVerifyClientCert
+	}
+	if opts.LeafAddr != "" {
+		if err := listenToLeaves(settings, opts); err != nil {
+			return err
+		}
 	}
 	known := admit(settings, accounts)
 	for _, dir := range opts.Beside {

@@ -51,8 +51,9 @@ const (
 	RoleIssuer      = "issuer"  // exchanges tokens for credentials
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
-	RoleBackup      = "backup" // reads the ledger
-	RoleSaved       = "saved"  // reports a backup to the audit, and nothing else; it comes with backup
+	RoleBackup      = "backup"       // reads the ledger
+	RoleSaved       = "saved"        // reports a backup to the audit, and nothing else; it comes with backup
+	RoleLeaf        = "leaf"         // a NATS server of another region, for whose clients it speaks
 	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster; in the servers' account, and never handed out
 	RoleClock       = "clock"        // asks the servers for their time
 	RoleGuard       = "guard"        // watches connections; of the server's own process
@@ -99,7 +100,7 @@ func (r Role) Validate() error {
 		if r.Type != "" || r.Session != "" {
 			return fmt.Errorf("an auditor has no type or session; with a tenant it reads only that tenant's records")
 		}
-	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleBackup, RoleSaved, RoleCluster, RoleClock, RoleGuard, RoleAdmin, RoleLedgerAdmin:
+	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleBackup, RoleSaved, RoleLeaf, RoleCluster, RoleClock, RoleGuard, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
@@ -309,6 +310,18 @@ func (r Role) rights() Rights {
 			Publish:   []string{"$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*"},
 			Subscribe: []string{inbox},
 		}
+	case RoleLeaf: // what agents and surfaces send and receive, but no reply in a broker's name, and nothing of the ledger
+		var inboxes []string
+		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "u", "ut"} {
+			inboxes = append(inboxes, dots("_INBOX", p, ">"))
+		}
+		return Rights{
+			Publish: []string{
+				dots(subject.Agents, ">"), dots(subject.Responders, ">"), dots(subject.Hosts, ">"), dots(subject.Operators, ">"),
+				dots(subject.State, ">"), dots(subject.Audit, ">"), dots(subject.Issue, ">"), "$SRV.>",
+			},
+			Subscribe: append(inboxes, dots(subject.Out, ">"), dots(subject.StateOut, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", "")),
+		}
 	case RoleCluster:
 		return Rights{Publish: []string{SubjectMembers, SubjectRemove}, Subscribe: []string{inbox}}
 	case RoleClock:
@@ -424,6 +437,7 @@ func Scopes(admin bool) []identity.Scope {
 		{Name: RoleMaintenance},
 		{Name: RoleBackup},
 		{Name: RoleSaved},
+		{Name: RoleLeaf},
 		{Name: RoleCluster},
 		{Name: RoleClock},
 	}
@@ -436,7 +450,7 @@ func Scopes(admin bool) []identity.Scope {
 	guard := Role{Name: RoleGuard}
 	all := []identity.Scope{{Name: guard.scope() + inProcess, Account: guard.account(), Permissions: guard.Rights().permissions(), Subscriptions: guard.subscriptions(), InProcess: true}}
 	for _, r := range roles {
-		s := identity.Scope{Name: r.scope(), Account: r.account(), Permissions: r.Rights().permissions(), Subscriptions: r.subscriptions()}
+		s := identity.Scope{Name: r.scope(), Account: r.account(), Permissions: r.Rights().permissions(), Subscriptions: r.subscriptions(), Leaf: r.Name == RoleLeaf}
 		all = append(all, s)
 		if r.ofBroker() {
 			s.Name, s.InProcess = s.Name+inProcess, true

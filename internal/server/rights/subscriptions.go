@@ -17,7 +17,7 @@ func (r Role) subscriptions() int64 {
 	switch r.Name {
 	case RoleAdmin, RoleLedgerAdmin:
 		return 0
-	case RoleGateway:
+	case RoleGateway, RoleLeaf:
 		return gatewaySubscriptions
 	case RoleBroker, RoleLedger:
 		return brokerSubscriptions

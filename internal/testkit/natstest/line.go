@@ -30,12 +30,17 @@ type Line struct {
 // Line opens a line to the server.
 func (b *Bus) Line() *Line {
 	b.t.Helper()
+	return b.LineTo(b.Addr())
+}
+
+// LineTo opens a line to another address.
+func (b *Bus) LineTo(to string) *Line {
+	b.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	l := &Line{b: b, ln: ln, back: make(chan struct{}, 1024), open: map[net.Conn]struct{}{}}
-	to := b.Addr()
 	l.all.Go(func() {
 		for {
 			in, err := ln.Accept()
@@ -87,6 +92,9 @@ func (g gated) Write(b []byte) (int, error) {
 	defer g.gate.RUnlock()
 	return g.to.Write(b)
 }
+
+// Addr returns the near end of the line.
+func (l *Line) Addr() string { return l.ln.Addr().String() }
 
 // Connect connects as a role, through the line. It reconnects within
 // milliseconds.

@@ -38,6 +38,7 @@ type Options struct {
 	MaxStore int64
 	NoBroker bool
 	Memory   bool // keep the store in memory
+	Leaves   bool // listen for leaf nodes
 	Bounds   natsd.Bounds
 	Broker   broker.Options
 }
@@ -51,7 +52,11 @@ func Start(t testing.TB, opts Options) *Bus {
 	} else {
 		b.Dir = t.TempDir()
 	}
-	b.Server = serve(t, natsd.Options{Dir: b.Dir, Addr: "127.0.0.1:0", MaxStore: opts.MaxStore, Bounds: opts.Bounds})
+	how := natsd.Options{Dir: b.Dir, Addr: "127.0.0.1:0", MaxStore: opts.MaxStore, Bounds: opts.Bounds}
+	if opts.Leaves {
+		how.LeafAddr = "127.0.0.1:0"
+	}
+	b.Server = serve(t, how)
 	if !opts.NoBroker {
 		b.Broker(opts.Broker)
 	}

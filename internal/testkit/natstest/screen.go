@@ -26,8 +26,18 @@ type Screen struct {
 // with the bus.
 func (b *Bus) Screen() *Screen {
 	b.t.Helper()
+	return b.ScreenOn(b.Responder("web"))
+}
+
+// ScreenOn is Screen on another connection.
+func (b *Bus) ScreenOn(nc *nats.Conn) *Screen {
+	b.t.Helper()
+	r, err := responder.New(nc, "web", responder.Options{Logger: Logger()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	events := make(chan board.Event, 100)
-	s := &Screen{Responder: b.Dialog("web").Responder, Events: events, t: b.t}
+	s := &Screen{Responder: r, Events: events, t: b.t}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	synced, done := make(chan struct{}), make(chan struct{})
 	isSynced := sync.OnceFunc(func() { close(synced) })

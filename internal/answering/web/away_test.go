@@ -1,0 +1,80 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// absence is who stands in for whom, without a bus.
+type absence struct {
+	set []responder.Away
+	all []ask.StandIn
+}
+
+func (a *absence) All() []ask.StandIn { return a.all }
+
+func (a *absence) Of(by ask.By) (all []ask.StandIn) {
+	for _, one := range a.all {
+		if one.By == by.Principal {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (a *absence) Set(_ context.Context, s responder.Away) (ask.StandIn, error) {
+	a.set = append(a.set, s)
+	if s.To == "group:x" {
+		return ask.StandIn{}, ask.InvalidError("away", []ask.Fault{ask.NewFault("/to", ask.FaultNoStandIn, s.To)})
+	}
+	return ask.StandIn{}, nil
+}
+
+// TestThePageOfStandIns: a person says who stands in, is told what is wrong, and
+// ends only their own; the stand-in finds the asks of the one who is away.
+func TestThePageOfStandIns(t *testing.T) {
+	t.Parallel()
+	b, away := newBus(), &absence{all: []ask.StandIn{
+		{Absent: mei, By: "os:tom", Until: time.Now().Add(time.Hour)},
+		{Absent: tom, By: "os:<b>", Tenant: "acme", Until: time.Now().Add(time.Hour)},
+	}}
+	in := serve(t, b, func(o *web.Options) { o.StandIns = away })
+	u := in.signedIn(t, mei)
+	page := u.get("/away")
+	if page.status != http.StatusOK || !contains(page.body, "os:tom") || contains(page.body, "<b>") || !contains(page.body, `name="end"`) {
+		t.Fatalf("%d %s", page.status, page.body)
+	}
+	day := time.Now().UTC().AddDate(0, 0, 3).Truncate(24 * time.Hour)
+	if res := u.post("/away", url.Values{"to": {"os:tom"}, "until": {day.Format(time.DateOnly)}, "tenant": {"acme"}}); res.path != "/away" || res.status != http.StatusOK {
+		t.Fatalf("%d at %s", res.status, res.path)
+	}
+	if s := away.set[0]; s.By.Principal != mei.Principal || s.To != "os:tom" || s.Tenant != "acme" || !s.Until.Equal(day.AddDate(0, 0, 1)) {
+		t.Errorf("set: %+v", s)
+	}
+	for name, form := range map[string]url.Values{
+		"a group":        {"to": {"group:x"}, "until": {day.Format(time.DateOnly)}},
+		"no day":         {"to": {"os:tom"}, "until": {"soon"}},
+		"another tenant": {"to": {"os:tom"}, "until": {day.Format(time.DateOnly)}, "tenant": {"a.>"}},
+	} {
+		if res := u.post("/away", form); res.status != http.StatusUnprocessableEntity || !contains(res.body, `role="alert"`) {
+			t.Errorf("%s: %d", name, res.status)
+		}
+	}
+	u.post("/away", url.Values{"to": {"os:tom"}, "end": {"1"}})
+	if s := away.set[len(away.set)-1]; s.To != "os:tom" || !s.Until.IsZero() {
+		t.Errorf("ended: %+v", s)
+	}
+	a := question("d1", database())
+	a.Audience = []string{"os:mei"}
+	k := b.ask(a, 0)
+	if res := in.signedIn(t, tom).get("/ask/" + k.String()); !contains(res.body, "You stand in for Mei.") {
+		t.Errorf("the stand-in sees %s", res.body)
+	}
+}

@@ -1,0 +1,72 @@
+package board
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// SharedStandIns is who stands in for whom, as the bus's shared state has it. It
+// needs the credential of a responder of one tenant or of all.
+type SharedStandIns struct {
+	r     *source
+	cache *state.Cache
+
+	mu   sync.RWMutex
+	held map[state.Key]ask.StandIn
+}
+
+// NewSharedStandIns makes the store of a responder. It sends nothing; a board runs
+// it, once.
+func NewSharedStandIns(of *responder.Responder) *SharedStandIns {
+	r := newSource(of)
+	s := &SharedStandIns{r: r, held: map[state.Key]ask.StandIn{}}
+	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.StandIns), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	return s
+}
+
+// Of returns those who are away and have this person as stand-in, the earliest
+// first. The broker counts also those who named another principal of the person.
+func (s *SharedStandIns) Of(by ask.By) []ask.StandIn {
+	return s.those(func(one *ask.StandIn) bool { return one.By == by.Principal })
+}
+
+// All returns who stands in for whom, the earliest first.
+func (s *SharedStandIns) All() []ask.StandIn {
+	return s.those(func(*ask.StandIn) bool { return true })
+}
+
+func (s *SharedStandIns) those(want func(*ask.StandIn) bool) (all []ask.StandIn) {
+	s.mu.RLock()
+	for one := range maps.Values(s.held) {
+		if want(&one) {
+			all = append(all, one)
+		}
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(all, func(x, y ask.StandIn) int { return x.Since.Compare(y.Since) })
+	return all
+}
+
+// Set is [responder.Responder.Away].
+func (s *SharedStandIns) Set(ctx context.Context, a responder.Away) (ask.StandIn, error) {
+	return s.r.Away(ctx, a)
+}
+
+// follow applies what any broker wrote.
+func (s *SharedStandIns) follow(old, now *state.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now == nil {
+		delete(s.held, old.Key)
+		return
+	}
+	if one, err := state.StandInOf(now); err == nil {
+		s.held[now.Key] = one
+	}
+}
