@@ -155,7 +155,7 @@ func TestIntoAMailboxOfDovecot(t *testing.T) {
 		s.opts.SMTP, s.opts.Reply, s.opts.Receive, s.opts.AuthServ = "smtp+plain://"+server, "ask@mail.example.net", "lmtp://"+replies, "mx.example.net"
 		s.opts.Routes = chat.Routes{Default: chat.Target{Person: tom}}
 	})
-	w.Ask(database("a1"))
+	k := w.Ask(database("a1"))
 	var mails []*mail.Message
 	inbox := func(want int) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestIntoAMailboxOfDovecot(t *testing.T) {
 	if err := smtp.SendMail(server, nil, tom, []string{address.Address}, []byte(answer)); err != nil {
 		t.Fatal(err)
 	}
-	if o := w.Wait("a1"); o.By.Principal != "mailto:"+tom || o.By.Proof != ask.ProofEmail || o.Answers[0].Selected[0] != "lite" {
+	if o := w.Wait(k.ID); o.By.Principal != "mailto:"+tom || o.By.Proof != ask.ProofEmail || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("%+v by %+v", o.Answers, o.By)
 	}
 	inbox(2)
