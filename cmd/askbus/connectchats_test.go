@@ -291,7 +291,7 @@ func visit(ctx context.Context, t *testing.T, method, address string, form url.V
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // read
+	defer res.Body.Close()
 	body, _ := io.ReadAll(res.Body)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: %s: %s", method, address, res.Status, body)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
@@ -30,10 +31,11 @@ func NewSharedStandIns(of *responder.Responder) *SharedStandIns {
 	return s
 }
 
-// Of returns those who are away and have this person as stand-in, the earliest
+// Of returns those who are away now and have this person as stand-in, the earliest
 // first. The broker counts also those who named another principal of the person.
 func (s *SharedStandIns) Of(by ask.By) []ask.StandIn {
-	return s.those(func(one *ask.StandIn) bool { return one.By == by.Principal })
+	now := time.Now()
+	return s.those(func(one *ask.StandIn) bool { return one.By == by.Principal && now.Before(one.Until) })
 }
 
 // All returns who stands in for whom, the earliest first.

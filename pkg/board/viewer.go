@@ -14,7 +14,7 @@ type Viewer struct {
 	Access   ask.Access     // which of these may be seen and decided; nil: all
 	Language string         // a BCP 47 tag, such as "en" or "zh-CN"
 	Zone     *time.Location // for times; nil: UTC
-	// StandIns returns who is away and has this person as stand-in, such as
+	// StandIns returns who is away now and has this person as stand-in, such as
 	// [SharedStandIns.Of]; nil: nobody.
 	StandIns func(ask.By) []ask.StandIn
 }
@@ -23,7 +23,7 @@ type Viewer struct {
 func (v Viewer) as(a *ask.Ask) (ask.By, bool) {
 	by, ok := a.As(v.By, nil, time.Time{})
 	if !ok && v.StandIns != nil {
-		by, ok = a.As(v.By, v.StandIns(v.By), time.Now())
+		by, ok = a.As(v.By, v.StandIns(v.By), time.Time{})
 	}
 	return by, ok
 }

@@ -20,7 +20,7 @@ type Viewer struct {
 	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
 	Access ask.Access
 
-	// StandIns returns who is away and has this person as stand-in; nil: nobody.
+	// StandIns returns who is away now and has this person as stand-in; nil: nobody.
 	StandIns func(ask.By) []ask.StandIn
 
 	Surface string // responder type of this surface, which "also shown" omits
@@ -87,7 +87,7 @@ func (v Viewer) as(r *ask.Record) (May, ask.By) {
 		return may, v.By
 	}
 	own := v
-	if as, ok := r.Ask.As(v.By, v.StandIns(v.By), time.Now()); ok {
+	if as, ok := r.Ask.As(v.By, v.StandIns(v.By), time.Time{}); ok {
 		if own.By = as; own.may(r).Answer {
 			return May{Answer: true, Decline: true}, as
 		}

@@ -87,7 +87,7 @@ func quantize(img *image.RGBA) (palette []uint16, index []uint8) {
 	var all []uint16
 	for c, n := range counts {
 		if n > 0 {
-			all = append(all, uint16(c)) //nolint:gosec // 15 bits
+			all = append(all, uint16(c))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b uint16) int { return counts[b] - counts[a] })
@@ -97,7 +97,7 @@ func quantize(img *image.RGBA) (palette []uint16, index []uint8) {
 		best := 1 << 30
 		for i, p := range palette {
 			if far := distance(c, p); far < best {
-				best, index[c] = far, uint8(i) //nolint:gosec // below sixelColors
+				best, index[c] = far, uint8(i)
 			}
 		}
 	}

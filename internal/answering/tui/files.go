@@ -78,11 +78,13 @@ func (m *model) showFiles() tea.Cmd {
 // askGraphics asks the terminal, when it is first needed, because a few terminals show a question that they do not
 // know. The last reply is one that every terminal sends.
 func (m *model) askGraphics() tea.Cmd {
+	const cellSize = 16 // XTWINOPS: report the size of a character in pixels
+
 	if m.graphics.asked {
 		return nil
 	}
 	m.graphics.asked = true
-	return tea.Sequence(tea.Raw(picture.KittyQuery+ansi.WindowOp(ansi.RequestCellSizeWinOp)+ansi.RequestPrimaryDeviceAttributes), tea.ClearScreen)
+	return tea.Sequence(tea.Raw(picture.KittyQuery+ansi.WindowOp(cellSize)+ansi.RequestPrimaryDeviceAttributes), tea.ClearScreen)
 }
 
 // replied takes a reply of the terminal.

@@ -43,7 +43,7 @@ type upload struct {
 // takeFiles removes the files from the arguments of a call.
 func (c *call) takeFiles(arguments []byte) (rest []byte, refs []ask.File, uploads []upload, err error) {
 	var all map[string]json.RawMessage
-	if json.Unmarshal(arguments, &all) != nil || all["files"] == nil {
+	if readable := json.Unmarshal(arguments, &all) == nil; !readable || all["files"] == nil {
 		return arguments, nil, nil, nil // the dialect says what is wrong
 	}
 	var files []given

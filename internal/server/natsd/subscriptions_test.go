@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +201,7 @@ func TestACredentialThatSubscribesAllTheTimeIsKeptOut(t *testing.T) {
 			for i := 0; err == nil; i++ {
 				text := turns[i%2]
 				if i%5 == 0 {
-					text = append(text[:len(text):len(text)], message...)
+					text = append(slices.Clip(text), message...)
 				}
 				_, err = raw.Write(text)
 				<-pace
