@@ -46,7 +46,11 @@ func TestAStandInVotesForWhoIsAway(t *testing.T) {
 	k := pose(t, b, deploying("d1", 2))
 	_, err := r.Answer(t.Context(), k, votes("v0", stranger("jo"), true))
 	forbidden(t, "nobody is away", err)
-	away(t, r, ofSRE("mei"), "os:jo", "acme")
+	claims, mei := stranger("jo"), ofSRE("mei")
+	claims.For = &mei
+	_, err = r.Answer(t.Context(), k, votes("v0", claims, true))
+	forbidden(t, "nobody is away, whatever the sender says", err)
+	away(t, r, mei, "os:jo", "acme")
 	away(t, r, stranger("jo"), "os:kim", "") // of Jo's own rights only: no chain
 	_, err = r.Answer(t.Context(), k, votes("v1", stranger("jo"), true))
 	counted(t, err, "1 of 2 approvals: jo for mei; 1 more needed from group sre")

@@ -36,7 +36,7 @@ func credentials(h nats.Header) []string {
 // JWT says what that key may do. Without a JWT only the credential's own name
 // is stored.
 func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
-	by.Responder, by.OnCall = responderOf(r, by.Responder), nil
+	by.Responder, by.OnCall, by.For = responderOf(r, by.Responder), nil, nil
 	may, err := b.assertions(r)
 	if err != nil {
 		return by, err
