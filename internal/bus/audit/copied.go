@@ -115,7 +115,7 @@ func (c *Copied) asked(s *lifecycle.State) {
 // voted describes the vote with which a question was written again: the last.
 func (c *Copied) voted(s *lifecycle.State, v *ask.Vote) {
 	c.Action, c.Time, c.Surface = AskVoted, v.At.UTC(), v.By.Responder
-	c.Actor = &Actor{Role: roleOf(v.By.Responder), Credential: v.Credential, Principal: v.By.Principal, Proof: v.By.Proof, Name: v.By.Name, Groups: v.By.Groups}
+	c.Actor = &Actor{Role: roleOf(v.By.Responder), Credential: v.Credential, Principal: v.By.Principal, Proof: v.By.Proof, Name: v.By.Name, Groups: groups(&v.By), For: absent(&v.By)}
 	if v.Token != "" {
 		c.Object = &Object{Kind: "token", ID: v.Token}
 	}
@@ -196,13 +196,29 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 	}
 	if by := o.By; by != nil {
 		c.Surface = by.Responder
-		c.Actor = &Actor{Role: roleOf(by.Responder), Credential: user, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups}
+		c.Actor = &Actor{Role: roleOf(by.Responder), Credential: user, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: groups(by), For: absent(by)}
 	}
+}
+
+// absent returns the principal of whom a person stands in for.
+func absent(by *ask.By) string {
+	if by.For == nil {
+		return ""
+	}
+	return by.For.Principal
+}
+
+// groups returns those that give the right to decide.
+func groups(by *ask.By) []string {
+	if by.For != nil {
+		return by.For.Groups
+	}
+	return by.Groups
 }
 
 func vote(a *ask.Ask, v *ask.Vote) Vote {
 	out := Vote{
-		Choice: string(v.Choice), Principal: short(v.By.Principal), Name: short(v.By.Name), Groups: v.By.Groups, Proof: v.By.Proof,
+		Choice: string(v.Choice), Principal: short(v.By.Principal), Name: short(v.By.Name), For: short(absent(&v.By)), Groups: groups(&v.By), Proof: v.By.Proof,
 		Reason: short(v.Reason), At: v.At.UTC(), Surface: v.By.Responder, Credential: v.Credential, Token: v.Token, Person: v.Person,
 	}
 	if v.Option != "" && len(a.Questions) == 1 {

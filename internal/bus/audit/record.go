@@ -138,6 +138,7 @@ type Actor struct {
 	Proof      string   `json:"proof,omitempty"`
 	Name       string   `json:"name,omitempty"` // for people
 	Groups     []string `json:"groups,omitempty"`
+	For        string   `json:"for,omitempty"` // the principal of who is away, if this is a stand-in
 	// ReportedBy is the surface that claims Principal, Proof and Name; no broker has verified them.
 	ReportedBy string `json:"reported_by,omitempty"`
 }
@@ -179,7 +180,8 @@ type Vote struct {
 	Option     *Choice   `json:"option,omitempty"`
 	Principal  string    `json:"principal"`
 	Name       string    `json:"name,omitempty"`
-	Groups     []string  `json:"groups,omitempty"` // that could count
+	For        string    `json:"for,omitempty"`    // as in [Actor]
+	Groups     []string  `json:"groups,omitempty"` // that could count: of who is away, if there is one
 	Proof      string    `json:"proof,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
 	At         time.Time `json:"at"`

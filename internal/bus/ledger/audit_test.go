@@ -47,18 +47,24 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "its end is in the audit", func() bool { return audited(t, b)["ended ask.withdrawn"] == 1 })
-	// Two of three have voted; a restore keeps their votes, and what the audit says of each.
+	// Two of three have voted, one as a stand-in; a restore keeps their votes, who stands in, and what the audit says of
+	// each.
 	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	deploy := ask.Ask{ID: "deploy", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}, Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 3}}}}
+	deploy := ask.Ask{ID: "deploy", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}, Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 3, From: []string{"os:mei", "os:ana", "os:kim"}}}}}
 	if _, err := s.Ask(t.Context(), deploy); err != nil {
 		t.Fatal(err)
 	}
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "deploy"}
 	vote := func(r *responder.Responder, who string) (ask.Outcome, error) {
 		return r.Answer(t.Context(), k, ask.Reply{AnswerID: who, By: ask.By{Principal: "os:" + who, Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: new(true), Notes: "OPS-1"}}})
+	}
+	for absent, to := range map[string]string{"ana": "jo", "kim": "lee"} {
+		if _, err := r.Away(t.Context(), responder.Away{By: ask.By{Principal: "os:" + absent, Proof: ask.ProofOS}, To: "os:" + to, Until: time.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, who := range []string{"mei", "jo"} {
 		if _, err := vote(r, who); !errors.Is(err, ask.ErrVoted) {
@@ -94,7 +100,7 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 	if _, err := vote(restored, "jo"); !errors.Is(err, ask.ErrVoted) {
 		t.Errorf("a vote that was given before counts again: %v", err)
 	}
-	if o, err := vote(restored, "ana"); err != nil || o.Ending() != "approved by os:mei, os:jo, os:ana" {
+	if o, err := vote(restored, "lee"); err != nil || o.Ending() != "approved by os:mei, os:jo for os:ana, os:lee for os:kim" {
 		t.Errorf("the third vote: %+v, %v", o, err)
 	}
 	// The end is evidence of all votes.
@@ -108,7 +114,7 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 				continue
 			}
 			v := r.Decision.Votes
-			if len(v) != 3 || v[0].Principal != "os:mei" || v[0].Choice != "approve" || v[0].Reason != "OPS-1" || v[0].Surface != "web" || v[0].Proof != ask.ProofOS || v[0].At.IsZero() || v[0].Credential == "" {
+			if len(v) != 3 || v[0].Principal != "os:mei" || v[0].Choice != "approve" || v[0].Reason != "OPS-1" || v[0].Surface != "web" || v[0].Proof != ask.ProofOS || v[0].At.IsZero() || v[0].Credential == "" || v[0].For != "" || v[1].For != "os:ana" {
 				t.Errorf("the audit's votes: %+v", v)
 			}
 			return true
