@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // pipe is the standard input and output of one client, in lines. A line that is no message gets an
@@ -79,11 +80,15 @@ func (p *pipe) ended() error {
 	return p.over
 }
 
-// line reads a line. Of one that is longer than maxBody it keeps a byte more.
+// maxLine bounds one message on the pipe: a call, and as many files in base64 as an ask may have. A host has no reply to
+// a message that is longer, because nothing says which one it was.
+const maxLine = maxBody + ask.MaxFiles*4*(ask.MaxFileBytes/3+1)
+
+// line reads a line. Of one that is longer than maxLine it keeps a byte more.
 func (p *pipe) line() (line []byte, err error) {
 	for {
 		part, err := p.in.ReadSlice('\n')
-		if room := maxBody + 1 - len(line); room > 0 {
+		if room := maxLine + 1 - len(line); room > 0 {
 			line = append(line, part[:min(room, len(part))]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -113,8 +118,8 @@ const (
 // checkLine refuses what is no message, and no batch of at most [maxBatch]. The error is a
 // [*lineError].
 func checkLine(line []byte) error {
-	if len(line) > maxBody {
-		return &lineError{codeRequest, fmt.Sprintf("the message has more than %d bytes", maxBody)}
+	if len(line) > maxLine {
+		return &lineError{codeRequest, fmt.Sprintf("the message has more than %d bytes", maxLine)}
 	}
 	if err := wire.CheckText(line); err != nil {
 		return &lineError{codeParse, err.Error()}

@@ -59,7 +59,7 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "the id", -32600},
 		{`[]`, "the batch has 0 messages", -32600},
 		{many(51), "the batch has 51 messages; send 1 to 50", -32600},
-		{`"` + strings.Repeat("x", 1<<20) + `"`, "more than 1048576 bytes", -32600},
+		{`"` + strings.Repeat("x", 55<<20) + `"`, "more than 56972640 bytes", -32600},
 	} {
 		if m := exchange(v.line); string(m.ID) != "null" && m.ID != nil || m.Error.Code != v.code || !strings.Contains(m.Error.Message, v.says) {
 			t.Errorf("%.60q: %+v, want %d %q", v.line, m, v.code, v.says)
@@ -67,6 +67,10 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 		if m := exchange(ping(100 + i)); string(m.ID) != fmt.Sprint(100+i) || m.Result == nil {
 			t.Fatalf("after %.60q: %+v", v.line, m)
 		}
+	}
+	// A screenshot in base64 is such a line.
+	if m := exchange(`{"jsonrpc":"2.0","id":200,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("A", 7<<20) + `"}}}`); string(m.ID) != "200" || m.Result == nil {
+		t.Errorf("7 MB in one message: %+v", m)
 	}
 	_ = write.Close()
 	if err := <-ended; err != nil {
