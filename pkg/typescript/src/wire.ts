@@ -22,7 +22,7 @@ export interface Ask {
     link?: string
   }
   priority?: "low" | "normal" | "high" | "urgent"
-  /** Who may decide: "group:<name>" or a principal. Empty: everybody. */
+  /** Who may decide: "group:<name>", "schedule:<name>" or a principal. Empty: everybody. Brokers add who is on call, as "schedule:<name>=<principal>". */
   audience?: string[]
   /** How well it must be known who answers. The last four are of one strength. */
   min_proof?: "host-dialog" | "os" | "ssh-key" | "slack" | "oidc" | "passkey"
@@ -212,6 +212,8 @@ export interface Outcome {
     earlier?: string[]
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
+    /** Likewise for whom this person stood in. */
+    for_person?: string
   })[]
   /** Of an ask with a ladder: the steps that were taken, and who looked. */
   escalated?: {
@@ -225,6 +227,8 @@ export interface Outcome {
       via?: string[]
       /** Those who may decide the ask were told as well. */
       reminder?: boolean
+      /** A schedule in tell could not be read since then. */
+      as_of?: string
       /** They may decide the ask since then. */
       widened?: boolean
     })[]
@@ -268,6 +272,14 @@ export interface By {
   responder?: string
   /** How the responder knows, such as "slack-signature". */
   proof?: string
+  /** The schedules of the ask by which this person was on call when they decided. Only brokers set it. */
+  on_call?: ({
+    schedule: string
+    /** The schedule could not be read since then. */
+    as_of?: string
+  })[]
+  /** Who is away, if this person decided as the stand-in: the rights were those of that person alone. Set by the broker. */
+  for?: By
 }
 
 /** An uploaded file. */
@@ -330,6 +342,8 @@ export interface Status {
     earlier?: string[]
     /** Who voted, if the operator's list of people has the principal. */
     person?: string
+    /** Likewise for whom this person stood in. */
+    for_person?: string
   })[]
   /** How far the votes and the ladder have come, in a sentence. */
   progress?: string
@@ -345,6 +359,8 @@ export interface Status {
       via?: string[]
       /** Those who may decide the ask were told as well. */
       reminder?: boolean
+      /** A schedule in tell could not be read since then. */
+      as_of?: string
       /** They may decide the ask since then. */
       widened?: boolean
     })[]
@@ -419,6 +435,8 @@ export interface Page {
       earlier?: string[]
       /** Who voted, if the operator's list of people has the principal. */
       person?: string
+      /** Likewise for whom this person stood in. */
+      for_person?: string
     })[]
     /** Of a pending ask with a ladder: the steps so far, and who looked. */
     escalated?: {
@@ -432,6 +450,8 @@ export interface Page {
         via?: string[]
         /** Those who may decide the ask were told as well. */
         reminder?: boolean
+        /** A schedule in tell could not be read since then. */
+        as_of?: string
         /** They may decide the ask since then. */
         widened?: boolean
       })[]
