@@ -24,7 +24,7 @@ type duties struct {
 
 	mu   sync.Mutex
 	seen string // who was on call at the last sweep
-	turn uint64 // counts the changes
+	turn uint64 // counts the changes, and the sweeps that could not write them all
 }
 
 func newDuties(opts *Options, now func() time.Time) *duties {
@@ -56,6 +56,14 @@ func (d *duties) changed() uint64 {
 		d.turn++
 	}
 	return d.turn
+}
+
+// again makes the next sweep say in every ask who is on call: not every ask could be
+// written.
+func (d *duties) again() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.turn++
 }
 
 // onCall returns who is on call now, by the operator's schedules. It is never nil:
