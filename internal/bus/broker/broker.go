@@ -388,7 +388,8 @@ func (b *Broker) reconnected(ctx context.Context) {
 // ladders that are due.
 func (b *Broker) sweep(ctx context.Context) {
 	b.steps.take()
-	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost, b.duties.changed())
+	turn, turned := b.duties.changed()
+	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost, turn, turned)
 	if err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
