@@ -32,9 +32,16 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
+	may, err := b.assertions(r)
+	if err != nil {
+		return err
+	}
 	by, err := b.vouched(r, a.By)
 	if err != nil {
 		return err
+	}
+	if !may.Names(by) {
+		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
 		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them")
