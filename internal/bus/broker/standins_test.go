@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -203,4 +204,24 @@ func TestWhoSaysWhoStandsIn(t *testing.T) {
 	}
 	_, err = r.Answer(t.Context(), k, votes("v2", stranger("jo"), true))
 	forbidden(t, "it was ended", err)
+}
+
+// TestOnePersonStandsInForSoMany: nobody names a stand-in who has the most people
+// already; whoever has named them may say so again, until another day.
+func TestOnePersonStandsInForSoMany(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	r := newResponder(t, b, "web")
+	for i := range 50 {
+		away(t, r, stranger(fmt.Sprint("p", i)), "os:jo", "acme")
+	}
+	_, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "os:jo", Tenant: "acme", Until: time.Now().Add(time.Hour)})
+	if !errors.Is(err, ask.ErrQuota) {
+		t.Errorf("one more: %v", err)
+	}
+	away(t, r, stranger("p7"), "os:jo", "acme")
+	if _, err := r.Away(t.Context(), responder.Away{By: stranger("p7"), To: "os:jo", Tenant: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	away(t, r, stranger("p7"), "os:jo", "acme")
 }
