@@ -16,7 +16,7 @@ type Choice string
 const (
 	ChoiceApprove   Choice = "approve"
 	ChoiceDeny      Choice = "deny"
-	ChoiceWithdrawn Choice = "withdrawn" // the person took the vote back; it counts for nothing
+	ChoiceWithdrawn Choice = "withdrawn" // the person took the vote back, or whom it was given for has voted; it counts for nothing
 	// ChoiceRevoked is a vote that counts for nothing since its credential or API token was revoked, or its
 	// person signed out by an operator or by the provider. The person may vote again.
 	ChoiceRevoked Choice = "revoked"

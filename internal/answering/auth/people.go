@@ -89,11 +89,11 @@ func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, erro
 	return gone, nil
 }
 
-// votesLife is longer than any ask pends.
-const votesLife = 31 * 24 * time.Hour
+// votesLife is longer than any ask pends and any stand-in lasts.
+const votesLife = 92 * 24 * time.Hour
 
-// revokeVotes ends the votes that a person has on pending asks of a tenant; empty: of all. The time of the
-// entry counts, which is the broker's.
+// revokeVotes ends the votes that a person has on pending asks of a tenant, and what they said about who
+// stands in for them; empty: of all. The time of the entry counts, which is the broker's.
 func revokeVotes(ctx context.Context, revoked *state.Bucket, tenant, principal string) error {
 	_, err := revoked.Put(ctx, state.RevokedKey(tenant, principal), revocation{principal}, votesLife)
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -100,10 +101,16 @@ func TestTheProviderIsAskedAgain(t *testing.T) {
 func votesEnd(t *testing.T, b *natstest.Bus, principal string) {
 	t.Helper()
 	revoked := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
+	var e state.Entry
 	natstest.Eventually(t, "the person's votes count no more", func() bool {
-		_, err := revoked.Get(t.Context(), state.RevokedKey("", principal))
+		var err error
+		e, err = revoked.Get(t.Context(), state.RevokedKey("", principal))
 		return err == nil
 	})
+	standIns, _ := subject.FindBucket(subject.BucketStandIns)
+	if life := e.Expires.Sub(e.Written); life <= standIns.MaxTTL {
+		t.Errorf("a stand-in lives for %s, and that the person was revoked is forgotten after %s", standIns.MaxTTL, life)
+	}
 }
 
 func TestAProviderEndsSessions(t *testing.T) {

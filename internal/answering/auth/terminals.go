@@ -220,7 +220,8 @@ func (t *Terminals) record(ctx context.Context, k state.Key) (record, error) {
 // TerminalTenant returns the tenant of a terminal's credential for a person
 // with this access; empty means all. A NATS credential sees and decides
 // everything in a tenant, so a person with less access gets none. wanted is the
-// tenant that the terminal requests, if any. The error is [ask.ErrForbidden].
+// tenant that the terminal requests, if any. The same holds for the tenant in which
+// somebody may stand in for a person. The error is [ask.ErrForbidden].
 func TerminalTenant(access ask.Access, wanted string) (tenant string, err error) {
 	var whole []string
 	for i := range access {

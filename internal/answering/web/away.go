@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -73,6 +74,11 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 		return
 	}
 	if r.PostFormValue("end") == "" {
+		var err error
+		if a.Tenant, err = auth.TerminalTenant(me.Access, a.Tenant); err != nil { // the broker knows no access: it counts every right of the groups
+			refuse(say(me, "A stand-in may decide everything of a tenant, which you may not, or not in this one. Name a tenant in which you may."))
+			return
+		}
 		zone := time.UTC
 		if me.Zone != nil {
 			zone = me.Zone

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -76,5 +77,43 @@ func TestThePageOfStandIns(t *testing.T) {
 	k := b.ask(a, 0)
 	if res := in.signedIn(t, tom).get("/ask/" + k.String()); !contains(res.body, "You stand in for Mei.") {
 		t.Errorf("the stand-in sees %s", res.body)
+	}
+}
+
+// TestAStandInGetsNoMoreThanThePersonMay: a rule of sign-in that gives less than a
+// tenant gives nobody else the groups' rights in it; ending is always possible.
+func TestAStandInGetsNoMoreThanThePersonMay(t *testing.T) {
+	t.Parallel()
+	day := time.Now().UTC().AddDate(0, 0, 3).Format(time.DateOnly)
+	for name, c := range map[string]struct {
+		access       ask.Access
+		tenant, want string
+		ok           bool
+	}{
+		"everything":     {nil, "", "", true},
+		"every tenant":   {ask.Access{{}}, "beta", "beta", true},
+		"one, unnamed":   {ask.Access{{Tenants: []string{"acme"}}}, "", "acme", true},
+		"one, named":     {ask.Access{{Tenants: []string{"acme"}}}, "acme", "acme", true},
+		"another":        {ask.Access{{Tenants: []string{"acme"}}}, "beta", "", false},
+		"one of two":     {ask.Access{{Tenants: []string{"acme", "beta"}}}, "", "", false},
+		"a reader":       {ask.Access{{ReadOnly: true}}, "", "", false},
+		"some sessions":  {ask.Access{{Tenants: []string{"acme"}, Sessions: []string{"deploy-*"}}}, "acme", "", false},
+		"some audiences": {ask.Access{{Audiences: []string{"group:sre"}}}, "acme", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			away := &absence{}
+			u := serve(t, newBus(), func(o *web.Options) { o.StandIns = away }).as(t, auth.Person{By: mei, Access: c.access})
+			res := u.post("/away", url.Values{"to": {"os:tom"}, "until": {day}, "tenant": {c.tenant}})
+			switch {
+			case !c.ok && (res.status != http.StatusUnprocessableEntity || len(away.set) > 0 || !contains(res.body, "Name a tenant in which you may.")):
+				t.Errorf("%d, %+v", res.status, away.set)
+			case c.ok && (len(away.set) != 1 || away.set[0].Tenant != c.want):
+				t.Errorf("%d, %+v", res.status, away.set)
+			}
+			if u.post("/away", url.Values{"to": {"os:tom"}, "tenant": {c.tenant}, "end": {"1"}}); len(away.set) == 0 || !away.set[len(away.set)-1].Until.IsZero() {
+				t.Errorf("it cannot be ended: %+v", away.set)
+			}
+		})
 	}
 }

@@ -388,18 +388,24 @@ func (b *Broker) reconnected(ctx context.Context) {
 // ladders that are due.
 func (b *Broker) sweep(ctx context.Context) {
 	b.steps.take()
-	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost, b.duties.changed())
+	turn, turned := b.duties.changed()
+	due, err := b.led.Overdue(ctx, b.led.Now(), sweepMost, turn, turned)
 	if err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
 	b.steps.earlier(b.led.NextStep())
 	b.full.Store(false)
+	unsaid := false // an ask may not say who is on call
 	for _, d := range due {
 		if b.full.Load() {
-			return // the others are tried by the next sweep
+			break // the others are tried by the next sweep
 		}
 		if err := b.due(ctx, d); err != nil && ctx.Err() == nil {
+			unsaid = unsaid || d.OnCall
 			b.opts.Logger.WarnContext(ctx, "cannot do what is due about an ask", slog.String("ask_id", d.ID), slog.Any("error", err))
 		}
+	}
+	if unsaid || b.full.Load() {
+		b.duties.again()
 	}
 }

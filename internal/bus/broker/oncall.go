@@ -22,9 +22,10 @@ type duties struct {
 	kept *oncall.Keeper
 	now  func() time.Time
 
-	mu   sync.Mutex
-	seen string // who was on call at the last sweep
-	turn uint64 // counts the changes
+	mu     sync.Mutex
+	seen   string    // who was on call at the last sweep
+	turn   uint64    // counts the changes, and the sweeps that could not write them all
+	turned time.Time // when the last change was seen
 }
 
 func newDuties(opts *Options, now func() time.Time) *duties {
@@ -43,8 +44,10 @@ func (d *duties) all() []approvals.Duty {
 	return d.file().OnCall(d.now(), d.kept.Of)
 }
 
-// changed counts how often it has changed who is on call.
-func (d *duties) changed() uint64 {
+// changed counts how often it has changed who is on call, and returns when that last
+// was.
+func (d *duties) changed() (turn uint64, turned time.Time) {
+	now := d.now()
 	var who strings.Builder
 	for _, one := range d.all() {
 		fmt.Fprintf(&who, "%q %q %t\n", one.Schedule, one.People, one.Unknown)
@@ -54,8 +57,17 @@ func (d *duties) changed() uint64 {
 	if s := who.String(); s != d.seen || d.turn == 0 {
 		d.seen = s
 		d.turn++
+		d.turned = now
 	}
-	return d.turn
+	return d.turn, d.turned
+}
+
+// again makes the next sweep say in every ask who is on call: not every ask could be
+// written.
+func (d *duties) again() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.turn++
 }
 
 // onCall returns who is on call now, by the operator's schedules. It is never nil:

@@ -1,8 +1,10 @@
 package broker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A schedule says who may decide: surfaces see who is on call, also after a turn,
@@ -80,6 +83,76 @@ func TestAScheduleDecidesAnAsk(t *testing.T) {
 		if e, ok := errors.AsType[*ask.Error](err); !ok || len(e.Faults) != 1 || e.Faults[0].Code != code || e.Faults[0].Pointer != "/audience/0" {
 			t.Errorf("%s: %v", entry, err)
 		}
+	}
+}
+
+// A turn that begins while the ledger takes no writes is written once it does.
+func TestATurnThatCannotBeWrittenIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStepping(t)
+	f := policies(t, fmt.Sprintf(`schedules: [ { name: sre, start: %q, every: 1h, people: ["os:mei", "os:jo"] } ]`, time.Now().Add(-30*time.Minute).UTC().Format(time.RFC3339)))
+	failed := make(failures, 1)
+	s.broker(broker.Options{Approvals: func() *approvals.File { return f }, Logger: slog.New(failed)})
+	a := ladder("a1")
+	a.Audience, a.Escalate = []string{"schedule:sre"}, nil
+	if _, err := newClient(t, s.Bus, "s1").Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	s.largest(t, 1)
+	s.ahead.Add(int64(time.Hour))
+	select {
+	case <-failed:
+	case <-t.Context().Done():
+		t.Fatal("the turn was written")
+	}
+	s.largest(t, -1)
+	natstest.Eventually(t, "the ask says that os:jo is on call", func() bool {
+		select {
+		case m := <-s.questions:
+			q, err := readAsked(m)
+			return err == nil && slices.Contains(q.Ask.Audience, "schedule:sre=os:jo")
+		default:
+			return false
+		}
+	})
+}
+
+// failures gets a signal when a sweep could not do what was due.
+type failures chan struct{}
+
+func (f failures) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (f failures) WithAttrs([]slog.Attr) slog.Handler           { return f }
+func (f failures) WithGroup(string) slog.Handler                { return f }
+
+func (f failures) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "cannot do what is due") {
+		select {
+		case f <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// largest bounds the messages that the ledger takes; -1: not at all.
+func (s *stepping) largest(t *testing.T, size int32) {
+	t.Helper()
+	js, err := jetstream.New(s.LedgerAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := js.ListStreams(t.Context())
+	for info := range streams.Info() {
+		cfg := info.Config
+		if cfg.MaxMsgSize = size; !strings.HasPrefix(cfg.Name, "ASKS_") {
+			continue
+		}
+		if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := streams.Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -32,9 +32,16 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
+	may, err := b.assertions(r)
+	if err != nil {
+		return err
+	}
 	by, err := b.vouched(r, a.By)
 	if err != nil {
 		return err
+	}
+	if !may.Names(by) {
+		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
 		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them")
@@ -58,12 +65,8 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		case a.Until.After(now.Add(longestAway)):
 			return ask.InvalidError("away", []ask.Fault{ask.NewFault("/until", ask.FaultOutOfRange, s.Until.Format(time.RFC3339), "now", now.Add(longestAway).UTC().Format(time.RFC3339))})
 		}
-		n, err := b.led.CountState(ctx, subject.StandInsBy(r.Tenant, to))
-		if err != nil {
+		if err := b.roomBeside(ctx, note.Bucket, note.Key, subject.StandInsBy(r.Tenant, to), to); err != nil {
 			return err
-		}
-		if n >= absentOfStandIn {
-			return ask.Refuse(ask.CodeQuota, "%s stands in for %d people already, the maximum; name somebody else", to, n)
 		}
 		if w.Value, err = wire.Marshal(s); err != nil {
 			return err
@@ -83,6 +86,19 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		return err
 	}
 	return b.replyJSON(r, body)
+}
+
+// roomBeside refuses an entry of one more person for whom somebody stands in. One that
+// is there, also the mark that it was ended, only changes.
+func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateKey, all, standIn string) error {
+	if e, err := b.led.ReadState(ctx, bucket, k); err != nil || e.Revision != 0 {
+		return err
+	}
+	n, err := b.led.CountState(ctx, all)
+	if err == nil && n >= absentOfStandIn {
+		return ask.Refuse(ask.CodeQuota, "%s stands in for %d people already, the maximum; name somebody else", standIn, n)
+	}
+	return err
 }
 
 // standInOf returns the principal of whom a person names as stand-in: a principal, a

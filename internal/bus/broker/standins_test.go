@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,9 +56,9 @@ func TestAStandInVotesForWhoIsAway(t *testing.T) {
 	away(t, r, mei, "os:jo", "acme")
 	away(t, r, stranger("jo"), "os:kim", "") // of Jo's own rights only: no chain
 	_, err = r.Answer(t.Context(), k, votes("v1", stranger("jo"), true))
-	counted(t, err, "1 of 2 approvals: jo for mei; 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: jo for os:mei; 1 more needed from group sre")
 	_, err = r.Answer(t.Context(), k, votes("v1", stranger("jo"), true)) // the same again
-	counted(t, err, "1 of 2 approvals: jo for mei; 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: jo for os:mei; 1 more needed from group sre")
 	_, err = r.Answer(t.Context(), k, votes("v2", stranger("kim"), true))
 	forbidden(t, "a stand-in's stand-in", err)
 
@@ -70,9 +71,9 @@ func TestAStandInVotesForWhoIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Answer(t.Context(), k, votes("v5", stranger("jo"), true))
-	counted(t, err, "1 of 2 approvals: jo for mei; 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: jo for os:mei; 1 more needed from group sre")
 	o, err := r.Answer(t.Context(), k, votes("v6", ofSRE("tom"), true))
-	if err != nil || o.Ending() != "approved by jo for mei, tom" {
+	if err != nil || o.Ending() != "approved by jo for os:mei, tom" {
 		t.Fatalf("%s, %v", o.Ending(), err)
 	}
 	v := o.Votes[1]
@@ -99,7 +100,7 @@ func TestOnePersonIsOneVoter(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Answer(t.Context(), k, votes("v3", stranger("kim"), true))
-	counted(t, err, "1 of 2 approvals: kim for mei; 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: kim for os:mei; 1 more needed from group sre")
 	_, err = r.Answer(t.Context(), k, votes("v4", stranger("jo"), true))
 	forbidden(t, "a second stand-in of Mei", err)
 }
@@ -137,13 +138,13 @@ func TestStandInsOfTheExcluded(t *testing.T) {
 	}
 	// Without an exclusion both may, also a plain ask with an audience.
 	o, err := r.Answer(t.Context(), pose(t, b, deploying("plain", 1)), votes("v", stranger("jo"), true))
-	if err != nil || o.Ending() != "approved by jo for mei" {
+	if err != nil || o.Ending() != "approved by jo for os:mei" {
 		t.Errorf("%s, %v", o.Ending(), err)
 	}
 	a := deploying("audience", 1)
 	a.Approval, a.Audience = nil, []string{"os:mei"}
 	o, err = r.Answer(t.Context(), pose(t, b, a), votes("v", stranger("jo"), true))
-	if err != nil || o.Ending() != "answered by jo for mei on the web" {
+	if err != nil || o.Ending() != "answered by jo for os:mei on the web" {
 		t.Errorf("%s, %v", o.Ending(), err)
 	}
 }
@@ -181,6 +182,14 @@ func TestWhoSaysWhoStandsIn(t *testing.T) {
 	}
 	_, err = one.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "os:eve", Until: soon})
 	forbidden(t, "for somebody else", err)
+	eve := stranger("eve")
+	eve.Name = "Mei"
+	if s, err := one.Away(t.Context(), responder.Away{By: eve, To: "os:tom", Until: soon}); err != nil || s.Absent.Name != "" {
+		t.Errorf("a name of her own choice: %+v, %v", s, err)
+	}
+	if _, err := one.Away(t.Context(), responder.Away{By: eve, To: "os:tom"}); err != nil {
+		t.Fatal(err)
+	}
 	if all, err := r.StandIns(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -197,4 +206,24 @@ func TestWhoSaysWhoStandsIn(t *testing.T) {
 	}
 	_, err = r.Answer(t.Context(), k, votes("v2", stranger("jo"), true))
 	forbidden(t, "it was ended", err)
+}
+
+// TestOnePersonStandsInForSoMany: nobody names a stand-in who has the most people
+// already; whoever has named them may say so again, until another day.
+func TestOnePersonStandsInForSoMany(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	r := newResponder(t, b, "web")
+	for i := range 50 {
+		away(t, r, stranger(fmt.Sprint("p", i)), "os:jo", "acme")
+	}
+	_, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "os:jo", Tenant: "acme", Until: time.Now().Add(time.Hour)})
+	if !errors.Is(err, ask.ErrQuota) {
+		t.Errorf("one more: %v", err)
+	}
+	away(t, r, stranger("p7"), "os:jo", "acme")
+	if _, err := r.Away(t.Context(), responder.Away{By: stranger("p7"), To: "os:jo", Tenant: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	away(t, r, stranger("p7"), "os:jo", "acme")
 }

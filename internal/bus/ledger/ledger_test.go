@@ -562,7 +562,7 @@ func TestOverdueFindsWhatTheTimerMissed(t *testing.T) {
 			want[k.String()] = true
 		}
 	}
-	keys, err := b.led.Overdue(t.Context(), time.Now().Add(10*time.Hour+time.Minute), 1000, 1)
+	keys, err := b.led.Overdue(t.Context(), time.Now().Add(10*time.Hour+time.Minute), 1000, 1, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -573,7 +573,7 @@ func TestOverdueFindsWhatTheTimerMissed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("overdue (-want +got):\n%s", diff)
 	}
-	if keys, err := b.led.Overdue(t.Context(), time.Now(), 1000, 1); err != nil || len(keys) != 0 {
+	if keys, err := b.led.Overdue(t.Context(), time.Now(), 1000, 1, time.Time{}); err != nil || len(keys) != 0 {
 		t.Errorf("nothing is due now: %v, %v", keys, err)
 	}
 }

@@ -56,14 +56,16 @@ const (
 // more are late some end minutes late. Only asks at which nobody looks do: get,
 // wait, list, answer and next expire an overdue ask at once. turn counts how often
 // it has changed who is on call: after each change it returns every question that
-// a schedule says who may decide. It is not safe for concurrent use.
-func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int, turn uint64) ([]Due, error) {
+// a schedule says who may decide. A question that another broker wrote since, to say
+// who is on call, it does not return: brokers that differ would rewrite each other's
+// without end. turned is when that last changed. It is not safe for concurrent use.
+func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int, turn uint64, turned time.Time) ([]Due, error) {
 	if l.restored.Swap(false) { // the streams may have come back shorter
 		clear(l.swept)
 	}
 	var keys []Due
 	for p := range l.n {
-		late, err := l.overdue(ctx, p, now, most, turn)
+		late, err := l.overdue(ctx, p, now, most, turn, turned)
 		if keys = append(keys, late...); err != nil {
 			return keys, err
 		}
@@ -85,7 +87,7 @@ func (l *Ledger) NextStep() (at time.Time) {
 }
 
 // overdue returns the questions of a partition that were due before limit.
-func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, turn uint64) (late []Due, err error) {
+func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, turn uint64, turned time.Time) (late []Due, err error) {
 	s := &l.swept[p]
 	looked := 0
 	kept := make([]stretch, 0, len(s.stretches))
@@ -122,7 +124,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, 
 				last++
 			}
 			s.seen, s.bytes = s.seen+1, s.bytes+q.size
-			late = s.stretches[last].add(q, limit, late, true, turn)
+			late = s.stretches[last].add(q, limit, late, turned.IsZero() || !q.relieved.After(turned), turn)
 			s.stretches[last].to, s.next = q.seq, q.seq+1
 		}
 		if looked += len(batch); end {
@@ -164,7 +166,8 @@ type dueQuestion struct {
 	step time.Time // the next step of its ladder, which is before it is due; zero: none
 	size int64
 
-	onCall bool // schedules say who may decide it
+	onCall   bool      // schedules say who may decide it
+	relieved time.Time // when a broker wrote it to say who is on call; zero: it was written for something else
 }
 
 // questions reads when up to n questions from seq on are due.
@@ -181,7 +184,11 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		step, _ := time.Parse(time.RFC3339Nano, m.Header.Get(hdrNext))
-		found = append(found, dueQuestion{k, m.Seq, due, step, body + int64(size(m.Msg)), m.Header.Get(hdrOnCall) != ""})
+		q := dueQuestion{key: k, seq: m.Seq, due: due, step: step, size: body + int64(size(m.Msg)), onCall: m.Header.Get(hdrOnCall) != ""}
+		if m.Header.Get(hdrRelieved) != "" {
+			q.relieved = m.Time
+		}
+		found = append(found, q)
 	}
 	return found, end, nil
 }

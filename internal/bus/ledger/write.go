@@ -30,8 +30,9 @@ const (
 	hdrScheduleNext    = "Nats-Schedule-Next"
 	hdrTTL             = "Nats-TTL"
 	hdrRollup          = "Nats-Rollup"
-	hdrNext            = "Askbus-Next"    // of a question: when the next step of its ladder is due
-	hdrOnCall          = "Askbus-On-Call" // of a question: the schedules that say who may decide it
+	hdrNext            = "Askbus-Next"     // of a question: when the next step of its ladder is due
+	hdrOnCall          = "Askbus-On-Call"  // of a question: the schedules that say who may decide it
+	hdrRelieved        = "Askbus-Relieved" // of a question: a broker wrote it to say who is on call
 )
 
 // Store writes the question of a new ask; it is durable when Store returns. The
@@ -114,6 +115,9 @@ func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Eve
 	msg, err := l.questionMsg(&s)
 	if err != nil {
 		return err
+	}
+	if _, ok := e.(lifecycle.Relieved); ok {
+		msg.Header.Set(hdrRelieved, "1")
 	}
 	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
 	if _, err = l.publish(ctx, msg); storageFull(err) {

@@ -72,6 +72,11 @@ func decideAttend(s *State, c Attend, now time.Time) (Effect, error) {
 	}
 	by := c.By
 	by.Groups = nil
+	if by.For != nil {
+		absent := *by.For
+		absent.Groups = nil
+		by.For = &absent
+	}
 	return Rewrite{Looked{ask.Seen{N: next.N, At: now.UTC(), By: by}}}, nil
 }
 

@@ -155,6 +155,24 @@ func TestWhoPausesAStep(t *testing.T) {
 	}
 }
 
+// TestWhoLooksKeepsNoGroups: neither their own nor those of whom they stand in for.
+func TestWhoLooksKeepsNoGroups(t *testing.T) {
+	t.Parallel()
+	w := escalating(t)
+	mei, by := person("mei", "dev"), person("ana", "ops")
+	by.For = &mei
+	s, err := w.do(t, lifecycle.Attend{By: by})
+	if err != nil || len(s.Escalated().Seen) != 1 {
+		t.Fatalf("%+v, %v", s.Escalated(), err)
+	}
+	if seen := s.Escalated().Seen[0].By; len(seen.Groups) != 0 || seen.For == nil || seen.For.Principal != mei.Principal || len(seen.For.Groups) != 0 {
+		t.Errorf("%+v for %+v", seen, seen.For)
+	}
+	if len(mei.Groups) != 1 {
+		t.Error("the caller's groups are gone")
+	}
+}
+
 func TestAStepTellsWhoIsOnCall(t *testing.T) {
 	t.Parallel()
 	w := escalating(t, func(a *ask.Ask) {

@@ -72,7 +72,10 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 			continue
 		case v.By.For != nil:
 			return nil, seatTaken(&v, &votes[i])
-		case votes[i].By.For == nil:
+		case votes[i].By.For == nil, v.Choice == ask.ChoiceWithdrawn:
+			continue
+		default: // the stand-in's vote stays as theirs, with its ids: a repetition counts no more, and their moves are not the absent person's
+			votes[i].Choice, votes[i].Option, votes[i].Declined = ask.ChoiceWithdrawn, "", false
 			continue
 		}
 		v.Earlier = append(append(v.Earlier, votes[i].Earlier...), votes[i].AnswerID)

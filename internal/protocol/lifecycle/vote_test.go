@@ -120,6 +120,44 @@ func TestAVoteMovesAndIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestAStandInsVoteIsReplaced: the absent person's own vote replaces it, however
+// often it was moved; it never counts again; and taking one's vote back leaves alone
+// what somebody else voted for oneself.
+func TestAStandInsVoteIsReplaced(t *testing.T) {
+	t.Parallel()
+	mei, jo, kim := person("mei", "sre"), person("jo"), person("kim")
+	of := person("jo", "sre") // Jo as one who votes for herself, and for whom Kim stands in
+	jo.For, kim.For = &mei, &of
+	deny := &ask.Denial{Need: 2}
+	standing := func(w *world) (who []string) {
+		for _, v := range w.held.Votes() {
+			if v.Stands() {
+				who = append(who, v.By.Name)
+			}
+		}
+		return who
+	}
+	must := func(w *world, c lifecycle.Command, want ...string) {
+		t.Helper()
+		if _, err := w.do(t, c); err != nil || !slices.Equal(standing(w), want) {
+			t.Errorf("%v stand, want %v: %+v, %v", standing(w), want, w.held.Votes(), err)
+		}
+	}
+	w := voting(t, ask.Approval{AnyOf: twoOfSRE().AnyOf, Deny: deny})
+	for i := range ask.MaxMoves + 1 {
+		must(w, says(fmt.Sprint("v", i), jo, i%2 == 0), "jo")
+	}
+	must(w, says("own", mei, true), "mei")
+	must(w, lifecycle.Unvote{Reply: ask.Reply{AnswerID: "u1", By: mei}})
+	must(w, says("v1", jo, false))
+	must(w, says(fmt.Sprint("v", ask.MaxMoves), jo, true))
+
+	w = voting(t, ask.Approval{AnyOf: []ask.Alternative{{Need: 3, From: []string{"group:sre"}}}, Deny: deny})
+	must(w, says("v1", jo, true), "jo")
+	must(w, says("v2", kim, true), "jo", "kim")
+	must(w, lifecycle.Unvote{Reply: ask.Reply{AnswerID: "u1", By: person("jo")}}, "kim")
+}
+
 func TestWhoMayVote(t *testing.T) {
 	t.Parallel()
 	excluding := func(a *ask.Ask) {

@@ -135,7 +135,7 @@ func Buckets() []Bucket {
 		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}, false},
 		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}, false},
 		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}, false},
-		{BucketRevoked, 1 << 10, 31 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}, {StateResponder, "email", []Verb{VerbGet}}}, false},
+		{BucketRevoked, 1 << 10, 92 * day, true, 5_000, 5_000, []Grant{operators(write), {StateResponder, "web", []Verb{VerbPut}}, {StateResponder, "email", []Verb{VerbGet}}}, false},
 		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}, false},
 		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},

@@ -14,7 +14,7 @@ import (
 )
 
 // Source is where shifts are read. Exactly one of ICal and PagerDuty is set. It is
-// comparable: a changed source is another one.
+// comparable: a changed source is another one, unless only Every has changed.
 type Source struct {
 	ICal      string
 	PagerDuty PagerDuty

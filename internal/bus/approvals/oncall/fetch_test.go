@@ -147,6 +147,12 @@ func TestWhatWasReadLastStays(t *testing.T) {
 	if r := k.Of(source); r.Err == nil || !r.At.Equal(first.At) || len(oncall.At(r.Shifts, time.Now())) != 1 {
 		t.Errorf("while it is broken: %+v", r)
 	}
+	source.Every = time.Hour // the operator changes how often it is read
+	all["schedule sre"] = source
+	k.Refresh(t.Context())
+	if r := k.Of(source); r.Err == nil || !r.At.Equal(first.At) || len(oncall.At(r.Shifts, time.Now())) != 1 {
+		t.Errorf("read at another interval: %+v", r)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k.Run(ctx) // ends

@@ -15,7 +15,7 @@ type Keeper struct {
 	log     *slog.Logger
 
 	mu    sync.Mutex
-	held  map[Source]*Reading
+	held  map[Source]*Reading  // by what is read, however often
 	retry map[Source]time.Time // when each is read next
 }
 
@@ -43,10 +43,17 @@ func NewKeeper(sources func() map[string]Source, log *slog.Logger) *Keeper {
 func (k *Keeper) Of(s Source) Reading {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if r := k.held[s]; r != nil {
+	if r := k.held[s.what()]; r != nil {
 		return *r
 	}
 	return Reading{}
+}
+
+// what returns the source without how often it is read: whoever changes only that
+// keeps what it said last.
+func (s Source) what() Source {
+	s.Every = 0
+	return s
 }
 
 // Run reads the sources, each at its interval, until ctx ends.
@@ -75,9 +82,9 @@ func (k *Keeper) Refresh(ctx context.Context) {
 	}
 	present := map[Source]bool{}
 	for s := range maps.Values(all) {
-		present[s] = true
+		present[s], present[s.what()] = true, true
 	}
-	maps.DeleteFunc(k.held, func(s Source, _ *Reading) bool { return !present[s] })
+	maps.DeleteFunc(k.held, func(what Source, _ *Reading) bool { return !present[what] })
 	maps.DeleteFunc(k.retry, func(s Source, _ time.Time) bool { return !present[s] })
 	k.mu.Unlock()
 	slots := make(chan struct{}, fetching)
@@ -99,7 +106,7 @@ func (k *Keeper) keep(ctx context.Context, name string, s Source, shifts []Shift
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := Reading{Shifts: shifts, At: time.Now(), Err: err}
-	was := k.held[s]
+	was := k.held[s.what()]
 	wait := s.Every
 	if err != nil {
 		wait = min(wait, againIn)
@@ -114,6 +121,6 @@ func (k *Keeper) keep(ctx context.Context, name string, s Source, shifts []Shift
 	} else if was != nil && was.Err != nil {
 		k.log.InfoContext(ctx, "a schedule or calendar can be read again", slog.String("name", name))
 	}
-	k.held[s] = &r
+	k.held[s.what()] = &r
 	k.retry[s] = time.Now().Add(wait + rand.N(wait/10+1)) //nolint:gosec // not all replicas at once
 }
