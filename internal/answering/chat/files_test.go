@@ -1,0 +1,36 @@
+package chat_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// What a program opens an attachment with hangs on its ending, and agents name files.
+func TestTheNameOfAnAttachmentEndsAsItsBytesAre(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct{ name, mediaType, want string }{
+		{"log.txt", ask.MediaText, "log.txt"},
+		{"NOTES.MD", ask.MediaText, "NOTES.MD"},
+		{"fix.patch", ask.MediaText, "fix.patch"},
+		{"invoice.html", ask.MediaText, "invoice.html.txt"},
+		{"run.bat", ask.MediaText, "run.bat.txt"},
+		{"run.hta.", ask.MediaText, "run.hta..txt"},
+		{"Makefile", ask.MediaText, "Makefile.txt"},
+		{"shot.png", ask.MediaText, "shot.png.txt"},
+		{"shot.png", ask.MediaPNG, "shot.png"},
+		{"shot.svg", ask.MediaPNG, "shot.svg.png"},
+		{"photo.jpeg", ask.MediaJPEG, "photo.jpeg"},
+		{"photo", ask.MediaJPEG, "photo.jpg"},
+		{"a.webp", ask.MediaWebP, "a.webp"},
+		{"plan.pdf", ask.MediaPDF, "plan.pdf"},
+		{"plan.js", ask.MediaPDF, "plan.js.pdf"},
+		{"", ask.MediaText, "01234567.txt"},
+	} {
+		f := chat.Attached{File: ask.File{ID: "0123456789abcdef", Name: one.name, MediaType: one.mediaType}}
+		if got := f.Filename(); got != one.want {
+			t.Errorf("%q of %s is sent as %q; want %q", one.name, one.mediaType, got, one.want)
+		}
+	}
+}
