@@ -1,6 +1,7 @@
 package role
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -97,8 +98,24 @@ func (in *connecting) check(ctx context.Context, address string, plain bool) err
 	return nil
 }
 
-// passing passes calls on to a process that connects the chat, if there is one: those that check the address, and all if
-// no chat runs or the chat pairs by its calls.
+// maxCode bounds the calls that are looked at for a pairing code, in bytes.
+const maxCode = 64 << 10
+
+// mayPair reports whether a call may say a pairing code. Its body is then as it was.
+func (c *chatEntry) mayPair(r *http.Request) bool {
+	if c.PairsByCalls == nil || r.Method != http.MethodPost {
+		return false
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, maxCode+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), r.Body), r.Body}
+	return err == nil && len(read) <= maxCode && c.PairsByCalls(read)
+}
+
+// passing passes calls on to a process that connects the chat, if there is one: those that check the address, those that
+// may say a pairing code, and all if no chat runs. All others are for the chat that runs, which goes on meanwhile.
 func (c *chatEntry) passing(dir string, running *switched) http.Handler {
 	name := c.callsSocket(dir)
 	proxy := &httputil.ReverseProxy{
@@ -111,9 +128,10 @@ func (c *chatEntry) passing(dir string, running *switched) http.Handler {
 		}},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c.PairsByCalls || running.to.Load() == nil || strings.HasPrefix(r.URL.Path, "/"+c.Type+connectingPath) {
-			if conn, err := (&net.Dialer{}).DialContext(r.Context(), "unix", name); err == nil { // not of a process that was killed
-				_ = conn.Close()
+		conn, err := (&net.Dialer{}).DialContext(r.Context(), "unix", name)
+		if err == nil { // not of a process that was killed
+			_ = conn.Close()
+			if running.to.Load() == nil || strings.HasPrefix(r.URL.Path, "/"+c.Type+connectingPath) || c.mayPair(r) {
 				proxy.ServeHTTP(w, r)
 				return
 			}
