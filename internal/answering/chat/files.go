@@ -56,7 +56,7 @@ func (f *Attached) Filename() string {
 	return name + may[0]
 }
 
-// attachFor bounds reading and sending the files of one ask, which may hold up its buttons.
+// attachFor bounds reading and sending the files of one ask, which may hold up what follows.
 const attachFor = 20 * time.Second
 
 // Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all
