@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,19 +38,31 @@ type connecting struct {
 	close    func()
 }
 
+var errConnects = errors.New("a process listens there")
+
+// listenUnix listens at a socket, whose folder it makes. One of a process that was killed it replaces.
+func listenUnix(ctx context.Context, name string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", name); err == nil {
+		_ = conn.Close()
+		return nil, errConnects
+	}
+	_ = os.Remove(name)
+	return (&net.ListenConfig{}).Listen(ctx, "unix", name)
+}
+
 // takeCalls listens for a chat that is being connected: where "askbus up" of the directory passes calls on, or else at the
 // chat's own address.
 func (c *chatEntry) takeCalls(ctx context.Context, a *cli.App) (*connecting, error) {
 	here, err := cli.ReadContext(a.Dir)
-	name := c.callsSocket(a.Dir)
 	in := &connecting{path: "/" + c.Type + connectingPath + rand.Text(), expected: rand.Text(), close: func() {}}
 	var ln net.Listener
 	if err == nil && served(ctx, here.Ops["up"]) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			return nil, err
+		if ln, err = listenUnix(ctx, c.callsSocket(a.Dir)); errors.Is(err, errConnects) {
+			return nil, cli.Usage("another \"%s\" runs in %s: end it first", a.Hint("connect "+c.Type), a.Dir)
 		}
-		_ = os.Remove(name) // of a process that was killed
-		ln, err = (&net.ListenConfig{}).Listen(ctx, "unix", name)
 		in.at = here.HTTPURL
 	} else {
 		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", *c.HTTPAddr)

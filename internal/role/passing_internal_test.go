@@ -1,6 +1,7 @@
 package role
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -64,4 +65,26 @@ func TestAChatRunsOnWhileItIsConnectedAnew(t *testing.T) {
 	if got := call(c.passing(dir, &switched{}), path, "no activity"); got != "connect no activity" {
 		t.Errorf("while no chat runs: %s", got)
 	}
+}
+
+// Two commands that connect the same chat do not take the calls from each other; what a killed one left is no hindrance.
+func TestOneCommandConnectsAChatAtATime(t *testing.T) {
+	t.Parallel()
+	name := teamsEntry().callsSocket(t.TempDir())
+	first, err := listenUnix(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenUnix(t.Context(), name); !errors.Is(err, errConnects) {
+		t.Errorf("a second one: %v", err)
+	}
+	first.(*net.UnixListener).SetUnlinkOnClose(false) // as if it were killed
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := listenUnix(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
 }
