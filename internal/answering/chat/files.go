@@ -25,6 +25,18 @@ func FileTexts(files []card.File, clean func(s string, most int) string) (lines 
 	return lines
 }
 
+// InboxFiles names the files of an ask on a card of a chat that takes no files: its link leads to them. Without one, such as
+// on a machine that others cannot reach, it says where they are.
+func InboxFiles(c *card.Card, link string, clean func(s string, most int) string) []string {
+	lines := FileTexts(c.Files, clean)
+	for i, line := range lines {
+		if link == "" {
+			lines[i] = c.Say("%s (only in the inbox)", line)
+		}
+	}
+	return lines
+}
+
 // Attached is a file of an ask that goes with its message.
 type Attached struct {
 	ask.File

@@ -2,9 +2,11 @@ package chat_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 )
 
 // What a program opens an attachment with hangs on its ending, and agents name files.
@@ -31,6 +33,26 @@ func TestTheNameOfAnAttachmentEndsAsItsBytesAre(t *testing.T) {
 		f := chat.Attached{File: ask.File{ID: "0123456789abcdef", Name: one.name, MediaType: one.mediaType}}
 		if got := f.Filename(); got != one.want {
 			t.Errorf("%q of %s is sent as %q; want %q", one.name, one.mediaType, got, one.want)
+		}
+	}
+}
+
+// A card without a link names its files, and does not leave people to look for them.
+func TestACardWithoutALinkSaysWhereItsFilesAre(t *testing.T) {
+	t.Parallel()
+	rec := ask.Record{State: ask.StatePending, Ask: ask.Ask{
+		Files:     []ask.File{{ID: "0123456789abcdef", Name: "log.txt", MediaType: ask.MediaText, Size: 12}},
+		Questions: []ask.Question{{ID: "db", Text: "Which database?"}},
+	}}
+	clean := func(s string, _ int) string { return s }
+	for _, one := range []struct{ lang, link, want string }{
+		{"en", "https://inbox.example/ask/a1", "📎 log.txt (TXT, 12 B)"},
+		{"en", "", "📎 log.txt (TXT, 12 B) (only in the inbox)"},
+		{"zh-Hans", "", "📎 log.txt (TXT, 12 B)（仅在收件箱中）"},
+	} {
+		c := card.New(&rec, card.Viewer{Surface: "slack", Lang: one.lang, Shared: true}, time.Now())
+		if got := chat.InboxFiles(c, one.link, clean); len(got) != 1 || got[0] != one.want {
+			t.Errorf("%s, %q: %q; want %q", one.lang, one.link, got, one.want)
 		}
 	}
 }
