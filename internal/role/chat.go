@@ -61,7 +61,8 @@ type chatEntry struct {
 	PublicName, PublicWhat, PublicWhy string
 	PublicPlain                       bool        // without TLS, and in a network of one's own, is good enough
 	PublicUnneeded                    func() bool // with other settings; nil: never
-	PairsByCalls                      bool        // a pairing code comes with the platform's calls
+	// PairsByCalls reports whether a call of the platform, by its body, may say a pairing code; nil: none does.
+	PairsByCalls func(body []byte) bool
 
 	// Proof is the pattern of its proofs, which a routing file may give any principal.
 	Proof string

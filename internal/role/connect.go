@@ -107,7 +107,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	if err != nil {
 		return err
 	}
-	if h, ok := app.(chatHandler); ok && c.PairsByCalls {
+	if h, ok := app.(chatHandler); ok && c.PairsByCalls != nil {
 		to := h.Handler()
 		calls.app.to.Store(&to)
 	}

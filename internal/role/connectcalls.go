@@ -1,8 +1,10 @@
 package role
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -36,19 +38,31 @@ type connecting struct {
 	close    func()
 }
 
+var errConnects = errors.New("a process listens there")
+
+// listenUnix listens at a socket, whose folder it makes. One of a process that was killed it replaces.
+func listenUnix(ctx context.Context, name string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", name); err == nil {
+		_ = conn.Close()
+		return nil, errConnects
+	}
+	_ = os.Remove(name)
+	return (&net.ListenConfig{}).Listen(ctx, "unix", name)
+}
+
 // takeCalls listens for a chat that is being connected: where "askbus up" of the directory passes calls on, or else at the
 // chat's own address.
 func (c *chatEntry) takeCalls(ctx context.Context, a *cli.App) (*connecting, error) {
 	here, err := cli.ReadContext(a.Dir)
-	name := c.callsSocket(a.Dir)
 	in := &connecting{path: "/" + c.Type + connectingPath + rand.Text(), expected: rand.Text(), close: func() {}}
 	var ln net.Listener
 	if err == nil && served(ctx, here.Ops["up"]) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			return nil, err
+		if ln, err = listenUnix(ctx, c.callsSocket(a.Dir)); errors.Is(err, errConnects) {
+			return nil, cli.Usage("another \"%s\" runs in %s: end it first", a.Hint("connect "+c.Type), a.Dir)
 		}
-		_ = os.Remove(name) // of a process that was killed
-		ln, err = (&net.ListenConfig{}).Listen(ctx, "unix", name)
 		in.at = here.HTTPURL
 	} else {
 		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", *c.HTTPAddr)
@@ -97,8 +111,24 @@ func (in *connecting) check(ctx context.Context, address string, plain bool) err
 	return nil
 }
 
-// passing passes calls on to a process that connects the chat, if there is one: those that check the address, and all if
-// no chat runs or the chat pairs by its calls.
+// maxCode bounds the calls that are looked at for a pairing code, in bytes.
+const maxCode = 64 << 10
+
+// mayPair reports whether a call may say a pairing code. Its body is then as it was.
+func (c *chatEntry) mayPair(r *http.Request) bool {
+	if c.PairsByCalls == nil || r.Method != http.MethodPost {
+		return false
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, maxCode+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), r.Body), r.Body}
+	return err == nil && len(read) <= maxCode && c.PairsByCalls(read)
+}
+
+// passing passes calls on to a process that connects the chat, if there is one: those that check the address, those that
+// may say a pairing code, and all if no chat runs. All others are for the chat that runs, which goes on meanwhile.
 func (c *chatEntry) passing(dir string, running *switched) http.Handler {
 	name := c.callsSocket(dir)
 	proxy := &httputil.ReverseProxy{
@@ -111,9 +141,10 @@ func (c *chatEntry) passing(dir string, running *switched) http.Handler {
 		}},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c.PairsByCalls || running.to.Load() == nil || strings.HasPrefix(r.URL.Path, "/"+c.Type+connectingPath) {
-			if conn, err := (&net.Dialer{}).DialContext(r.Context(), "unix", name); err == nil { // not of a process that was killed
-				_ = conn.Close()
+		conn, err := (&net.Dialer{}).DialContext(r.Context(), "unix", name)
+		if err == nil { // not of a process that was killed
+			_ = conn.Close()
+			if running.to.Load() == nil || strings.HasPrefix(r.URL.Path, "/"+c.Type+connectingPath) || c.mayPair(r) {
 				proxy.ServeHTTP(w, r)
 				return
 			}

@@ -25,7 +25,7 @@ endpoint of the bot. Any number of replicas.`,
 		ConnectLong: `Make the bot and its registration (docs/teams.md), add the app to Teams for yourself, and have the app's id,
 the directory's id and the client secret at hand. Teams calls the bot: a proxy must lead an https address to it. Then
 send the code that this command shows to the bot.`,
-		PublicURL: &address, PublicWhat: "https address of askbus, before /teams/messages", PairsByCalls: true,
+		PublicURL: &address, PublicWhat: "https address of askbus, before /teams/messages", PairsByCalls: teams.MayPair,
 		PublicWhy:   "Teams calls an address, https://…/teams/messages, the messaging endpoint of the bot",
 		Questions:   []chatQuestion{{"APP_ID", "id of the app's registration", &c.AppID}, {"DIRECTORY", "id of the directory whose members may answer", &c.Directory}},
 		DoctorShort: "Check secret, signing keys, channels and groups",

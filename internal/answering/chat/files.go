@@ -3,7 +3,9 @@ package chat
 import (
 	"context"
 	"log/slog"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -23,13 +25,50 @@ func FileTexts(files []card.File, clean func(s string, most int) string) (lines 
 	return lines
 }
 
+// InboxFiles names the files of an ask on a card of a chat that takes no files: its link leads to them. Without one, such as
+// on a machine that others cannot reach, it says where they are.
+func InboxFiles(c *card.Card, link string, clean func(s string, most int) string) []string {
+	lines := FileTexts(c.Files, clean)
+	for i, line := range lines {
+		if link == "" {
+			lines[i] = c.Say("%s (only in the inbox)", line)
+		}
+	}
+	return lines
+}
+
 // Attached is a file of an ask that goes with its message.
 type Attached struct {
 	ask.File
 	Data []byte
 }
 
-// attachFor bounds reading and sending the files of one ask, which may hold up its buttons.
+// endings returns the endings that the name of an attachment may have: those of what its bytes are. An agent names its
+// files, and what a program opens a file with hangs on the ending: as "invoice.html" or "run.bat" any text runs.
+func endings(mediaType string) []string {
+	switch mediaType {
+	case ask.MediaPNG:
+		return []string{".png"}
+	case ask.MediaJPEG:
+		return []string{".jpg", ".jpeg"}
+	case ask.MediaWebP:
+		return []string{".webp"}
+	case ask.MediaPDF:
+		return []string{".pdf"}
+	}
+	return []string{".txt", ".md", ".log", ".csv", ".json", ".diff", ".patch", ".yaml", ".yml"}
+}
+
+// Filename returns the name under which the file is sent, whose ending is what its bytes are.
+func (f *Attached) Filename() string {
+	name, may := f.Label(), endings(f.MediaType)
+	if slices.Contains(may, strings.ToLower(path.Ext(name))) {
+		return name
+	}
+	return name + may[0]
+}
+
+// attachFor bounds reading and sending the files of one ask, which may hold up what follows.
 const attachFor = 20 * time.Second
 
 // Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all

@@ -24,11 +24,16 @@ func (p *Paired) Target() Target {
 	return Target{Person: p.Person}
 }
 
+// What a pairing code is of.
+const (
+	letters     = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+	codeLetters = 8
+)
+
 // NewPairingCode returns a code of eight letters and digits that are not taken for each other, in two halves: it is typed
 // on a phone, and lives for minutes. There are 2^40.
 func NewPairingCode() string {
-	const letters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-	b := make([]byte, 8)
+	b := make([]byte, codeLetters)
 	_, _ = rand.Read(b) // never fails
 	for i := range b {
 		b[i] = letters[b[i]%byte(len(letters))]
@@ -38,7 +43,16 @@ func NewPairingCode() string {
 
 // SaysCode reports whether a private message is nothing but a pairing code, in any case and with or without its hyphen.
 func SaysCode(message, code string) bool {
-	plain := strings.NewReplacer("-", "", " ", "")
-	said, want := strings.ToUpper(plain.Replace(strings.TrimSpace(message))), plain.Replace(code)
+	said, want := bareCode(message), bareCode(code)
 	return want != "" && subtle.ConstantTimeCompare([]byte(said), []byte(want)) == 1
+}
+
+// MayBeCode reports whether a private message is of the form of a pairing code.
+func MayBeCode(message string) bool {
+	said := bareCode(message)
+	return len(said) == codeLetters && strings.Trim(said, letters) == ""
+}
+
+func bareCode(message string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(message)))
 }

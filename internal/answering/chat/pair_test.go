@@ -24,6 +24,11 @@ func TestAPairingCodeIsSaidAlone(t *testing.T) {
 			t.Errorf("%q says %s", said, code)
 		}
 	}
+	for said, want := range map[string]bool{code: true, strings.ToLower(code): true, " " + strings.ReplaceAll(code, "-", "") + "\n": true, "": false, "hello": false, "PostgreSQL": false, "10000000": false, code + "?": false} {
+		if chat.MayBeCode(said) != want {
+			t.Errorf("%q may be a code: %v", said, !want)
+		}
+	}
 	if chat.SaysCode("", "") {
 		t.Error("nothing says no code")
 	}

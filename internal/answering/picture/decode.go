@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"golang.org/x/image/webp"
@@ -60,11 +62,31 @@ func (d *Decoder) Decode(ctx context.Context, data []byte, width, height int) (*
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	img, err := whole(bytes.NewReader(data))
+	ctx, cancel := context.WithTimeout(ctx, decodeFor)
+	defer cancel()
+	img, err := whole(bufio.NewReader(&untilDone{ctx, bytes.NewReader(data)}))
 	if err != nil {
 		return nil, fmt.Errorf("decode the image: %w", err)
 	}
 	return scale(img, max(1, width), max(1, height)), nil
+}
+
+// decodeFor bounds the decoding of one image, for which others wait. A JPEG of a few megabytes may have so many scans of
+// all its pixels that they take minutes.
+const decodeFor = 5 * time.Second
+
+// untilDone reads until a context ends. It is read in small parts, because that is when it looks.
+type untilDone struct {
+	ctx  context.Context //nolint:containedctx // a reader has no other way
+	from io.Reader
+}
+
+// Read implements [io.Reader].
+func (r *untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
 }
 
 // scale makes each pixel the mean of those that it stands for. It never enlarges.

@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"image/png"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/picture"
 )
@@ -82,6 +84,31 @@ func TestBombsAreNotDecoded(t *testing.T) {
 		if _, err := d.Decode(t.Context(), data, 100, 100); err == nil {
 			t.Errorf("%s: decoded", name)
 		}
+	}
+}
+
+// scans is a progressive JPEG of 9 million pixels with many scans, each of a few bytes and all pixels.
+func scans(n int) []byte {
+	data := append([]byte("\xff\xd8\xff\xc2\x00\x0b\x08\x0b\xb8\x0b\xb8\x01\x01\x11\x00"), // 3000 × 3000, gray
+		"\xff\xc4\x00\x14\x10\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0"...) // the code 0 and 14 bits: a run of blocks
+	scan := append([]byte("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"), make([]byte, 17)...)
+	return append(append(data, bytes.Repeat(scan, n)...), "\xff\xd9"...)
+}
+
+// An image that takes long leaves the decoder to others when whoever wants it is gone.
+func TestDecodingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	d := picture.NewDecoder()
+	if _, err := d.Decode(t.Context(), scans(1), 100, 100); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := d.Decode(ctx, scans(3000), 100, 100); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("many scans: %v", err)
+	}
+	if _, err := d.Decode(t.Context(), encoded(t, drawing(10, 10)), 100, 100); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -315,6 +315,10 @@ func files(s *chatScene) {
 			s.t.Errorf("a file's name notifies everybody: %q", said)
 		}
 	}
+	natstest.Eventually(s.t, "the platform has the files", func() bool {
+		names, takes := s.chat.Files()
+		return !takes || len(names) >= 2
+	})
 	if names, takes := s.chat.Files(); takes && (len(names) != 2 || !strings.HasSuffix(names[0], "before.png") || !strings.HasSuffix(names[1], "server.txt")) {
 		s.t.Errorf("the platform got %q", names)
 	}

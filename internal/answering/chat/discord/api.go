@@ -67,7 +67,7 @@ func (c *call) encode() (body []byte, kind string, err error) {
 	err = w.WriteField("payload_json", string(data))
 	if err == nil {
 		var part io.Writer
-		if part, err = w.CreateFormFile("files[0]", c.File.Label()); err == nil {
+		if part, err = w.CreateFormFile("files[0]", c.File.Filename()); err == nil {
 			_, err = part.Write(c.File.Data)
 		}
 	}

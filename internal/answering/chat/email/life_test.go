@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/emersion/go-smtp"
 )
 
 // world is e-mail on a bus.
@@ -215,6 +216,32 @@ func TestWhoGetsAMail(t *testing.T) {
 		if strings.Contains(m.To, "evil") || m.To == mei && strings.Contains(m.Text, "a2") {
 			t.Errorf("a mail went to %s", m.To)
 		}
+	}
+}
+
+// A server that refuses an attachment gets the mail without it: the person is asked, and their address stays good.
+func TestARefusedFileIsLeftOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.fake.Intercept(func(m *fakemail.Mail, _ bool) error {
+		if len(m.Files) > 0 {
+			return &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 7, 0}, Message: "This message was blocked because its content presents a potential security issue"}
+		}
+		return nil
+	})
+	f, err := w.Agent.Upload(t.Context(), "run.txt", []byte("rm -rf /"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := database("a1")
+	a.Files = []ask.File{f}
+	w.Ask(a)
+	if m := w.question(tom, "a1"); len(m.Files) != 0 || !strings.Contains(m.Text, "run.txt") {
+		t.Errorf("files %v, text %s", m.Files, m.Text)
+	}
+	w.question(ann, "a1")
+	if n := len(w.Receipt("a1", email.Type, 0).Places); n != 2 {
+		t.Errorf("%d places", n)
 	}
 }
 

@@ -149,7 +149,7 @@ const maxFiles = 7 << 20
 // attach adds an ask's files to a mail.
 func (s *App) attach(ctx context.Context, m *mail.Msg, a *ask.Ask) {
 	s.Attach(ctx, a, maxFiles, func(_ context.Context, f *chat.Attached) error {
-		return m.AttachReader(f.Label(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
+		return m.AttachReader(f.Filename(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
 	})
 }
 

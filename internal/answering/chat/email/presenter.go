@@ -44,7 +44,13 @@ func (p presenter) Present(ctx context.Context, post responder.Post) (places []a
 			if err != nil {
 				return err
 			}
-			return p.mailer.send(ctx, to, chat.RankOf(&post), m)
+			err = p.mailer.send(ctx, to, chat.RankOf(&post), m)
+			if hopeless(err) && len(m.GetAttachments()) > 0 { // perhaps for its files, which the page has too
+				p.Log.WarnContext(ctx, "a mail was refused; sending it without its files", slog.String("ask_id", post.Ask.ID), slog.String("error", err.Error()))
+				m.UnsetAllAttachments()
+				err = p.mailer.send(ctx, to, chat.RankOf(&post), m)
+			}
+			return err
 		})
 		_, permanent := errors.AsType[*responder.PermanentError](err)
 		switch {

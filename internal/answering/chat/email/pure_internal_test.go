@@ -5,7 +5,23 @@ import (
 	"testing"
 
 	"github.com/emersion/go-message"
+	"github.com/wneessen/go-mail"
 )
+
+// A mail with files is large: ten megabytes take a minute on a slow line. Whoever sends it has it for [sendFor].
+func TestAMailWithFilesHasMoreTime(t *testing.T) {
+	t.Parallel()
+	m := mail.NewMsg()
+	if got := boundOf(m); got != callFor {
+		t.Errorf("a mail without files has %s", got)
+	}
+	if err := m.AttachReader("log.txt", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if got := boundOf(m); got < 3*callFor || got+2*callFor > sendFor {
+		t.Errorf("a mail with files has %s, of %s for all of it", got, sendFor)
+	}
+}
 
 func TestOnlyWordsAboveTheQuoteCount(t *testing.T) {
 	t.Parallel()

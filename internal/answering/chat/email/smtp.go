@@ -78,6 +78,18 @@ const (
 // callFor bounds one conversation with the server.
 const callFor = 20 * time.Second
 
+// filesFor bounds that of a mail with files, which is all that go-mail gives it from the greeting to the last reply. With
+// reading the files before, and a mail without them after, it is below [sendFor].
+const filesFor = 75 * time.Second
+
+// boundOf returns the bound of the conversation about a mail.
+func boundOf(m *mail.Msg) time.Duration {
+	if len(m.GetAttachments()) > 0 {
+		return filesFor
+	}
+	return callFor
+}
+
 func newMailer(o *Options, clock responder.Clock) (*mailer, error) {
 	srv, err := parseServer(o.SMTP)
 	if err != nil {
@@ -150,9 +162,10 @@ func (m *mailer) send(ctx context.Context, to string, r responder.Rank, msg *mai
 		}
 		return 0
 	}, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, callFor)
+		within := boundOf(msg)
+		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		client, err := mail.NewClient(m.server.Host, m.options...)
+		client, err := mail.NewClient(m.server.Host, append(slices.Clip(m.options), mail.WithTimeout(within))...)
 		if err != nil {
 			return err
 		}

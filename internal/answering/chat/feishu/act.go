@@ -160,6 +160,9 @@ const (
 )
 
 func (s *App) happened(ctx context.Context, e *event) reaction {
+	if s.Bus == nil && e.Header.Type != eventMessage { // it is only paired
+		return reaction{}
+	}
 	switch e.Header.Type {
 	case eventClick:
 		var c click

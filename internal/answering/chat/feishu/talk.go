@@ -61,7 +61,7 @@ func (s *App) wrote(ctx context.Context, e *event, m *message) {
 	words, mentioned := m.words(bot)
 	private := m.Message.ChatType == "p2p"
 	l := s.Speaks("", nil)
-	if private && s.pairs(e, m, words) {
+	if private && s.pairs(e, m, words) || s.Bus == nil { // it is only paired
 		return
 	}
 	if words == "/id" && (private || mentioned) {

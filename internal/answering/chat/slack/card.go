@@ -73,7 +73,7 @@ func pendingCard(a asked) content {
 		add(said)
 		cut = less
 	}
-	if files := chat.FileTexts(c.Files, literal); len(files) > 0 {
+	if files := chat.InboxFiles(c, a.Link, literal); len(files) > 0 {
 		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(files, "\n"), maxSection), nil, nil))
 	}
 	for i := range c.Questions {

@@ -58,7 +58,7 @@ func (d *drawing) in(room int) *sheet {
 	if d.Context != nil {
 		d.preview(d.Context)
 	}
-	for _, file := range chat.FileTexts(d.Files, clip) {
+	for _, file := range chat.InboxFiles(d.Card, d.link, clip) {
 		d.add("Small", literal(file))
 	}
 	form := !d.closed && d.fillable() && !d.buttons()

@@ -3,6 +3,7 @@ package teams_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,28 @@ func TestWhoMaySend(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// While the app is being connected it has no bus: before and after it pairs it takes nothing.
+func TestWithoutABusItTakesNothing(t *testing.T) {
+	t.Parallel()
+	f := home(t)
+	app, err := teams.New(nil, options(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(app.Handler())
+	t.Cleanup(func() { srv.Close(); app.Drain() })
+	f.Bot(srv.URL + teams.PathMessages)
+	words := f.Activity("message", mei, room)
+	words["text"] = "hello"
+	press := f.Activity("message", mei, room)
+	press["value"] = map[string]any{"do": "choose", "option": 0, "askbus": "acme/s1/a1#1"}
+	for name, a := range map[string]map[string]any{"words": words, "a press": press, "an installation": f.Activity("installationUpdate", mei, room)} {
+		if status, _, err := f.Deliver(t.Context(), a, f.Sign(faketeams.Claims{})); err != nil || status != http.StatusServiceUnavailable {
+			t.Errorf("%s: status %d, %v", name, status, err)
+		}
 	}
 }
 

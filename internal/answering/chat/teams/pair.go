@@ -2,6 +2,7 @@ package teams
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -27,6 +28,16 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 	case <-ctx.Done():
 		return chat.Paired{}, ctx.Err()
 	}
+}
+
+// MayPair reports whether a call's body, which nobody has verified, can be a private message that says a code.
+func MayPair(body []byte) bool {
+	var in activity
+	if json.Unmarshal(body, &in) != nil || in.Type != "message" || len(in.Value) > 0 || !in.personal() {
+		return false
+	}
+	words, _ := in.words()
+	return chat.MayBeCode(words)
 }
 
 // pairs takes a verified activity while a code is waited for: then nothing else counts.

@@ -116,6 +116,10 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	if s.Bus == nil { // it was paired, or has no need to be, and the chat runs only then
+		http.Error(w, "askbus is being connected", http.StatusServiceUnavailable)
+		return
+	}
 	s.happened(w, r, &in)
 }
 

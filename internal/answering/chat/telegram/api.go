@@ -116,7 +116,7 @@ func (a *api) send(ctx context.Context, at place, r responder.Rank, t text, mark
 // attach sends a file below a message: as a photo, or as it is if Telegram takes it for none, such as a very long one.
 func (a *api) attach(ctx context.Context, at place, r responder.Rank, f *chat.Attached) error {
 	upload := func() *models.InputFileUpload {
-		return &models.InputFileUpload{Filename: f.Label(), Data: bytes.NewReader(f.Data)}
+		return &models.InputFileUpload{Filename: f.Filename(), Data: bytes.NewReader(f.Data)}
 	}
 	reply := &models.ReplyParameters{MessageID: at.ID, AllowSendingWithoutReply: true}
 	document := !f.IsImage()

@@ -2,7 +2,9 @@ package telegram_test
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,6 +55,34 @@ func (w *world) click(user int64, m faketelegram.Message, label string) string {
 		w.T.Fatalf("the press of %q was not acknowledged", label)
 	}
 	return told
+}
+
+// Files come below the buttons: a slow upload holds up neither these nor the receipt, without which another replica posts
+// the card again.
+func TestFilesComeAfterTheButtons(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var early atomic.Bool
+	sent := func(m *faketelegram.Message) bool { return strings.HasSuffix(m.File, "run.sh.txt") }
+	w.fake.Intercept(func(method, _ string, done bool) (time.Duration, error) {
+		if method == "editMessageReplyMarkup" && !done && slices.ContainsFunc(w.fake.Messages(), func(m faketelegram.Message) bool { return sent(&m) }) {
+			early.Store(true)
+		}
+		return 0, nil
+	})
+	f, err := w.Agent.Upload(t.Context(), "run.sh", []byte("it was here\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	a := chattest.Choice("a1", "Which database?")
+	a.Files = []ask.File{f}
+	w.Ask(a)
+	w.open("Which database?")
+	w.message("the file", sent)
+	if early.Load() {
+		t.Error("the file came before the buttons")
+	}
 }
 
 // Several questions come one after the other in one message: a choice, toggled ones, and words by a

@@ -30,9 +30,6 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
 		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 		at.ID, err = p.api.send(ctx, at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
-		if err == nil {
-			p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
-		}
 		return ask.Place{Ref: at.ref(), Where: where(at)}, err
 	})
 }
@@ -45,7 +42,7 @@ func where(at place) string {
 	return ""
 }
 
-// Open adds the buttons.
+// Open adds the buttons, and then sends the files, once in this process: after a crash they may come twice.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
 	c := p.drawn(chat.Pending(&post), post.Link)
 	for _, one := range places {
@@ -56,6 +53,10 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 		if err := p.api.buttons(ctx, at, chat.RankOf(&post), c.keyboard(card.Steps{})); err != nil && !gone(err) {
 			return err
 		}
+	}
+	if at, ok := parsePlace(places[0].Ref); ok && !p.attached.Contains(post.Key) {
+		p.attached.Add(post.Key, struct{}{})
+		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
 	}
 	return nil
 }
