@@ -88,11 +88,15 @@ func Open(s Settings, bucket string) (*Bucket, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert,errcheck // it is one
 	transport.ResponseHeaderTimeout = silence
 	return &Bucket{
-		at: at, region: s.Region, http: &http.Client{Transport: transport},
+		at: at, region: s.Region, http: &http.Client{Transport: transport, CheckRedirect: stay},
 		creds:  aws.Credentials{AccessKeyID: s.Key, SecretAccessKey: s.Secret, SessionToken: s.Session},
 		signer: v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
 	}, nil
 }
+
+// stay follows no redirect: a file that is put would arrive elsewhere as a GET,
+// whose success says nothing, and the keys' session would go along.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Object is a stored file.
 type Object struct {
@@ -227,6 +231,13 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 		return got.Body, false, nil
 	}
 	defer got.Body.Close() //nolint:errcheck // it was read
+	if got.StatusCode/100 == 3 {
+		host := "another address"
+		if to, err := got.Location(); err == nil {
+			host = to.Host
+		}
+		return nil, false, fmt.Errorf("the object store says %d and points to %s, where nothing was sent: set AWS_ENDPOINT_URL_S3 and AWS_REGION to those of the bucket", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.300s", host)))
+	}
 	var said struct {
 		Code    string `xml:"Code"`
 		Message string `xml:"Message"`

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -90,6 +91,33 @@ func TestABusyStoreIsAskedAgain(t *testing.T) {
 	var got bytes.Buffer
 	if err := b.Get(t.Context(), "f", &got); err != nil || got.String() != "all of it" {
 		t.Errorf("%q %v", got.String(), err)
+	}
+}
+
+// A store that points elsewhere has stored nothing, whatever is answered there.
+func TestARedirectIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 9)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
+	t.Cleanup(elsewhere.Close)
+	store := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/sign-in", http.StatusFound))
+	t.Cleanup(store.Close)
+	b, err := s3.Open(s3.Settings{Endpoint: store.URL, Region: "us-east-1", Key: "k", Secret: "s", Session: "t"}, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "302 and points to " + strings.TrimPrefix(elsewhere.URL, "http://")
+	_, listed := b.List(t.Context(), "")
+	for what, err := range map[string]error{
+		"put": b.Put(t.Context(), "f", strings.NewReader("x")), "get": b.Get(t.Context(), "f", new(bytes.Buffer)),
+		"list": listed, "remove": b.Remove(t.Context(), "f"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("followed with %s", <-asked)
 	}
 }
 
