@@ -55,6 +55,14 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 		t.Errorf("--keep with a file: exit %d, %s", code, said)
 	}
 
+	// Another credential is not taken for the wish to save the store of --dir.
+	if text, said, code = pl.run("auth", "operator", "--output", "json"); code != 0 || os.WriteFile(creds+".operator", []byte(text), 0o600) != nil {
+		t.Fatalf("auth operator: exit %d, %s", code, said)
+	}
+	if _, said, code := pl.run("ledger", "backup", filepath.Join(home, "one"), "--creds", creds+".operator"); code != cli.ExitUsage || !strings.Contains(said, `does not hold what "askbus auth backup" prints`) {
+		t.Errorf("an operator's credential: exit %d, %s", code, said)
+	}
+
 	store := &fakes3.Store{Key: "k", Secret: "s", Region: "us-east-1", Bucket: "backups", Page: 2}
 	server := httptest.NewServer(store)
 	t.Cleanup(server.Close)

@@ -112,6 +112,9 @@ func backupReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), rep
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if a.Creds != "" && !given && url == "" { // the store of --dir is not meant
+		return nil, nil, nil, cli.Usage("--creds: %s does not hold what \"askbus auth backup\" prints", a.Creds)
+	}
 	if given && url == "" {
 		if nc, err = connection.Connect(connection.Credential(a.Trust(own.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {
 			return nil, nil, nil, fmt.Errorf("connect to %s: %w", own.Ledger.URL, err)
