@@ -116,6 +116,21 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// canonical escapes a path as the documentation of Amazon says, UriEncode: each
+// byte but A-Z a-z 0-9 - . _ ~ and the slash. A real store computes this from
+// the key, however the client wrote it.
+func canonical(path string) string {
+	var b strings.Builder
+	for _, c := range []byte(path) {
+		if c != '/' && !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", rune(c)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
 // signed signs the request again with its own key, and compares.
 func (s *Store) signed(r *http.Request) bool {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
@@ -130,6 +145,7 @@ func (s *Store) signed(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
+	again.URL.RawPath = canonical(r.URL.Path)
 	again.ContentLength = r.ContentLength
 	for _, name := range []string{"X-Amz-Content-Sha256", "If-None-Match"} {
 		if v := r.Header.Get(name); v != "" {

@@ -23,6 +23,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go/encoding/httpbinding"
 )
 
 // MaxFile is the size of the largest file that the API takes in one request.
@@ -206,6 +207,7 @@ func (b *Bucket) do(ctx context.Context, method, key string, query url.Values, s
 func (b *Bucket) once(ctx context.Context, method, key string, query url.Values, send body) (reply io.ReadCloser, again bool, err error) {
 	at := *b.at
 	at.Path += key
+	at.RawPath = httpbinding.EscapePath(at.Path, false) // the signature is over every character that S3 wants escaped
 	at.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	r, err := http.NewRequestWithContext(ctx, method, at.String(), http.NoBody)
 	if err != nil {

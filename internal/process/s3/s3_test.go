@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -91,6 +92,31 @@ func TestABusyStoreIsAskedAgain(t *testing.T) {
 	var got bytes.Buffer
 	if err := b.Get(t.Context(), "f", &got); err != nil || got.String() != "all of it" {
 		t.Errorf("%q %v", got.String(), err)
+	}
+}
+
+// Every character of a key is signed as the store reads it.
+func TestKeysWithPunctuation(t *testing.T) {
+	t.Parallel()
+	store := &fakes3.Store{Key: "k", Secret: "s", Region: "us-east-1", Bucket: "backups", Page: 9}
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	b, err := s3.Open(s3.Settings{Endpoint: server.URL, Region: "us-east-1", Key: "k", Secret: "s"}, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"env=prod/f.backup", "a+b@c:d,e;f&g$h/f", "100%/ü~!'()*"}
+	for _, key := range want {
+		var got bytes.Buffer
+		if err := errors.Join(b.Put(t.Context(), key, strings.NewReader(key)), b.Get(t.Context(), key, &got)); err != nil || got.String() != key {
+			t.Errorf("%s: %q %v", key, got.String(), err)
+		}
+		if list, err := b.List(t.Context(), key); err != nil || len(list) != 1 || list[0].Key != key {
+			t.Errorf("%s: listed %v %v", key, list, err)
+		}
+	}
+	if got := store.Keys(); len(got) != len(want) {
+		t.Errorf("stored %q", got)
 	}
 }
 
