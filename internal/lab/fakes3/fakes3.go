@@ -34,6 +34,7 @@ type Store struct {
 	mu     sync.Mutex
 	files  map[string][]byte
 	busy   int
+	lose   int
 	broken bool
 }
 
@@ -42,6 +43,13 @@ func (s *Store) Busy(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = n
+}
+
+// Lose makes the store keep the next n files without an answer.
+func (s *Store) Lose(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose = n
 }
 
 // Keys returns the names of all files.
@@ -108,6 +116,10 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.files = map[string][]byte{}
 		}
 		s.files[key] = body
+		if s.lose > 0 {
+			s.lose--
+			panic(http.ErrAbortHandler)
+		}
 	case r.Method == http.MethodDelete:
 		delete(s.files, key)
 		w.WriteHeader(http.StatusNoContent)

@@ -105,8 +105,16 @@ type Object struct {
 	Size int64  `xml:"Size"`
 }
 
-// Put stores what f holds from its beginning, under a key that is not taken.
-func (b *Bucket) Put(ctx context.Context, key string, f io.ReadSeeker) error {
+// File is what can be put: it is read once for its digest, and again for each
+// try.
+type File interface {
+	io.Reader
+	io.ReaderAt
+}
+
+// Put stores what f, which is at its beginning, holds, under a key that is not
+// taken.
+func (b *Bucket) Put(ctx context.Context, key string, f File) error {
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {
@@ -183,7 +191,7 @@ func (b *Bucket) page(ctx context.Context, query url.Values, page any) error {
 
 // body is what a request sends.
 type body struct {
-	from io.ReadSeeker // nil: nothing
+	from io.ReaderAt // nil: nothing
 	size int64
 	sum  string
 }
@@ -198,10 +206,28 @@ func (b *Bucket) do(ctx context.Context, method, key string, query url.Values, s
 		if err == nil {
 			return reply, nil
 		}
+		if try > 0 && send.from != nil && errors.Is(err, errTaken) && b.holds(ctx, key, send.sum) {
+			return http.NoBody, nil // by an earlier try, whose answer was lost
+		}
 		if !again || try+1 == tries || backoff.Wait(ctx, firstWait, try) != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, b.at.JoinPath(key).Redacted(), err)
 		}
 	}
+}
+
+// errTaken is part of the error when there is a file of that key already.
+var errTaken = errors.New("the key is taken")
+
+// holds reports whether the store has a file with this digest under the key.
+func (b *Bucket) holds(ctx context.Context, key, want string) bool {
+	reply, _, err := b.once(ctx, http.MethodGet, key, nil, body{})
+	if err != nil {
+		return false
+	}
+	defer reply.Close() //nolint:errcheck // it was read
+	sum := sha256.New()
+	_, err = io.Copy(sum, reply)
+	return err == nil && hex.EncodeToString(sum.Sum(nil)) == want
 }
 
 func (b *Bucket) once(ctx context.Context, method, key string, query url.Values, send body) (reply io.ReadCloser, again bool, err error) {
@@ -215,10 +241,8 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 	}
 	sum := emptySum
 	if send.from != nil {
-		if _, err := send.from.Seek(0, io.SeekStart); err != nil {
-			return nil, false, err
-		}
-		r.Body, r.ContentLength, sum = io.NopCloser(send.from), send.size, send.sum
+		// Of its own: the last try may still be read while this one is sent.
+		r.Body, r.ContentLength, sum = io.NopCloser(io.NewSectionReader(send.from, 0, send.size)), send.size, send.sum
 		r.Header.Set("If-None-Match", "*") // nothing is overwritten, where the store knows this
 	}
 	r.Header.Set("X-Amz-Content-Sha256", sum)
@@ -245,6 +269,10 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 		Message string `xml:"Message"`
 	}
 	_ = xml.NewDecoder(io.LimitReader(got.Body, 64<<10)).Decode(&said) // it may have none
-	again = got.StatusCode >= 500 || got.StatusCode == http.StatusTooManyRequests
-	return nil, again, fmt.Errorf("the object store says %d %s", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.64s: %.300s", said.Code, said.Message)))
+	again = got.StatusCode >= 500 || got.StatusCode == http.StatusTooManyRequests || method == http.MethodPut && got.StatusCode == http.StatusConflict
+	err = fmt.Errorf("the object store says %d %s", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.64s: %.300s", said.Code, said.Message)))
+	if got.StatusCode == http.StatusPreconditionFailed {
+		err = fmt.Errorf("%w: %w", errTaken, err)
+	}
+	return nil, again, err
 }

@@ -93,6 +93,14 @@ func TestABusyStoreIsAskedAgain(t *testing.T) {
 	if err := b.Get(t.Context(), "f", &got); err != nil || got.String() != "all of it" {
 		t.Errorf("%q %v", got.String(), err)
 	}
+	store.Lose(1)
+	if err := b.Put(t.Context(), "g", strings.NewReader("all of it")); err != nil {
+		t.Errorf("the answer was lost: %v", err)
+	}
+	store.Busy(1)
+	if err := b.Put(t.Context(), "g", strings.NewReader("another")); err == nil || !strings.Contains(err.Error(), "PreconditionFailed") {
+		t.Errorf("over another file, at the second try: %v", err)
+	}
 }
 
 // Every character of a key is signed as the store reads it.
