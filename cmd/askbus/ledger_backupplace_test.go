@@ -55,6 +55,23 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 		t.Errorf("--keep with a file: exit %d, %s", code, said)
 	}
 
+	// A backup from a clock that was ahead protects no other: nothing is removed.
+	ahead := filepath.Join(home, "ahead")
+	if err := os.Mkdir(ahead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"askbus-20200101T000000Z.backup", "askbus-29990101T000000Z.backup"} {
+		if err := os.WriteFile(filepath.Join(ahead, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, said, code := elsewhere.run("ledger", "backup", ahead, "--keep", "2", "--creds", creds); code != cli.ExitFailure || !strings.Contains(said, "askbus-29990101T000000Z.backup is named later than now") {
+		t.Errorf("with a name of the future: exit %d, %s", code, said)
+	}
+	if left, _ := filepath.Glob(filepath.Join(ahead, "*")); len(left) != 3 {
+		t.Errorf("left with a name of the future: %q", left)
+	}
+
 	// Another credential is not taken for the wish to save the store of --dir.
 	if text, said, code = pl.run("auth", "operator", "--output", "json"); code != 0 || os.WriteFile(creds+".operator", []byte(text), 0o600) != nil {
 		t.Fatalf("auth operator: exit %d, %s", code, said)

@@ -80,8 +80,8 @@ func newest(ctx context.Context, p place, path string) (string, error) {
 	return names[0], nil
 }
 
-// retain removes all backups of a place but the newest, and returns how many. The one that was just made is always among those
-// that stay.
+// retain removes all backups of a place but the newest, and returns how many. The one that was just made is the newest, else
+// nothing is removed: names of the future would push out the backups of today, one after the other.
 func retain(ctx context.Context, p place, keep int, made string) (int, error) {
 	names, err := backups(ctx, p)
 	if err != nil {
@@ -90,11 +90,11 @@ func retain(ctx context.Context, p place, keep int, made string) (int, error) {
 	if !slices.Contains(names, made) {
 		return 0, fmt.Errorf("%s is not in the list of what is stored there; nothing was removed", made)
 	}
+	if names[0] > made {
+		return 0, fmt.Errorf("%s is named later than now: a clock was wrong; nothing was removed, move it away", names[0])
+	}
 	removed := 0
 	for _, name := range names[min(keep, len(names)):] {
-		if name == made { // the clock was set back
-			continue
-		}
 		if err := p.remove(ctx, name); err != nil {
 			return removed, err
 		}
