@@ -92,7 +92,14 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 	}
 	if out, code := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); code == 0 || !strings.Contains(out, "there is no backup in s3://backups/bus/") {
 		t.Errorf("an empty bucket: exit %d, %s", code, out)
+	} else if strings.Contains(out, "without TLS") {
+		t.Errorf("loopback: %s", out)
 	}
+	env[0] = strings.Replace(env[0], "127.0.0.1", "0.0.0.0", 1)
+	if out, _ := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); !strings.Contains(out, "is asked without TLS") {
+		t.Errorf("another host without TLS: %s", out)
+	}
+	env[0] = strings.Replace(env[0], "0.0.0.0", "127.0.0.1", 1)
 	for _, name := range []string{"bus/askbus-20200101T000000Z.backup", "bus/askbus-20210101T000000Z.backup", "bus/askbus-20220101T000000Z.backup", "bus/other", "askbus-20200101T000000Z.backup"} {
 		store.Set(name, []byte("x"))
 	}

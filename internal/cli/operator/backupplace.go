@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/s3"
 )
 
@@ -55,6 +57,14 @@ func placeOf(path string) (p place, name string, err error) {
 		return nil, "", cli.Usage("%s is no directory", path)
 	}
 	return inFolder(filepath.Dir(path)), filepath.Base(path), nil
+}
+
+// warnClear warns if what goes to or comes from an object store can be read on the way.
+func warnClear(a *cli.App, path string) {
+	at, err := url.Parse(s3.Environment(os.Getenv).Endpoint)
+	if strings.HasPrefix(path, bucketURL) && err == nil && at.Scheme == "http" && !httpserver.LoopbackHost(at.Host) {
+		a.Note("askbus: warning: %s is asked without TLS: whoever is on the way there can read every question and answer", at.Host)
+	}
 }
 
 // backups returns the names of the backups of a place, the newest first.

@@ -53,6 +53,7 @@ It saves the store in --dir, whether its server runs or not. For another server 
 			if err != nil {
 				return err
 			}
+			warnClear(a, args[0])
 			nc, end, report, err := backupReader(a, url, creds)
 			if err != nil {
 				return err
