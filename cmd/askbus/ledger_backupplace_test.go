@@ -55,6 +55,31 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 		t.Errorf("--keep with a file: exit %d, %s", code, said)
 	}
 
+	// A backup from a clock that was ahead protects no other: nothing is removed.
+	ahead := filepath.Join(home, "ahead")
+	if err := os.Mkdir(ahead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"askbus-20200101T000000Z.backup", "askbus-29990101T000000Z.backup"} {
+		if err := os.WriteFile(filepath.Join(ahead, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, said, code := elsewhere.run("ledger", "backup", ahead, "--keep", "2", "--creds", creds); code != cli.ExitFailure || !strings.Contains(said, "askbus-29990101T000000Z.backup is named later than now") {
+		t.Errorf("with a name of the future: exit %d, %s", code, said)
+	}
+	if left, _ := filepath.Glob(filepath.Join(ahead, "*")); len(left) != 3 {
+		t.Errorf("left with a name of the future: %q", left)
+	}
+
+	// Another credential is not taken for the wish to save the store of --dir.
+	if text, said, code = pl.run("auth", "operator", "--output", "json"); code != 0 || os.WriteFile(creds+".operator", []byte(text), 0o600) != nil {
+		t.Fatalf("auth operator: exit %d, %s", code, said)
+	}
+	if _, said, code := pl.run("ledger", "backup", filepath.Join(home, "one"), "--creds", creds+".operator"); code != cli.ExitUsage || !strings.Contains(said, `does not hold what "askbus auth backup" prints`) {
+		t.Errorf("an operator's credential: exit %d, %s", code, said)
+	}
+
 	store := &fakes3.Store{Key: "k", Secret: "s", Region: "us-east-1", Bucket: "backups", Page: 2}
 	server := httptest.NewServer(store)
 	t.Cleanup(server.Close)
@@ -67,7 +92,14 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 	}
 	if out, code := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); code == 0 || !strings.Contains(out, "there is no backup in s3://backups/bus/") {
 		t.Errorf("an empty bucket: exit %d, %s", code, out)
+	} else if strings.Contains(out, "without TLS") {
+		t.Errorf("loopback: %s", out)
 	}
+	env[0] = strings.Replace(env[0], "127.0.0.1", "0.0.0.0", 1)
+	if out, _ := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); !strings.Contains(out, "is asked without TLS") {
+		t.Errorf("another host without TLS: %s", out)
+	}
+	env[0] = strings.Replace(env[0], "0.0.0.0", "127.0.0.1", 1)
 	for _, name := range []string{"bus/askbus-20200101T000000Z.backup", "bus/askbus-20210101T000000Z.backup", "bus/askbus-20220101T000000Z.backup", "bus/other", "askbus-20200101T000000Z.backup"} {
 		store.Set(name, []byte("x"))
 	}

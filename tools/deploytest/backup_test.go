@@ -21,7 +21,7 @@ func TestBackupsHaveTheirPlaceAndTheirCredential(t *testing.T) {
 		claim, bucket bool
 	}{
 		"embedded": {everything, "/backup", true, false},
-		"cluster":  {cluster, "s3://bus-backups/default/askbus/", false, true},
+		"cluster":  {cluster, "s3://bus-backups/east/askbus/", false, true},
 		"existing": {"backup: { enabled: true, claim: { existing: nfs } }", "/backup", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ networkPolicy:
 
 const cluster = `
 shape: cluster
-backup: { enabled: true, keep: 30, timeZone: Europe/Berlin, s3: { bucket: bus-backups, endpoint: "https://s3.example", secret: s3, egress: [{ to: [{ ipBlock: { cidr: 10.9.0.0/16 } }] }] }, alert: { enabled: true, afterHours: 30 } }
+backup: { enabled: true, keep: 30, timeZone: Europe/Berlin, s3: { bucket: bus-backups, prefix: /east/askbus/, endpoint: "https://s3.example", secret: s3, egress: [{ to: [{ ipBlock: { cidr: 10.9.0.0/16 } }] }] }, alert: { enabled: true, afterHours: 30 } }
 commonLabels: { team: platform }
 commonAnnotations: { owner: platform }
 partitions: 8
@@ -811,7 +811,8 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"probes: {startup: {periodSeconds: 0}}":                                                        "at '/probes/startup/periodSeconds': minimum: got 0, want 1",
 		"persistence: {enabled: false, existingClaim: c}":                                              "persistence.existingClaim: persistence.enabled is false; leave one of them out",
 		"backup: {enabled: true, s3: {bucket: b}}":                                                     "backup.s3.secret: name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the bucket",
-		"backup: {enabled: true, s3: {bucket: b, secret: s}, claim: {existing: c}}":                    "backup.s3.bucket and backup.claim.existing exclude each other",
+		"backup: {enabled: true, s3: {bucket: b, secret: s}}":                                          "backup.s3.prefix: give this bus's backups a prefix that no other bus has, also of another cluster: each removes the oldest there",
+		"backup: {enabled: true, s3: {bucket: b, secret: s, prefix: p}, claim: {existing: c}}":         "backup.s3.bucket and backup.claim.existing exclude each other",
 		"backup: {enabled: true, schedule: daily}":                                                     "at '/backup/schedule': 'daily' does not match pattern",
 		"responders: [{name: backup, command: [x]}]":                                                   "responders: backup is the name of a role of its own",
 		"tls: {nats: {clientSecret: c}}":                                                               "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",

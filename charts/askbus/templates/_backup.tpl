@@ -1,7 +1,7 @@
 {{/* Where backups go: a directory of the claim, or a prefix of a bucket. */}}
 {{- define "askbus.backupPlace" -}}
 {{- if .Values.backup.s3.bucket -}}
-s3://{{ .Values.backup.s3.bucket }}/{{ default (printf "%s/%s" .Release.Namespace (include "askbus.fullname" .)) (trimAll "/" .Values.backup.s3.prefix) }}/
+s3://{{ .Values.backup.s3.bucket }}/{{ trimAll "/" .Values.backup.s3.prefix }}/
 {{- else -}}
 /backup
 {{- end }}
@@ -128,6 +128,7 @@ tolerations:
 {{- define "askbus.checkBackup" -}}
 {{- with .Values.backup.s3 }}
 {{- if and .bucket (not .secret) }}{{ fail "backup.s3.secret: name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the bucket" }}{{ end }}
+{{- if and .bucket (not (trimAll "/" .prefix)) }}{{ fail "backup.s3.prefix: give this bus's backups a prefix that no other bus has, also of another cluster: each removes the oldest there" }}{{ end }}
 {{- if and .bucket $.Values.backup.claim.existing }}{{ fail "backup.s3.bucket and backup.claim.existing exclude each other; set one of them" }}{{ end }}
 {{- end }}
 {{- end }}

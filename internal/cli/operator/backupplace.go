@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/s3"
 )
 
@@ -57,6 +59,14 @@ func placeOf(path string) (p place, name string, err error) {
 	return inFolder(filepath.Dir(path)), filepath.Base(path), nil
 }
 
+// warnClear warns if what goes to or comes from an object store can be read on the way.
+func warnClear(a *cli.App, path string) {
+	at, err := url.Parse(s3.Environment(os.Getenv).Endpoint)
+	if strings.HasPrefix(path, bucketURL) && err == nil && at.Scheme == "http" && !httpserver.LoopbackHost(at.Host) {
+		a.Note("askbus: warning: %s is asked without TLS: whoever is on the way there can read every question and answer", at.Host)
+	}
+}
+
 // backups returns the names of the backups of a place, the newest first.
 func backups(ctx context.Context, p place) ([]string, error) {
 	names, err := p.list(ctx)
@@ -80,8 +90,8 @@ func newest(ctx context.Context, p place, path string) (string, error) {
 	return names[0], nil
 }
 
-// retain removes all backups of a place but the newest, and returns how many. The one that was just made is always among those
-// that stay.
+// retain removes all backups of a place but the newest, and returns how many. The one that was just made is the newest, else
+// nothing is removed: names of the future would push out the backups of today, one after the other.
 func retain(ctx context.Context, p place, keep int, made string) (int, error) {
 	names, err := backups(ctx, p)
 	if err != nil {
@@ -90,11 +100,11 @@ func retain(ctx context.Context, p place, keep int, made string) (int, error) {
 	if !slices.Contains(names, made) {
 		return 0, fmt.Errorf("%s is not in the list of what is stored there; nothing was removed", made)
 	}
+	if names[0] > made {
+		return 0, fmt.Errorf("%s is named later than now: a clock was wrong; nothing was removed, move it away", names[0])
+	}
 	removed := 0
 	for _, name := range names[min(keep, len(names)):] {
-		if name == made { // the clock was set back
-			continue
-		}
 		if err := p.remove(ctx, name); err != nil {
 			return removed, err
 		}

@@ -53,6 +53,7 @@ It saves the store in --dir, whether its server runs or not. For another server 
 			if err != nil {
 				return err
 			}
+			warnClear(a, args[0])
 			nc, end, report, err := backupReader(a, url, creds)
 			if err != nil {
 				return err
@@ -111,6 +112,9 @@ func backupReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), rep
 	own, given, err := loadBackupCreds(a)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if a.Creds != "" && !given && url == "" { // the store of --dir is not meant
+		return nil, nil, nil, cli.Usage("--creds: %s does not hold what \"askbus auth backup\" prints", a.Creds)
 	}
 	if given && url == "" {
 		if nc, err = connection.Connect(connection.Credential(a.Trust(own.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {

@@ -101,6 +101,7 @@ Of a directory, or a bucket's prefix that ends in a slash, it takes the newest b
   askbus ledger restore s3://backups/askbus/ --dir ./fresh
   askbus ledger restore bus.backup --replicas 3 --nats-url nats://bus:4222 --creds broker.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			warnClear(a, args[0])
 			f, end, name, err := openBackup(cmd.Context(), args[0])
 			if err != nil {
 				return err

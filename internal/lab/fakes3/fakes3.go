@@ -34,6 +34,7 @@ type Store struct {
 	mu     sync.Mutex
 	files  map[string][]byte
 	busy   int
+	lose   int
 	broken bool
 }
 
@@ -42,6 +43,13 @@ func (s *Store) Busy(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = n
+}
+
+// Lose makes the store keep the next n files without an answer.
+func (s *Store) Lose(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose = n
 }
 
 // Keys returns the names of all files.
@@ -108,12 +116,31 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.files = map[string][]byte{}
 		}
 		s.files[key] = body
+		if s.lose > 0 {
+			s.lose--
+			panic(http.ErrAbortHandler)
+		}
 	case r.Method == http.MethodDelete:
 		delete(s.files, key)
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource.")
 	}
+}
+
+// canonical escapes a path as the documentation of Amazon says, UriEncode: each
+// byte but A-Z a-z 0-9 - . _ ~ and the slash. A real store computes this from
+// the key, however the client wrote it.
+func canonical(path string) string {
+	var b strings.Builder
+	for _, c := range []byte(path) {
+		if c != '/' && !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", rune(c)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // signed signs the request again with its own key, and compares.
@@ -130,6 +157,7 @@ func (s *Store) signed(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
+	again.URL.RawPath = canonical(r.URL.Path)
 	again.ContentLength = r.ContentLength
 	for _, name := range []string{"X-Amz-Content-Sha256", "If-None-Match"} {
 		if v := r.Header.Get(name); v != "" {

@@ -23,6 +23,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go/encoding/httpbinding"
 )
 
 // MaxFile is the size of the largest file that the API takes in one request.
@@ -88,11 +89,15 @@ func Open(s Settings, bucket string) (*Bucket, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert,errcheck // it is one
 	transport.ResponseHeaderTimeout = silence
 	return &Bucket{
-		at: at, region: s.Region, http: &http.Client{Transport: transport},
+		at: at, region: s.Region, http: &http.Client{Transport: transport, CheckRedirect: stay},
 		creds:  aws.Credentials{AccessKeyID: s.Key, SecretAccessKey: s.Secret, SessionToken: s.Session},
 		signer: v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
 	}, nil
 }
+
+// stay follows no redirect: a file that is put would arrive elsewhere as a GET,
+// whose success says nothing, and the keys' session would go along.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Object is a stored file.
 type Object struct {
@@ -100,8 +105,16 @@ type Object struct {
 	Size int64  `xml:"Size"`
 }
 
-// Put stores what f holds from its beginning, under a key that is not taken.
-func (b *Bucket) Put(ctx context.Context, key string, f io.ReadSeeker) error {
+// File is what can be put: it is read once for its digest, and again for each
+// try.
+type File interface {
+	io.Reader
+	io.ReaderAt
+}
+
+// Put stores what f, which is at its beginning, holds, under a key that is not
+// taken.
+func (b *Bucket) Put(ctx context.Context, key string, f File) error {
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {
@@ -178,7 +191,7 @@ func (b *Bucket) page(ctx context.Context, query url.Values, page any) error {
 
 // body is what a request sends.
 type body struct {
-	from io.ReadSeeker // nil: nothing
+	from io.ReaderAt // nil: nothing
 	size int64
 	sum  string
 }
@@ -193,15 +206,34 @@ func (b *Bucket) do(ctx context.Context, method, key string, query url.Values, s
 		if err == nil {
 			return reply, nil
 		}
+		if try > 0 && send.from != nil && errors.Is(err, errTaken) && b.holds(ctx, key, send.sum) {
+			return http.NoBody, nil // by an earlier try, whose answer was lost
+		}
 		if !again || try+1 == tries || backoff.Wait(ctx, firstWait, try) != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, b.at.JoinPath(key).Redacted(), err)
 		}
 	}
 }
 
+// errTaken is part of the error when there is a file of that key already.
+var errTaken = errors.New("the key is taken")
+
+// holds reports whether the store has a file with this digest under the key.
+func (b *Bucket) holds(ctx context.Context, key, want string) bool {
+	reply, _, err := b.once(ctx, http.MethodGet, key, nil, body{})
+	if err != nil {
+		return false
+	}
+	defer reply.Close() //nolint:errcheck // it was read
+	sum := sha256.New()
+	_, err = io.Copy(sum, reply)
+	return err == nil && hex.EncodeToString(sum.Sum(nil)) == want
+}
+
 func (b *Bucket) once(ctx context.Context, method, key string, query url.Values, send body) (reply io.ReadCloser, again bool, err error) {
 	at := *b.at
 	at.Path += key
+	at.RawPath = httpbinding.EscapePath(at.Path, false) // the signature is over every character that S3 wants escaped
 	at.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	r, err := http.NewRequestWithContext(ctx, method, at.String(), http.NoBody)
 	if err != nil {
@@ -209,10 +241,8 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 	}
 	sum := emptySum
 	if send.from != nil {
-		if _, err := send.from.Seek(0, io.SeekStart); err != nil {
-			return nil, false, err
-		}
-		r.Body, r.ContentLength, sum = io.NopCloser(send.from), send.size, send.sum
+		// Of its own: the last try may still be read while this one is sent.
+		r.Body, r.ContentLength, sum = io.NopCloser(io.NewSectionReader(send.from, 0, send.size)), send.size, send.sum
 		r.Header.Set("If-None-Match", "*") // nothing is overwritten, where the store knows this
 	}
 	r.Header.Set("X-Amz-Content-Sha256", sum)
@@ -227,11 +257,22 @@ func (b *Bucket) once(ctx context.Context, method, key string, query url.Values,
 		return got.Body, false, nil
 	}
 	defer got.Body.Close() //nolint:errcheck // it was read
+	if got.StatusCode/100 == 3 {
+		host := "another address"
+		if to, err := got.Location(); err == nil {
+			host = to.Host
+		}
+		return nil, false, fmt.Errorf("the object store says %d and points to %s, where nothing was sent: set AWS_ENDPOINT_URL_S3 and AWS_REGION to those of the bucket", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.300s", host)))
+	}
 	var said struct {
 		Code    string `xml:"Code"`
 		Message string `xml:"Message"`
 	}
 	_ = xml.NewDecoder(io.LimitReader(got.Body, 64<<10)).Decode(&said) // it may have none
-	again = got.StatusCode >= 500 || got.StatusCode == http.StatusTooManyRequests
-	return nil, again, fmt.Errorf("the object store says %d %s", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.64s: %.300s", said.Code, said.Message)))
+	again = got.StatusCode >= 500 || got.StatusCode == http.StatusTooManyRequests || method == http.MethodPut && got.StatusCode == http.StatusConflict
+	err = fmt.Errorf("the object store says %d %s", got.StatusCode, ask.CleanLine(fmt.Sprintf("%.64s: %.300s", said.Code, said.Message)))
+	if got.StatusCode == http.StatusPreconditionFailed {
+		err = fmt.Errorf("%w: %w", errTaken, err)
+	}
+	return nil, again, err
 }

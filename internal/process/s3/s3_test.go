@@ -2,7 +2,9 @@ package s3_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -90,6 +92,66 @@ func TestABusyStoreIsAskedAgain(t *testing.T) {
 	var got bytes.Buffer
 	if err := b.Get(t.Context(), "f", &got); err != nil || got.String() != "all of it" {
 		t.Errorf("%q %v", got.String(), err)
+	}
+	store.Lose(1)
+	if err := b.Put(t.Context(), "g", strings.NewReader("all of it")); err != nil {
+		t.Errorf("the answer was lost: %v", err)
+	}
+	store.Busy(1)
+	if err := b.Put(t.Context(), "g", strings.NewReader("another")); err == nil || !strings.Contains(err.Error(), "PreconditionFailed") {
+		t.Errorf("over another file, at the second try: %v", err)
+	}
+}
+
+// Every character of a key is signed as the store reads it.
+func TestKeysWithPunctuation(t *testing.T) {
+	t.Parallel()
+	store := &fakes3.Store{Key: "k", Secret: "s", Region: "us-east-1", Bucket: "backups", Page: 9}
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	b, err := s3.Open(s3.Settings{Endpoint: server.URL, Region: "us-east-1", Key: "k", Secret: "s"}, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"env=prod/f.backup", "a+b@c:d,e;f&g$h/f", "100%/ü~!'()*"}
+	for _, key := range want {
+		var got bytes.Buffer
+		if err := errors.Join(b.Put(t.Context(), key, strings.NewReader(key)), b.Get(t.Context(), key, &got)); err != nil || got.String() != key {
+			t.Errorf("%s: %q %v", key, got.String(), err)
+		}
+		if list, err := b.List(t.Context(), key); err != nil || len(list) != 1 || list[0].Key != key {
+			t.Errorf("%s: listed %v %v", key, list, err)
+		}
+	}
+	if got := store.Keys(); len(got) != len(want) {
+		t.Errorf("stored %q", got)
+	}
+}
+
+// A store that points elsewhere has stored nothing, whatever is answered there.
+func TestARedirectIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 9)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
+	t.Cleanup(elsewhere.Close)
+	store := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/sign-in", http.StatusFound))
+	t.Cleanup(store.Close)
+	b, err := s3.Open(s3.Settings{Endpoint: store.URL, Region: "us-east-1", Key: "k", Secret: "s", Session: "t"}, "backups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "302 and points to " + strings.TrimPrefix(elsewhere.URL, "http://")
+	_, listed := b.List(t.Context(), "")
+	for what, err := range map[string]error{
+		"put": b.Put(t.Context(), "f", strings.NewReader("x")), "get": b.Get(t.Context(), "f", new(bytes.Buffer)),
+		"list": listed, "remove": b.Remove(t.Context(), "f"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("followed with %s", <-asked)
 	}
 }
 

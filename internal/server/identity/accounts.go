@@ -116,20 +116,27 @@ func create(dir string, scopes []Scope, secret []byte) error {
 // plain returns the accounts without users. Their limit of subscriptions, which
 // nats-server applies to each connection, is the highest of their scopes.
 func (a *Accounts) plain(scopes []Scope) []*jwt.AccountClaims {
-	system, ledger, bus := jwt.NewAccountClaims(a.Keys[System]), jwt.NewAccountClaims(a.Keys[Ledger]), jwt.NewAccountClaims(a.Keys[Bus])
-	system.Name, ledger.Name, bus.Name = System, Ledger, Bus
+	system, ledger, bus, backup := jwt.NewAccountClaims(a.Keys[System]), jwt.NewAccountClaims(a.Keys[Ledger]), jwt.NewAccountClaims(a.Keys[Bus]), jwt.NewAccountClaims(a.Keys[Backup])
+	system.Name, ledger.Name, bus.Name, backup.Name = System, Ledger, Bus, Backup
 	ledger.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
-	// The ledger's account exports only what the streams republish: questions
-	// and outcomes, and changes of shared state.
+	// The ledger's account exports to clients only what the streams republish:
+	// questions and outcomes, and changes of shared state.
 	for _, root := range []string{subject.Out, subject.StateOut} {
 		all := jwt.Subject(root + ".>")
 		ledger.Exports.Add(&jwt.Export{Name: root, Subject: all, Type: jwt.Stream})
 		bus.Imports.Add(&jwt.Import{Name: root, Subject: all, Account: a.Keys[Ledger], Type: jwt.Stream})
 	}
+	// Backups read it from outside: one request may have many replies.
+	// Without an import of INFO, nats-server imports the API of the account itself,
+	// which has no streams.
+	for _, s := range append(Reading(), "$JS.API.INFO") {
+		ledger.Exports.Add(&jwt.Export{Name: s, Subject: jwt.Subject(s), Type: jwt.Service, ResponseType: jwt.ResponseTypeStream})
+		backup.Imports.Add(&jwt.Import{Name: s, Subject: jwt.Subject(s), Account: a.Keys[Ledger], Type: jwt.Service})
+	}
 	// Brokers learn from each server how much it may store.
 	system.Exports.Add(&jwt.Export{Name: "servers", Subject: subject.Servers, Type: jwt.Service, ResponseType: jwt.ResponseTypeStream})
 	ledger.Imports.Add(&jwt.Import{Name: "servers", Subject: subject.Servers, Account: a.Keys[System], Type: jwt.Service})
-	all := []*jwt.AccountClaims{system, ledger, bus}
+	all := []*jwt.AccountClaims{system, ledger, bus, backup}
 	for _, claims := range all {
 		claims.Limits.Subs = mostSubscriptions(claims.Name, scopes)
 	}
@@ -165,7 +172,9 @@ func ReadAccounts(dir string) (*Accounts, error) {
 		return nil, fmt.Errorf("%s is damaged: %w; restore it from a backup", filepath.Join(dir, folder, operatorFile), err)
 	}
 	for name, key := range k.Accounts {
-		if a.Tokens[name], err = read(dir, name+".jwt"); err != nil {
+		if a.Tokens[name], err = read(dir, name+".jwt"); name == Backup && errors.Is(err, os.ErrNotExist) {
+			continue // of older keys; Ensure signs it
+		} else if err != nil {
 			return nil, err
 		}
 		claims, err := jwt.DecodeAccountClaims(a.Tokens[name])
@@ -199,15 +208,23 @@ func (a *Accounts) update(dir string, scopes []Scope) error {
 	if err != nil {
 		return err
 	}
+	if k.Accounts[Backup] == "" {
+		if err := k.backup(); err != nil {
+			return err
+		}
+		changed, a.Keys = true, k.Accounts
+	}
 	if changed { // first: a key that no account lists is harmless
 		if err := k.save(filepath.Join(dir, folder)); err != nil {
 			return err
 		}
 	}
 	for _, want := range a.plain(scopes) {
-		claims, err := a.Claims(want.Name)
-		if err != nil {
-			return err
+		claims := &jwt.AccountClaims{}
+		if a.Tokens[want.Name] != "" {
+			if claims, err = a.Claims(want.Name); err != nil {
+				return err
+			}
 		}
 		if want.SigningKeys, err = k.signers(want.Name, scopes); err != nil {
 			return err

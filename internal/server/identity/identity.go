@@ -1,5 +1,5 @@
 // Package identity holds the keys of a bus and signs with them: its operator,
-// its three accounts, and a signing key for each role and width, which signs
+// its accounts, and a signing key for each role and width, which signs
 // users' credentials. It also keeps the list of handed-out credentials and the
 // revocations.
 //
@@ -20,12 +20,23 @@ import (
 )
 
 // The accounts. JetStream exists only in Ledger, which exports only outv1.> and
-// statev1.> to Bus, the account of everything else.
+// statev1.> to Bus, the account of everything else, and to Backup the requests
+// that read: JetStream replies with its own rights to whatever subject a request
+// names, and from another account that subject is none of the ledger's.
 const (
 	System = "SYS"
 	Ledger = "LEDGER"
 	Bus    = "BUS"
+	Backup = "BACKUP"
 )
+
+// Names returns the names of all accounts.
+func Names() []string { return []string{System, Ledger, Bus, Backup} }
+
+// Reading returns the requests by which a ledger is read.
+func Reading() []string {
+	return []string{"$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*"}
+}
 
 // Files of a directory.
 const (
@@ -40,7 +51,7 @@ const (
 // permissions after their tags are filled in.
 type Scope struct {
 	Name        string
-	Account     string // [System], [Ledger] or [Bus]
+	Account     string // one of [Names]
 	Permissions jwt.Permissions
 	// Subscriptions is how many one connection may have; 0: no limit.
 	Subscriptions int64

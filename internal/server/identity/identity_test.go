@@ -1,6 +1,10 @@
 package identity_test
 
 import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +16,42 @@ import (
 
 func scopes() []identity.Scope {
 	return []identity.Scope{{Name: "agent", Account: identity.Bus, Permissions: jwt.Permissions{Pub: jwt.Permission{Allow: jwt.StringList{"askv1.{{tag(tenant)}}.{{tag(session)}}.>"}}}}}
+}
+
+// Keys that were made before backups had an account get it, and nodes that share them get the same one.
+func TestOlderKeysGetTheAccountOfBackups(t *testing.T) {
+	t.Parallel()
+	dir, node := t.TempDir(), t.TempDir()
+	if _, err := identity.Ensure(dir, scopes()); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := identity.LoadKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(keys.Accounts, identity.Backup)
+	data, err := json.Marshal(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "auth", "keys.json"), data, 0o600), os.Remove(filepath.Join(dir, "auth", identity.Backup+".jwt")), identity.Share(dir, node)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, dir := range []string{dir, node, dir} {
+		a, err := identity.Ensure(dir, scopes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims, err := a.Claims(identity.Backup)
+		if err != nil || len(claims.Imports) <= len(identity.Reading()) || len(claims.Exports) != 0 || claims.Limits.DiskStorage != 0 {
+			t.Fatalf("%+v, %v", claims, err)
+		}
+		got = append(got, a.Keys[identity.Backup])
+	}
+	if got[0] == "" || got[1] != got[0] || got[2] != got[0] {
+		t.Errorf("keys %q", got)
+	}
 }
 
 func user(life time.Duration) identity.User {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/nats-io/jwt/v2"
 )
 
 // A long note must not hide the credentials after it, which could then not be
@@ -47,5 +48,30 @@ func TestAPartialEntryHidesNoOther(t *testing.T) {
 	all, err := identity.List(dir)
 	if err != nil || len(all) != 2 || all[0].Note != "first" {
 		t.Errorf("%d credentials are listed, %v", len(all), err)
+	}
+}
+
+// A credential is revoked in its own account, whichever that is.
+func TestEveryAccountRevokes(t *testing.T) {
+	t.Parallel()
+	for _, account := range identity.Names() {
+		dir := t.TempDir()
+		if _, err := identity.Ensure(dir, []identity.Scope{{Name: "one", Account: account}}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := identity.HandOut(dir, identity.User{Name: "one", Scope: "one", Life: time.Hour}, "", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := identity.Revoke(dir, []string{c.Key}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		a, err := identity.ReadAccounts(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claims, err := a.Claims(account); err != nil || !claims.IsClaimRevoked(&jwt.UserClaims{ClaimsData: jwt.ClaimsData{Subject: c.Key, IssuedAt: 1}}) {
+			t.Errorf("%s: not revoked, %v", account, err)
+		}
 	}
 }

@@ -71,7 +71,7 @@ func newKeys(secret []byte) (k *Keys, operator nkeys.KeyPair, err error) {
 		_, _ = rand.Read(secret) // never fails
 	}
 	k = &Keys{Secret: hex.EncodeToString(secret), Accounts: map[string]string{}, Signing: map[string]Signing{}}
-	for _, name := range []string{System, Ledger, Bus} {
+	for _, name := range Names() {
 		kp, err := nkeys.CreateAccount()
 		if err != nil {
 			return nil, nil, err
@@ -117,6 +117,16 @@ func (k *Keys) scopes(all []Scope) (changed bool, err error) {
 		}
 	}
 	return changed, nil
+}
+
+// backup adds the account of backups to keys that were made before there was
+// one. Its key is derived, so that nodes with the same keys add the same one.
+func (k *Keys) backup() error {
+	kp, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, k.Derive("account/"+Backup+"/"+k.Accounts[Ledger]))
+	if err == nil {
+		k.Accounts[Backup], err = kp.PublicKey()
+	}
+	return err
 }
 
 func (k *Keys) save(dir string) error {

@@ -74,7 +74,7 @@ func (a *accounts) close() {
 // changed reports whether an account's file has changed.
 func (a *accounts) changed() bool {
 	changed := false
-	for _, name := range []string{identity.System, identity.Ledger, identity.Bus} {
+	for _, name := range identity.Names() {
 		info, err := os.Stat(filepath.Join(a.dir, "auth", name+".jwt"))
 		if err != nil {
 			continue // it is being replaced, or missing: keep what is loaded
@@ -97,7 +97,7 @@ func (a *accounts) read() {
 		a.log.Error("cannot read the accounts; the previous ones stay in use", slog.Any("error", err))
 		return
 	}
-	for _, name := range []string{identity.System, identity.Ledger, identity.Bus} {
+	for _, name := range identity.Names() {
 		if fresh.Tokens[name] == a.now.Tokens[name] {
 			continue
 		}

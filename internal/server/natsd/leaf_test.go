@@ -192,6 +192,47 @@ func TestWhoMayBeALeafNode(t *testing.T) {
 	}
 }
 
+// The broker believes the subject of shared state, which a leaf node says for its clients: passkeys, tokens and policies
+// are not written through one.
+func TestALeafNodeWritesNoPasskeyAndNoToken(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true, Leaves: true})
+	leaf := leafOf(t, b, b.LeafAddr(), rights.Role{Name: rights.RoleLeaf})
+	natstest.Eventually(t, "the leaf node is linked", func() bool { return leaf.NumLeafNodes() == 1 })
+	heard := make(chan *nats.Msg, 100)
+	admin := b.Admin()
+	if _, err := admin.ChanSubscribe("kvv1.>", heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	last := func(nc *nats.Conn, subj string, before ...string) {
+		t.Helper()
+		_, _ = nc.Request(subj, nil, 20*time.Second) // the whole way is open
+		for _, s := range append(before, subj) {
+			if err := nc.Publish(s, []byte(`{"value":"e30="}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for seen := 0; seen < 2; {
+			select {
+			case m := <-heard:
+				if m.Subject == subj {
+					seen++
+				} else {
+					t.Errorf("through a leaf node: %s", m.Subject)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s did not come through the leaf node", subj)
+			}
+		}
+	}
+	last(at(t, b, leaf.ClientURL(), rights.Role{Name: rights.RoleResponder, Type: "web"}), "kvv1.responder.web.passkeys.get.~.h1", "kvv1.responder.web.passkeys.put.~.h1")
+	last(at(t, b, leaf.ClientURL(), rights.Role{Name: rights.RoleOperator}), "kvv1.operator.tokens.get.~.t1",
+		"kvv1.operator.tokens.put.~.t1", "kvv1.operator.policy.put.acme.p", "kvv1.operator.revoked-people.put.~.h1")
+}
+
 // oneOption is an ask with one option.
 func oneOption(id string) question.Ask {
 	return question.Ask{ID: id, Questions: []question.Question{{ID: "q1", Text: "Go?", Kind: question.KindChoice, Options: []question.Option{{ID: "o1", Label: "yes"}}}}}

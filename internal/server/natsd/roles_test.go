@@ -141,7 +141,7 @@ func table() []tested {
 			noSub: []string{"outv1.>", "ledgerv1.>", "askv1.>", "$JS.>", "_INBOX.b.>", "_INBOX.a.>"},
 		},
 		{
-			role: repairs, // it reads for backups, but writes no messages
+			role: repairs, // it reads for backups, and publishes to no stream
 			pub: []string{
 				"$JS.API.INFO", "$JS.API.STREAM.INFO.ASKS_00", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00",
 				"$JS.API.STREAM.LEADER.STEPDOWN.ASKS_00", "$JS.API.STREAM.PEER.REMOVE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x",

@@ -203,7 +203,7 @@ func TestKeyCredentialsAndStoreSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "auth"))
-	if err != nil || len(entries) != 6 {
+	if err != nil || len(entries) != 7 {
 		t.Errorf("the keys: %v, %v", entries, err)
 	}
 	for _, e := range entries {

@@ -175,7 +175,10 @@ func Config(dir string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n", a.OperatorToken, a.Keys[identity.System])
-	for _, name := range []string{identity.System, identity.Ledger, identity.Bus} {
+	for _, name := range identity.Names() {
+		if a.Tokens[name] == "" {
+			continue // of backups, in older keys that nothing has signed again
+		}
 		fmt.Fprintf(&b, "  # %s\n  %s: %s\n", name, a.Keys[name], a.Tokens[name])
 	}
 	b.WriteString("}\n")

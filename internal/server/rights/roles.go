@@ -35,8 +35,9 @@ type Role struct {
 // The roles. The broker has two connections: its service answers requests, and
 // only its ledger connection may write to the streams. Only maintenance may
 // change their settings and move their leaders; it reads all of them, as does
-// backup, which may nothing else and has a second connection, saved, that says
-// so in the audit. Cluster and
+// backup, which may nothing else, in an account of its own, because JetStream
+// replies to any subject of the ledger's account that a request names. It has a
+// second connection, saved, that says so in the audit. Cluster and
 // clock are in the system account; the first is not handed out, it exists for
 // natsd.RemoveNode, and the second is a broker's third connection. The
 // administrators exist only on servers of tests and benchmarks.
@@ -51,7 +52,7 @@ const (
 	RoleIssuer      = "issuer"  // exchanges tokens for credentials
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
-	RoleBackup      = "backup"       // reads the ledger
+	RoleBackup      = "backup"       // reads the ledger, from an account of its own
 	RoleSaved       = "saved"        // reports a backup to the audit, and nothing else; it comes with backup
 	RoleLeaf        = "leaf"         // a NATS server of another region, for whose clients it speaks
 	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster; in the servers' account, and never handed out
@@ -307,7 +308,7 @@ func (r Role) rights() Rights {
 		}
 	case RoleBackup:
 		return Rights{
-			Publish:   []string{"$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*"},
+			Publish:   identity.Reading(),
 			Subscribe: []string{inbox},
 		}
 	case RoleLeaf: // what agents and surfaces send and receive, but no reply in a broker's name, and nothing of the ledger
@@ -321,6 +322,11 @@ func (r Role) rights() Rights {
 				dots(subject.State, ">"), dots(subject.Audit, ">"), dots(subject.Issue, ">"), "$SRV.>",
 			},
 			Subscribe: append(inboxes, dots(subject.Out, ">"), dots(subject.StateOut, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", "")),
+			// The broker believes the subject of shared state: what makes somebody else of a person or a token for years is made at home.
+			DenyPublish: []string{
+				dots(subject.State, string(subject.StateOperator), "*", string(subject.VerbPut), ">"),
+				dots(subject.State, string(subject.StateResponder), subject.TypeWeb, subject.BucketPasskeys, string(subject.VerbPut), ">"),
+			},
 		}
 	case RoleCluster:
 		return Rights{Publish: []string{SubjectMembers, SubjectRemove}, Subscribe: []string{inbox}}
@@ -398,8 +404,10 @@ func special() []string {
 // account returns the account of a role's connections.
 func (r Role) account() string {
 	switch r.Name {
-	case RoleLedger, RoleMaintenance, RoleBackup, RoleLedgerAdmin:
+	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:
 		return identity.Ledger
+	case RoleBackup:
+		return identity.Backup
 	case RoleCluster, RoleClock, RoleGuard:
 		return identity.System
 	}
