@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/s3"
 )
@@ -135,7 +136,10 @@ func (d inFolder) put(_ context.Context, name string, f *os.File) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return file.SyncDir(string(d))
 }
 
 // abandoned is after how long a temporary file belongs to no backup that still runs.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/askbus/askbus/internal/process/file"
@@ -139,6 +140,8 @@ func (a *Accounts) plain(scopes []Scope) []*jwt.AccountClaims {
 	all := []*jwt.AccountClaims{system, ledger, bus, backup}
 	for _, claims := range all {
 		claims.Limits.Subs = mostSubscriptions(claims.Name, scopes)
+		sort.Sort(claims.Exports) // as Encode does, so that what is signed compares equal
+		sort.Sort(claims.Imports)
 	}
 	return all
 }
