@@ -51,9 +51,10 @@ func (k *Keeper) Of(s Source) Reading {
 
 // what returns the source without how often it is read: whoever changes only that
 // keeps what it said last.
-func (s Source) what() Source {
-	s.Every = 0
-	return s
+func (s *Source) what() Source {
+	what := *s
+	what.Every = 0
+	return what
 }
 
 // Run reads the sources, each at its interval, until ctx ends.
