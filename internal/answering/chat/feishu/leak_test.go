@@ -1,3 +1,5 @@
+//go:build !race
+
 package feishu_test
 
 import (
