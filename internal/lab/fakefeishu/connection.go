@@ -92,10 +92,12 @@ func (s *Server) Connections() (n int) {
 	return n
 }
 
-// Disconnect breaks every long connection.
+// Disconnect breaks every long connection. They are not counted from then on, although their ends come later.
 func (s *Server) Disconnect() {
 	s.mu.Lock()
-	conns := slices.Clone(s.conns)
+	conns := s.conns
+	s.conns = nil
+	s.touch()
 	s.mu.Unlock()
 	for _, c := range conns {
 		_ = c.ws.CloseNow()
