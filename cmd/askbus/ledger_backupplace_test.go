@@ -96,7 +96,7 @@ func TestBackupsInAPlaceWithACredentialOfTheirOwn(t *testing.T) {
 		t.Errorf("loopback: %s", out)
 	}
 	env[0] = strings.Replace(env[0], "127.0.0.1", "0.0.0.0", 1)
-	if out, _ := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); !strings.Contains(out, "is asked without TLS") {
+	if out, _ := inBucket("ledger", "restore", "--check", "s3://backups/bus/"); !strings.Contains(out, "has no TLS") {
 		t.Errorf("another host without TLS: %s", out)
 	}
 	env[0] = strings.Replace(env[0], "0.0.0.0", "127.0.0.1", 1)

@@ -24,7 +24,7 @@ func isUpload(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/ask/") && strings.HasSuffix(r.URL.Path, "/file")
 }
 
-// file sends a file to which an ask, or its outcome, refers, to whoever sees the
+// file sends a file that an ask or its outcome refers to, to people who may see the
 // ask.
 func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))

@@ -63,7 +63,7 @@ type ReporterOptions struct {
 // Reporter sends the brokers events that they do not see: what a gateway, a web inbox or an issuer
 // refused and admitted. It never blocks its callers: reports that do not fit into its queue, or
 // that no broker accepts in time, are lost and counted, and it reports the count to the audit.
-// Refusals of one kind within a minute are one report, because whoever is refused chooses how often.
+// Refusals of one kind within a minute are one report, because the sender chooses how often that happens.
 // A nil Reporter reports nothing. It is safe for concurrent use.
 type Reporter struct {
 	send func(context.Context, Report) error

@@ -64,7 +64,7 @@ func placeOf(path string) (p place, name string, err error) {
 func warnClear(a *cli.App, path string) {
 	at, err := url.Parse(s3.Environment(os.Getenv).Endpoint)
 	if strings.HasPrefix(path, bucketURL) && err == nil && at.Scheme == "http" && !httpserver.LoopbackHost(at.Host) {
-		a.Note("askbus: warning: %s is asked without TLS: whoever is on the way there can read every question and answer", at.Host)
+		a.Note("askbus: warning: the connection to %s has no TLS: anyone on the network can read every question and answer", at.Host)
 	}
 }
 

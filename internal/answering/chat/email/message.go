@@ -180,7 +180,7 @@ func (d *letter) Text() string {
 		parts = append(parts, d.Lang.Say("Or reply to this mail, with your answer above this text."))
 	}
 	if d.Page != "" {
-		parts = append(parts, d.Lang.Say("Whoever has this mail can answer as %s: do not forward it.", d.Person))
+		parts = append(parts, d.Lang.Say("Anyone with this mail can answer as %s: do not forward it.", d.Person))
 	}
 	add(d.Lang.Say("No more mail from askbus:"), d.Stop)
 	return strings.Join(parts, "\n\n") + "\n"

@@ -17,7 +17,7 @@ func SignsIn(smtp string) bool {
 	return err == nil && s.User != ""
 }
 
-// MailCode mails a code to an address, and returns whose that is. Whoever knows the code reads that address's mail.
+// MailCode mails a code to an address, and returns whose it is. Somebody who knows the code reads that address's mail.
 func (s *App) MailCode(ctx context.Context, to, code string) (chat.Paired, error) {
 	to = strings.ToLower(to)
 	if !addressForm.MatchString(to) {

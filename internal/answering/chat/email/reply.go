@@ -153,7 +153,7 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 
 // plainest returns the words that are the answer, and whether they are one: people also write what is none. Words that
 // choose nothing from options begin with "answer:", as in every chat. The first line counts alone if it is exactly an
-// answer, so that a greeting or a signature below it is no text of its own.
+// answer, so that a greeting or signature below it does not become part of it.
 func plainest(a *ask.Ask, words string) (answer string, ok bool) {
 	h := chat.Listen(words, false)
 	if len(a.Questions) != 1 || a.Questions[0].Kind == ask.KindText {

@@ -140,7 +140,7 @@ const (
 	handleFor = 15 * time.Second // one update
 	endFor    = 10 * time.Second // the end of a query, after that
 
-	// While another process polls this token: how long not to poll, twice as long each time, and when it begins anew.
+	// While another process polls this token: how long this one waits, which doubles each time, and when it starts over.
 	rivalWait   = 30 * time.Second
 	rivalMost   = 10 * time.Minute
 	rivalForgot = time.Hour

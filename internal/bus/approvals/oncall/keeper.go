@@ -49,8 +49,8 @@ func (k *Keeper) Of(s Source) Reading {
 	return Reading{}
 }
 
-// what returns the source without how often it is read: whoever changes only that
-// keeps what it said last.
+// what returns the source without how often it is read, so that a change of that
+// alone keeps what the source said last.
 func (s *Source) what() Source {
 	what := *s
 	what.Every = 0
