@@ -37,6 +37,8 @@ type File struct {
 	Schedules []Schedule `json:"schedules"`
 	// Calendars say which hours the steps of a ladder count, for asks that name one.
 	Calendars []Calendar `json:"calendars"`
+	// BreakGlass are the roles whose people may decide alone asks that need votes.
+	BreakGlass []BreakGlass `json:"break_glass"`
 
 	linked ask.People
 	digest string
@@ -122,6 +124,7 @@ func Parse(data []byte) (*File, error) {
 	f.link(fault)
 	f.checkSchedules(fault)
 	f.checkCalendars(fault)
+	f.checkBreakGlass(fault)
 	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
