@@ -38,6 +38,8 @@ type File struct {
 	SelfLink *bool `json:"self_link"`
 	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
 	Schedules []Schedule `json:"schedules"`
+	// BreakGlass are the roles whose people may decide alone asks that need votes.
+	BreakGlass []BreakGlass `json:"break_glass"`
 
 	linked map[string]string
 	digest string
@@ -121,6 +123,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.link(fault)
 	f.checkSchedules(fault)
+	f.checkBreakGlass(fault)
 	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if s.People, err = b.people(ctx, k.Tenant, &s, c); err != nil && !looks {
 			return lifecycle.State{}, err
 		}
+		s.BreakGlass = b.breakGlass(k.Tenant, c)
 		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err
 		}

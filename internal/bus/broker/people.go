@@ -28,11 +28,13 @@ func (b *Broker) listed() (list map[string]string, links bool) {
 func (b *Broker) people(ctx context.Context, tenant string, s *lifecycle.State, c lifecycle.Command) (ask.People, error) {
 	list, _ := b.listed()
 	p := ask.People{List: list}
-	if !s.Pending() || !s.Ask.NeedsPerson() {
+	reply, _ := c.(lifecycle.Reply)
+	alone := reply.Reply.BreakGlass != nil
+	if !s.Pending() || !s.Ask.NeedsPerson() && !alone {
 		return p, nil
 	}
 	matter := slices.Clone(s.Ask.Exclude)
-	if s.Ask.ExcludeAsker {
+	if s.Ask.ExcludeAsker || alone {
 		matter = append(matter, s.Ask.Asker...)
 	}
 	for _, v := range s.Votes() {

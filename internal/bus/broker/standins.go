@@ -54,7 +54,11 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		return err
 	}
 	now := b.led.Now()
-	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
+	also, err := b.others(ctx, r.Tenant, to)
+	if err != nil {
+		return err
+	}
+	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Also: also, Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
 	note := b.noteOf(r, subject.BucketStandIns, subject.StandInKey(r.Tenant, to, by.Principal), audit.StandInEnded, by)
 	note.record.Object = &audit.Object{Kind: "stand-in", Principal: to}
 	note.share, note.most = subject.StandInsFor(r.Tenant, by.Principal), standInsOfPerson
@@ -171,6 +175,20 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 	return nil, refusal
 }
 
+// maxAlso bounds the other principals that an entry names.
+const maxAlso = 16
+
+// others returns the other principals of a person, as far as an entry names them.
+func (b *Broker) others(ctx context.Context, tenant, principal string) ([]string, error) {
+	all, err := b.selves(ctx, tenant, principal)
+	if err != nil {
+		return nil, err
+	}
+	all = all[1:]
+	slices.Sort(all)
+	return all[:min(len(all), maxAlso)], nil
+}
+
 // standIns returns the people for whom somebody stands in, under each of their
 // principals, as the leader has it: who was absent first is first. It leaves out who
 // was revoked since.
@@ -196,7 +214,7 @@ func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, n
 				if err != nil {
 					return nil, err
 				}
-				if one.By = by.Principal; !gone {
+				if one.By, one.Also = by.Principal, nil; !gone {
 					all = append(all, one)
 				}
 			}

@@ -87,6 +87,8 @@ func state() map[string]map[string]string {
 		subject.BucketSnoozes:       all(read, map[string]string{"operator": remove, "gateway": read}),
 		subject.BucketHandovers:     all(read, map[string]string{"operator": remove, "gateway": read}),
 		subject.BucketStandIns:      all("list watch", map[string]string{"operator": remove}),
+		subject.BucketClaims:        {"operator": remove},
+		subject.BucketLinks:         {"operator": remove, "web": "list watch"},
 		subject.BucketPush:          {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:        all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:        all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
