@@ -1,8 +1,11 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -85,6 +88,27 @@ func TestAPersonLinksAChat(t *testing.T) {
 	}
 }
 
+// pictures saves pictures of a page for phones and desks, light and dark, in the
+// directory that ASKBUS_SHOTS names, if it does.
+func pictures(b tab, name string) {
+	dir := os.Getenv("ASKBUS_SHOTS")
+	if dir == "" {
+		return
+	}
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"dark", "light"} {
+			screen(width, 844, scheme)(b)
+			image, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("chats-%s-%d-%s.png", name, width, scheme)), image, 0o600); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestBrowserAPersonLinksAChat follows the bot's link, reads whom it names, and presses
 // the button.
 func TestBrowserAPersonLinksAChat(t *testing.T) {
@@ -94,8 +118,10 @@ func TestBrowserAPersonLinksAChat(t *testing.T) {
 	tab := in.open(t, mei, screen(390, 844, "light"))
 	tab.do(chromedp.Navigate(in.URL + web.ChatsPath + "/" + claim(t, chat, "4711", "Ana")))
 	tab.sees("Telegram: Ana (telegram:4711)")
+	pictures(tab, "would")
 	tab.click(".would button")
 	tab.sees("is linked with you")
+	pictures(tab, "linked")
 	tab.click(".chats button")
 	tab.sees("No chat is linked with you.")
 	if got := tab.js(`String(document.documentElement.scrollWidth <= innerWidth)`); got != "true" {

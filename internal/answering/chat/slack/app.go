@@ -69,7 +69,7 @@ type App struct {
 	seen      *lru.Cache[string, struct{}] // handled events
 	sockets   socketState
 	pairing   atomic.Pointer[pairing] // it only waits for a code
-	busy      chan struct{} // one entry per request in progress
+	busy      chan struct{}           // one entry per request in progress
 	after     sync.WaitGroup
 }
 
