@@ -48,7 +48,11 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	}
 	told := *o
 	told.Ask = a // the stored outcome has no copy of its ask
-	e.Sentence = line(w.ending(&told, v.By.Principal, e.At.Words))
+	you := v.By.Principal
+	if e.Mine {
+		you = o.By.Principal // perhaps in a chat
+	}
+	e.Sentence = line(w.ending(&told, you, e.At.Words))
 	e.Answers = len(o.Answers) > 0
 	if o.By != nil && o.By.Responder != "" {
 		e.Where = line(w.place(o.By.Responder))

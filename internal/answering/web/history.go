@@ -183,7 +183,7 @@ func (p *past) row(me board.Viewer, at time.Time) pastRow {
 		After: viewer(me).When(p.asked, p.ended, card.Since).Words,
 	}
 	if p.by != nil {
-		if r.Who = card.Name(*p.by); p.by.Principal == me.By.Principal {
+		if r.Who = card.Name(*p.by); me.Is(p.by.Principal) {
 			r.Who = say(me, "you")
 		}
 	}

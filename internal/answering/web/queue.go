@@ -118,10 +118,10 @@ func (s *Server) head(k ask.Key) *board.Head {
 func handedWords(h *board.Handover, me board.Viewer) string {
 	you := say(me, "you")
 	to, by := you, you
-	if h.To != me.By.Principal {
+	if !me.Is(h.To) {
 		to = h.Whom()
 	}
-	if h.By.Principal != me.By.Principal {
+	if !me.Is(h.By.Principal) {
 		by = card.Name(h.By)
 	}
 	if h.Word != "" {
