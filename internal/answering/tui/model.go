@@ -275,7 +275,7 @@ func (m *model) refresh() tea.Cmd {
 			f.rec.Outcome, f.rec.State = rec.Outcome, ask.StateResolved
 			if h := m.heldFor(rec.Ask.Key()); h != nil { // somebody else was first
 				m.unhold(h)
-				m.message = m.say("not sent: %s", m.card(f).End.First)
+				m.message = m.card(f).End.Late()
 			}
 			if m.opts.Once == rec.Ask.Key() || m.opts.First && m.focus == rec.Ask.Key() {
 				m.outcome = rec.Outcome

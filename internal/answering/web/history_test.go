@@ -90,7 +90,7 @@ func TestHistoryIsPagedAndSearched(t *testing.T) {
 	if b.lists > 1 {
 		t.Errorf("%d reads for a few pages", b.lists)
 	}
-	if day := u.get("/history?q=service+003").body; !contains(day, "<bdi>you</bdi> on the web") || !contains(day, ">Declined</p>") {
+	if day := u.get("/history?q=service+003").body; !contains(day, ">Mei declined: =not mine</p>") || !contains(day, ">on the web ") {
 		t.Errorf("one's own: %s", day)
 	}
 	fresh := b.ask(question("fresh", database()), 0)
