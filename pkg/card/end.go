@@ -25,11 +25,13 @@ type End struct {
 	Answers  bool // there are answers, by a person or by default
 	Reply    string
 	Reason   string
+	Alone    string // "Mei decided alone (break-glass): INC-77"; empty: nobody did
 
-	kind  ending
-	what  string // what was said, in the sentence
-	votes string // how they stood
-	words *catalogue
+	kind   ending
+	denied bool   // by who decided alone
+	what   string // what was said, in the sentence
+	votes  string // how they stood
+	words  *catalogue
 }
 
 // NewEnd returns how an ask ended, or nil while it is pending.
@@ -60,6 +62,12 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	}
 	if e.kind == endDefault && e.what == "" { // nothing is the default
 		e.kind = endExpired
+	}
+	if e.Alone = w.aloneWords(o, v.who(o.By)); e.Alone != "" {
+		told := *o
+		told.Ask = a // the stored outcome has no copy of its ask
+		e.kind, e.denied = endAlone, told.Alone() == ask.ChoiceDeny
+		e.Who, e.Where, e.Reason, e.Mine = "", "", "", false
 	}
 	plain := func(_ Part, s string) string { return s }
 	e.Sentence, e.Brief = e.Tell(plain), e.TellShort(plain)

@@ -66,6 +66,15 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 			said += w.colon + what
 		}
 		return said + because
+	case endAlone:
+		said := w.Say("Approved%s|when", when)
+		if e.denied {
+			said = w.Say("Denied%s|when", when)
+		}
+		if e.what != "" {
+			said += w.colon + what
+		}
+		return said + w.dot + style(PartWhy, ask.Clip(e.Alone, 2*maxReason))
 	case endDeclined:
 		return w.Say("%[1]s declined%[2]s|who, when", who, when) + because
 	case endCancelled:
@@ -101,6 +110,7 @@ const (
 	endNobodys     // answered, and it is not known by whom
 	endPolicy
 	endVotes // decided by them
+	endAlone // decided by one person instead (break-glass)
 	endDeclined
 	endCancelled // by an option
 	endGaveUp

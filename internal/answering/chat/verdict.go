@@ -37,7 +37,7 @@ func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) str
 	e := c.End
 	sum := Summary{Heading: clean(card.Heading(&rec.Ask), 240), Where: clean(e.Where, 60), At: e.At}
 	sum.Mark = marks[rec.Outcome.Status]
-	most := map[card.Part]int{card.PartWho: 80, card.PartWhat: 160, card.PartWhy: 160}
+	most := map[card.Part]int{card.PartWho: 80, card.PartWhat: 160, card.PartWhy: 400}
 	sum.Verdict = e.TellShort(func(p card.Part, s string) string { return clean(s, most[p]) })
 	if c.Approval != nil {
 		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
