@@ -167,7 +167,7 @@ func endingOf(a *ask.Ask, o *ask.Outcome) ending {
 // in Telegram."
 func (e *End) Late() string {
 	if e.Mine {
-		return e.words.Say("%s.|a sentence", e.Sentence)
+		return e.words.Say("Answered already: %s.", e.Sentence)
 	}
 	return e.words.Say("Too late: %s.", e.Sentence)
 }

@@ -59,7 +59,7 @@ func TestOneSentenceForOneEvent(t *testing.T) {
 			}
 			late := "Too late: " + c.en + "."
 			if name == "chosen by you" {
-				late = c.en + "."
+				late = "Answered already: " + c.en + "."
 			}
 			if said := mei.Late(c.of, done.Outcome, now); said != late {
 				t.Errorf("too late: %q", said)
