@@ -31,6 +31,13 @@ func TestEveryCommandHasAGroupAndAnExample(t *testing.T) {
 			}
 		}
 	}
+	for _, g := range program().Groups {
+		for _, c := range g.Commands {
+			if cmd := c.New(a); cmd.Name() != c.Name {
+				t.Errorf("%q builds the command %q", c.Name, cmd.Name())
+			}
+		}
+	}
 	for _, name := range []string{"completion", "health", "status", "help"} {
 		if !seen[name] {
 			t.Errorf("%s is not in the help", name)

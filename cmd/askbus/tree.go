@@ -13,7 +13,7 @@ import (
 // program is askbus with all its commands.
 func program() cli.Program {
 	return cli.Program{
-		Name: "askbus", Short: "The ask-a-human bus for AI agents", Groups: groups, Settings: settings(),
+		Name: "askbus", Short: "The ask-a-human bus for AI agents", Groups: groups(), Settings: settings(),
 		Long: `askbus lets AI agents ask people, wherever the people are, and keeps every
 question and its answer through restarts of anything.
 
@@ -24,14 +24,32 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 }
 
 // groups returns all commands in the order of the help.
-func groups(a *cli.App) []cli.Group {
+func groups() []cli.Group {
 	return []cli.Group{
-		{ID: "ask", Title: "Ask:", Commands: []*cobra.Command{agent.AskCmd(a), agent.WaitCmd(a), agent.GetCmd(a), agent.FileCmd(a), agent.WithdrawCmd(a), agent.ApprovalsCmd(a)}},
-		{ID: "answer", Title: "Answer:", Commands: []*cobra.Command{person.TUICmd(a), person.NextCmd(a), person.AnswerCmd(a), person.ListCmd(a), person.StatsCmd(a), person.StatusCmd(a), person.AwayCmd(a), person.LoginCmd(a), person.LogoutCmd(a)}},
-		{ID: "agents", Title: "Connect agents:", Commands: []*cobra.Command{agent.MCPCmd(a), agent.HookCmd(a), agent.ACPCmd(a), agent.CodexCmd(a), agent.OpencodeCmd(a), agent.TranscriptCmd(a)}},
-		{ID: "run", Title: "Run a bus:", Commands: append([]*cobra.Command{role.UpCmd(a), role.ConnectCmd(a), role.ServerCmd(a), role.BrokerCmd(a), role.WebCmd(a), role.SSHCmd(a), role.GatewayCmd(a), role.IssuerCmd(a), role.WebhookCmd(a), role.PushCmd(a)}, role.ChatCmds(a)...)},
-		{ID: "operate", Title: "Operate it:", Commands: []*cobra.Command{
-			operator.AuthCmd(a), operator.CredsCmd(a), operator.TokenCmd(a), operator.InviteCmd(a), operator.PeopleCmd(a), operator.AbortCmd(a), operator.AuditCmd(a, role.AuditLogCmd(a)), operator.LedgerCmd(a), role.DoctorCmd(a), operator.HealthCmd(a), settingsCmd(a), versionCmd(a),
+		{ID: "ask", Title: "Ask:", Commands: []cli.Command{
+			{Name: "ask", New: agent.AskCmd}, {Name: "wait", New: agent.WaitCmd}, {Name: "get", New: agent.GetCmd}, {Name: "file", New: agent.FileCmd},
+			{Name: "withdraw", New: agent.WithdrawCmd}, {Name: "approvals", New: agent.ApprovalsCmd},
+		}},
+		{ID: "answer", Title: "Answer:", Commands: []cli.Command{
+			{Name: "tui", New: person.TUICmd}, {Name: "next", New: person.NextCmd}, {Name: "answer", New: person.AnswerCmd}, {Name: "list", New: person.ListCmd},
+			{Name: "stats", New: person.StatsCmd}, {Name: "status", New: person.StatusCmd}, {Name: "away", New: person.AwayCmd},
+			{Name: "login", New: person.LoginCmd}, {Name: "logout", New: person.LogoutCmd},
+		}},
+		{ID: "agents", Title: "Connect agents:", Commands: []cli.Command{
+			{Name: "mcp", New: agent.MCPCmd}, {Name: "hook", New: agent.HookCmd}, {Name: "acp", New: agent.ACPCmd}, {Name: "codex", New: agent.CodexCmd},
+			{Name: "opencode", New: agent.OpencodeCmd}, {Name: "transcript", New: agent.TranscriptCmd},
+		}},
+		{ID: "run", Title: "Run a bus:", Commands: append([]cli.Command{
+			{Name: "up", New: role.UpCmd}, {Name: "connect", New: role.ConnectCmd}, {Name: "server", New: role.ServerCmd}, {Name: "broker", New: role.BrokerCmd},
+			{Name: "web", New: role.WebCmd}, {Name: "ssh", New: role.SSHCmd}, {Name: "gateway", New: role.GatewayCmd}, {Name: "issuer", New: role.IssuerCmd},
+			{Name: "webhook", New: role.WebhookCmd}, {Name: "push", New: role.PushCmd},
+		}, role.ChatCommands()...)},
+		{ID: "operate", Title: "Operate it:", Commands: []cli.Command{
+			{Name: "auth", New: operator.AuthCmd}, {Name: "creds", New: operator.CredsCmd}, {Name: "token", New: operator.TokenCmd}, {Name: "invite", New: operator.InviteCmd},
+			{Name: "people", New: operator.PeopleCmd}, {Name: "abort", New: operator.AbortCmd},
+			{Name: "audit", New: func(a *cli.App) *cobra.Command { return operator.AuditCmd(a, role.AuditLogCmd(a)) }},
+			{Name: "ledger", New: operator.LedgerCmd}, {Name: "doctor", New: role.DoctorCmd}, {Name: "health", New: operator.HealthCmd},
+			{Name: "settings", New: settingsCmd}, {Name: "version", New: versionCmd},
 		}},
 	}
 }

@@ -15,20 +15,27 @@ import (
 // Program is a binary whose subcommands share an [App].
 type Program struct {
 	Name, Short, Long string
-	Groups            func(*App) []Group // its commands, in the order of the help
-	Settings          []any              // those of all commands, to find misspelt variables
+	Groups            []Group // its commands, in the order of the help
+	Settings          []any   // those of all commands, to find misspelt variables
 }
 
 // Group is a section of the help.
 type Group struct {
 	ID, Title string
-	Commands  []*cobra.Command
+	Commands  []Command
+}
+
+// Command is a command of the program that is built when it is needed: to build
+// all of them, with all of their settings, costs more than most commands do.
+type Command struct {
+	Name string // the first word of Use
+	New  func(*App) *cobra.Command
 }
 
 // Execute runs one command line, prints its error, and returns its exit code.
 func (p Program) Execute(ctx context.Context, args []string) int {
 	a := &App{Stdout: os.Stdout, Stderr: os.Stderr}
-	root, err := p.Root(a)
+	root, err := p.tree(a, args)
 	if err == nil {
 		root.SetArgs(args)
 		root.SetOut(a.Stdout)
@@ -43,7 +50,11 @@ func (p Program) Execute(ctx context.Context, args []string) int {
 }
 
 // Root returns the tree of commands.
-func (p Program) Root(a *App) (*cobra.Command, error) {
+func (p Program) Root(a *App) (*cobra.Command, error) { return p.tree(a, nil) }
+
+// tree returns the tree of commands, with only the one that the command line
+// begins with if it begins with the name of one.
+func (p Program) tree(a *App, args []string) (*cobra.Command, error) {
 	var s SessionSetting
 	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &a.Telemetry, &a.Host, &a.Terminal, &s} {
 		if err := config.Load(into); err != nil {
@@ -81,19 +92,24 @@ func (p Program) Root(a *App) (*cobra.Command, error) {
 	Fixed(root, "output", "text", "json")
 	Fixed(root, "log-level", "debug", "info", "warn", "error")
 	Fixed(root, "log-format", "text", "json")
-	Fixed(root, "lang", Languages()...)
-	p.addCommands(root, a)
+	_ = root.RegisterFlagCompletionFunc("lang", completeLanguages)
+	p.addCommands(root, a, args)
 	asUsage(root)
 	return root, nil
 }
 
 // addCommands gives the root its commands, in groups.
-func (p Program) addCommands(root *cobra.Command, a *App) {
-	for _, g := range p.Groups(a) {
+func (p Program) addCommands(root *cobra.Command, a *App, args []string) {
+	named := func(c Command) bool { return len(args) > 0 && c.Name == args[0] }
+	one := slices.ContainsFunc(p.Groups, func(g Group) bool { return slices.ContainsFunc(g.Commands, named) })
+	for _, g := range p.Groups {
 		root.AddGroup(&cobra.Group{ID: g.ID, Title: g.Title})
-		for _, cmd := range g.Commands {
-			cmd.GroupID = g.ID
-			root.AddCommand(cmd)
+		for _, c := range g.Commands {
+			if !one || named(c) {
+				cmd := c.New(a)
+				cmd.GroupID = g.ID
+				root.AddCommand(cmd)
+			}
 		}
 	}
 	root.SetCompletionCommandGroupID("operate")

@@ -9,6 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
+	"github.com/spf13/cobra"
 )
 
 // AnswerWords formats an answer, one line per question, for scripts: labels are exactly those of
@@ -63,13 +64,12 @@ func (a *App) Language() string {
 	return lang.Of(cmp.Or(a.Terminal.Lang, lang.Environment(os.Getenv))).Tag
 }
 
-// Languages returns the tags of the catalogue, for completion.
-func Languages() []string {
-	var all []string
+// completeLanguages completes a tag of the catalogue.
+func completeLanguages(*cobra.Command, []string, string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 	for _, l := range lang.All() {
-		all = append(all, l.Tag+"\t"+l.Name)
+		all = append(all, l.Tag+"\t"+l.Name())
 	}
-	return all
+	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 // Tell returns a message in this person's language.

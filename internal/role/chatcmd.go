@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ChatCmds are the commands of all chats: "askbus slack", "askbus telegram", ….
-func ChatCmds(a *cli.App) (all []*cobra.Command) {
+// ChatCommands are the commands of all chats: "askbus slack", "askbus telegram", ….
+func ChatCommands() (all []cli.Command) {
 	for _, entry := range chats() {
-		all = append(all, chatCmd(a, entry()))
+		all = append(all, cli.Command{Name: entry().Type, New: func(a *cli.App) *cobra.Command { return chatCmd(a, entry()) }})
 	}
 	return all
 }

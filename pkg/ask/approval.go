@@ -36,6 +36,8 @@ type Approval struct {
 	// Fresh is how old a vote may be when the ask is decided; 0: any age. In
 	// JSON it is a string in Go syntax, such as "1h".
 	Fresh time.Duration `json:"fresh,omitempty"`
+	// NoBreakGlass forbids the operator's roles to decide the ask alone: see [BreakGlassRole].
+	NoBreakGlass bool `json:"no_break_glass,omitempty"`
 
 	// Policy names the operator's policy that demands this approval; empty: the
 	// ask itself does. And are the approvals that must be reached as well, by

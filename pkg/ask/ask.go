@@ -72,6 +72,9 @@ type Ask struct {
 	// Policies are the operator's policies that apply to the ask, as they were
 	// when it was asked. Only the broker sets them.
 	Policies []Policy `json:"policies,omitempty" wire:"broker"`
+	// BreakGlass are the operator's roles whose people may decide the ask alone, as
+	// they were when it was asked. Only the broker sets them.
+	BreakGlass []BreakGlassRole `json:"break_glass,omitempty" wire:"broker"`
 	// RequireResponder refuses the ask when no person is present at any
 	// surface.
 	RequireResponder bool `json:"require_responder,omitempty"`

@@ -92,6 +92,9 @@ func (a *Ask) lists() (all []*[]string) {
 	if a.Approval == nil {
 		return all
 	}
+	for i := range a.BreakGlass {
+		all = append(all, &a.BreakGlass[i].From)
+	}
 	for _, p := range a.Approval.all() {
 		if p.Deny != nil {
 			all = append(all, &p.Deny.From)
@@ -178,6 +181,7 @@ func onDuty(entries []string, duties []Duty) []string {
 // cloneLists returns a copy whose lists can be changed.
 func (a *Ask) cloneLists() *Ask {
 	next := *a
+	next.BreakGlass = slices.Clone(a.BreakGlass)
 	if a.Approval != nil {
 		p := a.Approval.clone()
 		p.And = slices.Clone(p.And)

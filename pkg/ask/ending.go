@@ -30,6 +30,9 @@ func (o *Outcome) EndingAt(loc *time.Location) string {
 }
 
 func (o *Outcome) ending(you, at string) string {
+	if o.BreakGlass != nil {
+		return o.aloneBy(you) + at + ": " + o.BreakGlass.Reason
+	}
 	reason := ""
 	if o.Reason != "" {
 		reason = ": " + o.Reason
@@ -68,6 +71,21 @@ func (o *Outcome) ending(you, at string) string {
 		return "expired" + at + ": nobody answered in time"
 	}
 	return string(o.Status) + who(o.By, you) + at + reason
+}
+
+// aloneBy says who decided without the votes: "approved by Mei alone (break-glass)".
+func (o *Outcome) aloneBy(you string) string {
+	name := o.BreakGlass.Principal
+	if o.By != nil {
+		if name = o.By.Called(english); you != "" && o.By.Principal == you {
+			name = "you"
+		}
+	}
+	did := "approved"
+	if o.Alone() == ChoiceDeny {
+		did = "denied"
+	}
+	return did + " by " + name + " alone (break-glass)"
 }
 
 // voted says how far the votes had come, or nothing for an ask without them.

@@ -48,6 +48,11 @@ const (
 	FaultProofTooWeak   FaultCode = "proof_too_weak"
 	FaultReasonMismatch FaultCode = "reason_mismatch"
 
+	FaultNothingToBreak    FaultCode = "nothing_to_break"
+	FaultMayNotBreakGlass  FaultCode = "may_not_break_glass"
+	FaultBreakGlassReason  FaultCode = "break_glass_needs_reason"
+	FaultBreakGlassPattern FaultCode = "break_glass_reason_mismatch"
+
 	// Approvals.
 	FaultApprovalQuestions   FaultCode = "approval_questions"
 	FaultApprovalKind        FaultCode = "approval_kind"

@@ -77,6 +77,8 @@ type Reply struct {
 	Answers  []Answer `json:"answers,omitempty"`
 	Response string   `json:"response,omitempty"` // one free-text reply to the whole ask instead of single answers
 	By       By       `json:"by"`
+	// BreakGlass, if set, decides an ask with an approval alone, with a role of the operator.
+	BreakGlass *BreakGlass `json:"break_glass,omitempty"`
 }
 
 // CancelledBy names the option that ended an ask as cancelled.
@@ -113,6 +115,9 @@ type Outcome struct {
 	By          *By          `json:"by,omitempty"`           // nil when nobody acted
 
 	Votes []Vote `json:"votes,omitempty"` // of an ask with an approval: all of them, in the order in which they were given
+
+	// BreakGlass is set if one person decided alone an ask that needed votes.
+	BreakGlass *BreakGlass `json:"break_glass,omitempty"`
 
 	// Escalated is how far an ask with a ladder was escalated.
 	Escalated *Escalated `json:"escalated,omitempty"`

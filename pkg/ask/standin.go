@@ -1,6 +1,9 @@
 package ask
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // StandIn says that one person decides for another one, who is away.
 type StandIn struct {
@@ -8,13 +11,21 @@ type StandIn struct {
 	// Absent is who is away, with the groups and the proof of when they said so.
 	Absent By
 	By     string // the principal of who stands in
-	Since  time.Time
-	Until  time.Time
+	// Also are other principals of that person, by the operator's list of people of
+	// when it was said. Screens show asks to all of them; the broker looks again.
+	Also  []string
+	Since time.Time
+	Until time.Time
+}
+
+// Is reports whether a person stands in, under one of their principals.
+func (s *StandIn) Is(by By) bool {
+	return s.By == by.Principal || slices.Contains(s.Also, by.Principal)
 }
 
 // holds reports whether the stand-in is one for asks of a tenant at a time.
 func (s *StandIn) holds(by By, tenant string, now time.Time) bool {
-	return s.By == by.Principal && (s.Tenant == "" || s.Tenant == tenant) && now.Before(s.Until)
+	return s.Is(by) && (s.Tenant == "" || s.Tenant == tenant) && now.Before(s.Until)
 }
 
 // Standing returns a person as the stand-in of somebody. What is known of the absent is

@@ -54,6 +54,15 @@ type Vote struct {
 // VoteOf returns the vote that a reply is, without its time. The error is that
 // of [Ask.Check], or that the vote counts nowhere: see [Ask.CheckVote].
 func (a *Ask) VoteOf(r Reply) (Vote, error) {
+	v, err := a.AnswerOf(r)
+	if err != nil {
+		return Vote{}, err
+	}
+	return v, a.CheckVote(&v)
+}
+
+// AnswerOf is VoteOf for somebody whose right to decide is not that of a voter.
+func (a *Ask) AnswerOf(r Reply) (Vote, error) {
 	if _, _, err := a.Check(r); err != nil {
 		return Vote{}, err
 	}
@@ -79,7 +88,7 @@ func (a *Ask) VoteOf(r Reply) (Vote, error) {
 		f.QuestionID = q.ID
 		return Vote{}, InvalidError("answer", []Fault{f})
 	}
-	return v, a.CheckVote(&v)
+	return v, nil
 }
 
 // Approves reports whether an answer to the question of an ask with an approval

@@ -32,10 +32,10 @@ func NewSharedStandIns(of *responder.Responder) *SharedStandIns {
 }
 
 // Of returns those who are away now and have this person as stand-in, the earliest
-// first. The broker counts also those who named another principal of the person.
+// first, also under another principal of that person in the operator's list of people.
 func (s *SharedStandIns) Of(by ask.By) []ask.StandIn {
 	now := time.Now()
-	return s.those(func(one *ask.StandIn) bool { return one.By == by.Principal && now.Before(one.Until) })
+	return s.those(func(one *ask.StandIn) bool { return one.Is(by) && now.Before(one.Until) })
 }
 
 // All returns who stands in for whom, the earliest first.

@@ -30,6 +30,8 @@ type Card struct {
 	Approval *Approval // nil unless several people decide
 	Ladder   *Ladder   // nil unless it is pending and has one
 
+	BreakGlass *BreakGlass // nil unless this person may decide it alone
+
 	May       May
 	Attention []string // "Mei is answering"
 	Questions []Question
@@ -127,6 +129,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if a.ExcludeAsker {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
 	}
+	c.BreakGlass = newBreakGlass(r, v)
 	if _, as := v.as(r); as.For != nil {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.Say("You stand in for %s.", line(as.For.Called(w.Tag))))
 		v.By = as

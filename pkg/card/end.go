@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type End struct {
 	Answers  bool // there are answers, by a person or by default
 	Reply    string
 	Reason   string
+	Alone    string // "Mei decided alone (break-glass): INC-77"; empty: nobody did
 
 	words *catalogue
 }
@@ -57,7 +59,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	switch o.Status {
 	case ask.StatusAnswered:
 		if e.Lead = w.answered; a.Approval != nil {
-			e.Lead, e.Who = w.decidedBy(a.Tally(o.Votes, o.At).Decision), ""
+			e.Lead, e.Who = w.decidedBy(cmp.Or(told.Alone(), a.Tally(o.Votes, o.At).Decision)), ""
 		}
 	case ask.StatusCancelled:
 		e.Lead = w.declined
@@ -69,6 +71,9 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 		e.Lead = w.expired
 	case ask.StatusAborted:
 		e.Lead = w.aborted
+	}
+	if e.Alone = w.aloneWords(o, v.who(o.By)); e.Alone != "" {
+		e.Who, e.Where, e.Reason = "", "", ""
 	}
 	e.lines(a, o, w)
 	return e

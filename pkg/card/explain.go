@@ -22,7 +22,11 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	case e != nil && e.Outcome != nil:
 		return v.Late(r, e.Outcome, now)
 	case errors.Is(err, ask.ErrForbidden):
-		if c := New(r, v, now); c.ForThem != "" {
+		c := New(r, v, now)
+		switch {
+		case c.BreakGlass != nil && c.Link != "":
+			return v.Say("Your vote does not count here. Your role may decide this alone (break-glass), which is done in the inbox, not in a chat: %s", c.Link)
+		case c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}
 		if e == nil {

@@ -31,6 +31,7 @@ func (c *Card) Keys() []KeyHint {
 	add(c.May.Answer && c.Approval != nil, "n", w.keyReason)
 	add(c.May.Answer && c.Approval == nil, "r", w.keyReply)
 	add(c.May.Decline, "x", w.keyDecline)
+	add(c.BreakGlass != nil, "B", w.Say("decide alone (break-glass)"))
 	if c.Approval != nil {
 		add(c.Approval.TakeBack != "", "z", w.keyTakeBack)
 	}

@@ -24,6 +24,7 @@ type Notice struct {
 	Choices []Choice `json:"choices,omitempty"`
 	Urgent  bool     `json:"urgent,omitempty"`
 	Ended   bool     `json:"ended,omitempty"` // it only reports the end
+	Alone   bool     `json:"alone,omitempty"` // that one person decided alone: it is shown to whoever has no notice, too
 	// Uncounted is said when a choice did not count and nothing says why.
 	Uncounted string `json:"uncounted,omitempty"`
 }
@@ -41,6 +42,7 @@ func (c *Card) Notice(life string) Notice {
 	}
 	if c.End != nil {
 		n.Body, n.Ended = ask.Clip(c.End.Fold(), noticeBody), true
+		n.Alone = c.End.Alone != ""
 		return n
 	}
 	who := []string{c.Asks()}

@@ -3,6 +3,7 @@ package card
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -131,10 +132,10 @@ type block struct {
 }
 
 var (
-	fenceMark = regexp.MustCompile("^ {0,3}(```+|~~~+)")
-	listMark  = regexp.MustCompile(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]+`)
-	tableRow  = regexp.MustCompile(`^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$`)
-	drawn     = regexp.MustCompile(`^[-+|=/\\_<>^v*.:'#~\s]*$`)
+	fenceMark = compiled("^ {0,3}(```+|~~~+)")
+	listMark  = compiled(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]+`)
+	tableRow  = compiled(`^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$`)
+	drawn     = compiled(`^[-+|=/\\_<>^v*.:'#~\s]*$`)
 )
 
 func split(body string) []block {
@@ -148,7 +149,7 @@ func split(body string) []block {
 		}
 		if !open.fenced {
 			open.layout = isLayout(open.lines, inList)
-			inList = !open.layout && (listMark.MatchString(open.lines[0]) || inList && indent(open.lines[0]) > 0)
+			inList = !open.layout && (listMark().MatchString(open.lines[0]) || inList && indent(open.lines[0]) > 0)
 		}
 		if last := len(blocks) - 1; open.layout && last >= 0 && blocks[last].layout {
 			for range gap {
@@ -162,7 +163,7 @@ func split(body string) []block {
 	}
 	for l := range strings.Lines(body) {
 		l = strings.TrimSuffix(l, "\n")
-		mark := fenceMark.FindStringSubmatch(l)
+		mark := fenceMark().FindStringSubmatch(l)
 		switch {
 		case fence != "":
 			open.lines = append(open.lines, l)
@@ -187,12 +188,12 @@ func split(body string) []block {
 // isLayout reports whether a block is a layout: box-drawing characters, runs of spaces, rows of
 // drawing, or indented lines outside a list.
 func isLayout(lines []string, inList bool) bool {
-	table := len(lines) > 1 && strings.Contains(lines[0], "|") && strings.Contains(lines[1], "-") && tableRow.MatchString(lines[1])
+	table := len(lines) > 1 && strings.Contains(lines[0], "|") && strings.Contains(lines[1], "-") && tableRow().MatchString(lines[1])
 	for i, l := range lines {
 		if strings.ContainsFunc(l, drawing) {
 			return true
 		}
-		item := listMark.FindString(l)
+		item := listMark().FindString(l)
 		inList = inList || item != ""
 		in := indent(l)
 		l = strings.TrimRight(strings.TrimLeft(l[len(item):], "> \t"), " \t")
@@ -240,7 +241,7 @@ func rowOfDrawing(l string) bool {
 			marks[r] = true
 		}
 	}
-	return len(l) > 2 && len(marks) > 1 && drawn.MatchString(l) && !tableRow.MatchString(l)
+	return len(l) > 2 && len(marks) > 1 && drawn().MatchString(l) && !tableRow().MatchString(l)
 }
 
 func indent(l string) int {
@@ -256,4 +257,9 @@ func indent(l string) int {
 		}
 	}
 	return n
+}
+
+// compiled compiles a pattern when it is first used: most commands of the program use none.
+func compiled(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -1,7 +1,6 @@
 package card
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // tableRule is the line below the head of a Markdown table.
-var tableRule = regexp.MustCompile(`^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$|^ {0,3}\|[ \t]*:?-+:?[ \t]*\|[ \t]*$`)
+var tableRule = compiled(`^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$|^ {0,3}\|[ \t]*:?-+:?[ \t]*\|[ \t]*$`)
 
 // Bounds of a table that is drawn.
 const (
@@ -27,14 +26,14 @@ func Tables(markdown string) string {
 	lines, fence := strings.Split(markdown, "\n"), ""
 	for i := 0; i < len(lines); i++ {
 		l := lines[i]
-		switch mark := fenceMark.FindStringSubmatch(l); {
+		switch mark := fenceMark().FindStringSubmatch(l); {
 		case fence != "":
 			if mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "" {
 				fence = ""
 			}
 		case mark != nil:
 			fence = mark[1]
-		case i+1 < len(lines) && strings.Contains(l, "|") && tableRule.MatchString(lines[i+1]) && len(cells(l)) == len(cells(lines[i+1])):
+		case i+1 < len(lines) && strings.Contains(l, "|") && tableRule().MatchString(lines[i+1]) && len(cells(l)) == len(cells(lines[i+1])):
 			end := i + 2
 			for end < len(lines) && end-i < maxTableRows && strings.Contains(lines[end], "|") {
 				end++

@@ -224,6 +224,9 @@ func (e *End) Fold() string {
 	if e.Who != "" && e.Where != "" {
 		who = e.words.Say("%s %s|who, where", e.Who, e.Where)
 	}
+	if e.Alone != "" {
+		who = e.Alone
+	}
 	if who != "" {
 		parts = append(parts, who)
 	}

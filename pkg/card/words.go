@@ -199,6 +199,15 @@ func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
 		who = actor(l, *o.By, principal)
 	}
 	var s string
+	if o.BreakGlass != nil {
+		if o.By == nil {
+			who = o.BreakGlass.Principal
+		}
+		if o.Alone() == ask.ChoiceDeny {
+			return l.Say("denied by %[1]s alone (break-glass) at %[2]s: %[3]s", who, clock, o.BreakGlass.Reason)
+		}
+		return l.Say("approved by %[1]s alone (break-glass) at %[2]s: %[3]s", who, clock, o.BreakGlass.Reason)
+	}
 	if o.Ask != nil && o.Ask.Approval != nil {
 		t := o.Ask.Tally(o.Votes, o.At)
 		switch o.Status {

@@ -44,6 +44,9 @@ type Asked struct {
 	Deadline time.Time // when the ask ends by itself
 	Present  []string  // responder types at which a person is present, as far as known
 	Warnings []string  // parts of the ask that were accepted but changed
+	// Progress says how far a pending ask has come that needs votes or has a ladder,
+	// in a sentence; empty for any other. A policy of the operator may demand votes.
+	Progress string
 	Outcome  *ask.Outcome
 
 	session   Session
@@ -164,7 +167,7 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 	s.c.heardOf(got.Holder)
 	return Asked{
 		ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline,
-		Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome, session: s,
+		Present: got.Present, Warnings: got.Warnings, Progress: got.Progress, Outcome: got.Outcome, session: s,
 	}, nil
 }
 

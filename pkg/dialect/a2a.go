@@ -176,7 +176,7 @@ func a2aID(a *ask.Ask) string {
 }
 
 // a2aInputRequired returns a pending task: the question as text and as data.
-func a2aInputRequired(a *ask.Ask) *object {
+func a2aInputRequired(a *ask.Ask, more ...any) *object {
 	shown := *a
 	if shown.Metadata = nil; !shown.Deadline.IsZero() {
 		shown.Timeout = 0
@@ -185,10 +185,17 @@ func a2aInputRequired(a *ask.Ask) *object {
 	if err != nil {
 		data = []byte("{}")
 	}
-	return a2aTask(a, a2aInput, time.Time{}, ordered("text", a.Plain(), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json"))
+	parts := []any{ordered("text", a.Plain(), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json")}
+	return a2aTask(a, a2aInput, time.Time{}, append(parts, more...)...)
 }
 
-func a2aPending(a *ask.Ask, p Pending) Response { return pending(a2aInputRequired(a), p) }
+// a2aPending adds how far a task has come that several people decide.
+func a2aPending(a *ask.Ask, p Pending) Response {
+	if p.Progress == "" {
+		return pending(a2aInputRequired(a), p)
+	}
+	return pending(a2aInputRequired(a, ordered("text", p.Progress, "mediaType", "text/plain")), p)
+}
 
 // a2aShow writes any ask as a task that waits for input.
 func a2aShow(a *ask.Ask) ([]byte, []Warning) { return encode(a2aInputRequired(a)), nil }

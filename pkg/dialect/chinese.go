@@ -23,7 +23,9 @@ func say(a *ask.Ask, text string, args ...any) string {
 //
 //nolint:gochecknoglobals // a table
 var chineseSentences = map[string]string{
-	"answered by %s": "已由%s回答",
+	"answered by %s":                         "已由%s回答",
+	"approved by %s alone (break-glass): %s": "已由%s独自批准（紧急）：%s",
+	"denied by %s alone (break-glass): %s":   "已由%s独自否决（紧急）：%s",
 	"cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided": "已由%s取消：所选的选项 %q 会取消整个提问；其他均未决定",
 	"declined: %s (by %s); no decision was made":                                            "被拒绝：%s（%s）；没有作出决定",
 	"no reason was given": "没有说明理由",

@@ -50,6 +50,7 @@ type Response struct {
 type Pending struct {
 	Location string // where to fetch the answer
 	Hint     string // what to do; default: a sentence that names the ask id
+	Progress string // how far the votes and the ladder have come, in a sentence; empty: it has none
 }
 
 // Given is what a foreign screen returned.

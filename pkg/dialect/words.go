@@ -95,6 +95,9 @@ func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
 func sentence(a *ask.Ask, o *ask.Outcome) string {
 	switch rowOf(o) {
 	case rowAnswered, rowResponse:
+		if together := voted(a, o); together != "" {
+			return together
+		}
 		return say(a, "answered by %s", who(a, o))
 	case rowCancelled:
 		return say(a, "cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided", who(a, o), cancelLabel(a, o))
@@ -109,6 +112,32 @@ func sentence(a *ask.Ask, o *ask.Outcome) string {
 	case rowAborted:
 	}
 	return say(a, "aborted before anybody answered%s; no decision was made", because(a, o))
+}
+
+// voted says whose votes decided an ask, or that one person did alone; empty: it needed
+// none.
+func voted(a *ask.Ask, o *ask.Outcome) string {
+	decided := o.Ask
+	if decided == nil {
+		decided = a
+	}
+	if decided.Approval == nil { // that of a policy is in the outcome only
+		return ""
+	}
+	told := *o
+	told.Ask = decided
+	switch told.Alone() {
+	case ask.ChoiceApprove:
+		return say(a, "approved by %s alone (break-glass): %s", who(a, o), o.BreakGlass.Reason)
+	case ask.ChoiceDeny:
+		return say(a, "denied by %s alone (break-glass): %s", who(a, o), o.BreakGlass.Reason)
+	case ask.ChoiceWithdrawn, ask.ChoiceRevoked:
+	}
+	t := decided.Tally(o.Votes, o.At)
+	if t.Decision == "" {
+		return ""
+	}
+	return t.Words(a.Language())
 }
 
 func because(a *ask.Ask, o *ask.Outcome) string {

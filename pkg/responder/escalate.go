@@ -13,6 +13,7 @@ import (
 // places of new posts, if it makes any that Update has to edit. It is called after Present, once for all steps that
 // were taken meanwhile, and again after an error or a crash between it and its receipt: people may then be told twice,
 // but never not at all. A place that was deleted is not an error. Without it, steps of this type are not told.
+// It also tells that one person decided an ask alone: rec then has that outcome, and places already show it.
 type Escalator interface {
 	Escalate(ctx context.Context, p Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error)
 }
@@ -72,4 +73,33 @@ func (s *Server) escalate(ctx context.Context, it *Item, p Post, places []ask.Pl
 		return places, s.endedMeanwhile(ctx, *it, p, places)
 	}
 	return places, nil
+}
+
+// tellAlone tells everybody whom an ask is about that one person decided it alone, as of a step of its ladder, and
+// records that: a repetition of the work does not tell them again.
+func (s *Server) tellAlone(ctx context.Context, it Item, places []ask.Place) error {
+	e, ok := s.p.(Escalator)
+	if !ok || it.Outcome.BreakGlass == nil {
+		return nil
+	}
+	step, p := it.Outcome.AloneStep(), s.post(it)
+	if it.step() >= step.N {
+		return nil
+	}
+	p.Steps = []ask.Step{step}
+	rec := ask.Record{State: ask.StateResolved, Ask: p.Ask, AskedAt: it.AskedAt, Life: it.Life, Outcome: it.Outcome}
+	err := s.edit(ctx, p, Rank{Urgent: true, At: step.At}, func(ctx context.Context) error {
+		_, err := e.Escalate(ctx, p, rec, p.Steps, places)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	told := *it.Receipt
+	told.Step = step.N
+	it.Receipt = &told
+	if _, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places); err != nil && !errors.Is(err, errEnded) {
+		return &LaterError{After: retryWork, Err: err}
+	}
+	return nil
 }

@@ -217,10 +217,12 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 			return &LaterError{After: retryWork, Err: err}
 		}
 	}
-	if len(places) == 0 {
-		return nil
+	if len(places) > 0 {
+		if err := s.update(ctx, s.ended(it, places), false); err != nil {
+			return err
+		}
 	}
-	return s.update(ctx, s.ended(it, places), false)
+	return s.tellAlone(ctx, it, places)
 }
 
 // posting is how long a post may take before its replica counts as dead. A live

@@ -126,6 +126,7 @@ func TestAlertsFire(t *testing.T) {
 		"AskbusHeldRequestsNearlyFull": {[]course{{`askbus_http_open_requests{part="gateway"}`, 17_000, 0}}, []course{{`askbus_http_open_requests{part="gateway"}`, 9_000, 0}, {`askbus_http_open_requests{part="inbox"}`, 17_000, 0}}},
 		"AskbusExchangesRefused":       {[]course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 12}}, []course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 1}}},
 		"AskbusCredentialExpires":      {[]course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 2*day, 0}}, []course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 4*day, 0}, {`askbus_credential_expires_timestamp_seconds{credential="web"}`, 0, 0}}},
+		"AskbusBreakGlass":             {[]course{{"askbus_break_glass_total", 0, 1}}, []course{{"askbus_break_glass_total", 3, 0}}},
 		"AskbusAuditLosesRecords":      {[]course{{"askbus_audit_lost_total", 0, 1}}, []course{{"askbus_audit_lost_total", 3, 0}, {`askbus_audit_reports_lost_total{part="gateway"}`, 2, 0}}},
 		"AskbusAuditNotCopied":         {[]course{{"askbus_audit_lag_messages", 4, 0}}, []course{{"askbus_audit_lag_messages", 0, 0}}},
 		"AskbusAuditLogBehind":         {[]course{{"askbus_audit_log_current_timestamp_seconds", unix - 1000, 0}}, []course{{"askbus_audit_log_current_timestamp_seconds", unix - 100, 0}, {`askbus_audit_log_current_timestamp_seconds{instance="old"}`, unix - 9000, 0}}},

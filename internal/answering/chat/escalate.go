@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
@@ -42,6 +43,9 @@ func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Ste
 	tell := told.Audience
 	routes, l := s.Routes(), s.Language(&rec.Ask)
 	c := StepNotice{Words: l.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask)), Rank: responder.Rank{Urgent: rec.Ask.Priority == ask.PriorityUrgent, At: steps[len(steps)-1].At}}
+	if alone := s.alone(l, rec); alone != "" {
+		c.Words = alone
+	}
 	if c.Mention = routes.Notify(Target{}, &told).Mention; remind {
 		c.Mention = routes.Notify(Target{Mention: c.Mention}, &rec.Ask).Mention
 	}
@@ -66,4 +70,12 @@ func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Ste
 		s.Log.WarnContext(ctx, "a route's target cannot be posted to: its people are told below the card only", slog.String("ask_id", rec.Ask.ID), slog.String("route", to.Why))
 	}
 	return nil
+}
+
+// alone says that one person decided an ask alone, and which; empty: nobody did.
+func (s *Surface) alone(l *lang.Language, rec *ask.Record) string {
+	if rec.Outcome == nil || rec.Outcome.BreakGlass == nil {
+		return ""
+	}
+	return l.Say("%[1]s. It was: %[2]s", s.Card(l, rec).End.Alone, card.Heading(&rec.Ask))
 }

@@ -40,6 +40,11 @@ func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) str
 	if c.Approval != nil {
 		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
 		switch {
+		case e.Alone != "":
+			sum.Verdict = e.Lead + " · " + clean(e.Alone, 400)
+			if e.Answers && rec.Ask.Questions[0].Kind == ask.KindChoice {
+				sum.Verdict = e.Lead + e.Say(": ") + clean(e.Summary, 160) + " · " + clean(e.Alone, 400)
+			}
 		case rec.Outcome.Status == ask.StatusAnswered && rec.Ask.Questions[0].Kind == ask.KindChoice:
 			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Summary, 160)
 		case rec.Outcome.Status == ask.StatusAnswered:

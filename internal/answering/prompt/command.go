@@ -16,6 +16,7 @@ func (d *dialog) help() string {
   /reply TEXT     reply to the whole ask in your own words
   /decline WHY    decline the whole ask; the reason may be left out
   /take-back      take your vote back, where several people decide
+  /break-glass WHY decide alone, whatever the votes, if your role allows it
   /why            what the agent is doing and why it asks
   /read NUMBER    the preview of an option
   /back           the question before
@@ -64,6 +65,8 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 			return commanded{}, nil
 		}
 		return commanded{decided: &Decision{TakeBack: true}}, nil
+	case "/break-glass":
+		return commanded{}, d.breakGlass(ctx, rest)
 	case "/reply":
 		if d.card.Approval != nil {
 			d.say("Only an answer is a vote; say more with /note.")

@@ -38,7 +38,7 @@ const contextLines = 6
 func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *ask.Record, view *card.Card, send Send) (ask.Outcome, error) {
 	d := dialog{out: out, width: width, lines: lines, ask: &rec.Ask, card: view, draft: view.Draft()}
 	d.introduce()
-	if !view.May.Answer {
+	if !view.May.Answer && view.BreakGlass == nil {
 		return ask.Outcome{}, ErrLeft
 	}
 	open := make([]int, len(view.Questions))
@@ -49,6 +49,11 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 		decision, err := d.decide(ctx, open)
 		if err != nil {
 			return ask.Outcome{}, err
+		}
+		if !view.May.Answer && !decision.TakeBack && decision.Reply.BreakGlass == nil {
+			d.print(view.May.Why)
+			d.say("/break-glass decides it alone; /quit leaves it open.")
+			continue
 		}
 		if sure, err := d.sure(ctx, decision); err != nil {
 			return ask.Outcome{}, err
@@ -68,6 +73,9 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 
 // sure asks again for a decision with destructive options.
 func (d *dialog) sure(ctx context.Context, one Decision) (bool, error) {
+	if one.Reply.BreakGlass != nil {
+		return d.sureAlone(ctx, one)
+	}
 	chosen := d.card.Destructive(one.Reply.Answers)
 	if chosen == "" {
 		return true, nil
@@ -85,7 +93,8 @@ type dialog struct {
 	ask   *ask.Ask
 	card  *card.Card
 	draft *card.Draft
-	notes bool // there are notes
+	notes bool   // there are notes
+	alone string // the reason with which the next answer decides alone
 }
 
 func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
@@ -125,6 +134,11 @@ func (d *dialog) introduce() {
 		}
 		d.ladder()
 		d.print(d.card.May.Why)
+		if b := d.card.BreakGlass; b != nil {
+			d.print(b.HowTo)
+			d.say("/break-glass decides it alone; /quit leaves it open.")
+			return
+		}
 		for i := range d.card.Questions {
 			d.show(i)
 		}
@@ -179,6 +193,12 @@ func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 
 // vote asks for the reason of a vote to approve that needs one. A vote can be changed, so it is not reviewed.
 func (d *dialog) vote(ctx context.Context) (Decision, error) {
+	if d.alone != "" {
+		one := Decision{Reply: d.draft.Reply()}
+		one.Reply.BreakGlass = &ask.BreakGlass{Reason: d.alone}
+		d.alone = ""
+		return one, nil
+	}
 	reply := d.draft.Reply()
 	needs := d.card.Approval.Reason != "" && len(reply.Answers) == 1 && reply.Answers[0].Notes == "" && d.ask.Approves(&reply.Answers[0])
 	if needs {

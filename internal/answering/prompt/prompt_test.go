@@ -297,3 +297,24 @@ func TestADestructiveOptionIsConfirmed(t *testing.T) {
 		t.Errorf("%v %+v\n%s", err, sent, said)
 	}
 }
+
+// TestDecidingAloneIsConfirmed: an answer decides alone only after /break-glass with a
+// reason and after "confirm"; without it somebody who may not vote sends nothing.
+func TestDecidingAloneIsConfirmed(t *testing.T) {
+	t.Parallel()
+	rec := deployment()
+	rec.Ask.Approval.AnyOf[0].From = []string{"group:sre"}
+	rec.Ask.BreakGlass = []ask.BreakGlassRole{{Name: "commanders", From: []string{"os:mei"}, ReasonPrompt: "the incident", ReasonPattern: "^INC-"}}
+	sent, said, err := answer(t, rec, "yes\n/break-glass because\n/break-glass\nINC-7\nyes\nno\n/break-glass INC-8\nno\nconfirm\n")
+	if err != nil || len(sent) != 1 || sent[0].Reply.BreakGlass == nil || sent[0].Reply.BreakGlass.Reason != "INC-8" || *sent[0].Reply.Answers[0].Boolean {
+		t.Errorf("%v, sent %+v\n%s", err, sent, said)
+	}
+	for _, want := range []string{"Only the votes of group sre count here.", "/break-glass decides it alone", "The reason is required: the incident", `is "because"`, "“Yes”, because: INC-7. Type confirm"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it lacks %q:\n%s", want, said)
+		}
+	}
+	if sent, said, _ := answer(t, deployment(), "/break-glass INC-7\n/quit\n"); len(sent) != 0 || !strings.Contains(said, "You have no break-glass role for this ask.") {
+		t.Errorf("without a role: %+v\n%s", sent, said)
+	}
+}

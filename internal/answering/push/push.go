@@ -67,6 +67,7 @@ type App struct {
 	r      *responder.Responder
 	bucket *state.Bucket
 	cache  *state.Cache
+	away   *state.Cache // who stands in for whom
 	sender sender
 	opts   Options
 	some   chan struct{} // has a signal after a new subscription
@@ -80,6 +81,7 @@ func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{r: r, bucket: state.Open(nc, state.Responder(Type, opts.Tenant), state.Push), sender: sender{keys, opts}, opts: opts, some: make(chan struct{}, 1)}
+	a.away = state.NewCache(state.Open(nc, state.Responder(Type, opts.Tenant), state.StandIns), state.CacheOptions{Now: opts.Now, Logger: opts.Logger})
 	a.cache = state.NewCache(a.bucket, state.CacheOptions{Now: opts.Now, Logger: opts.Logger, Changed: func(_, now *state.Entry) {
 		if now != nil {
 			select {
@@ -101,11 +103,13 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	following := make(chan error, 1)
-	go func() {
-		defer cancel()
-		following <- a.cache.Run(ctx)
-	}()
+	following := make(chan error, 2)
+	for _, cache := range []*state.Cache{a.cache, a.away} {
+		go func() {
+			defer cancel()
+			following <- cache.Run(ctx)
+		}()
+	}
 	var err error
 	select {
 	case <-ctx.Done():
@@ -113,7 +117,7 @@ func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 		err = a.r.Serve(ctx, a, opts)
 	}
 	cancel()
-	return errors.Join(err, <-following)
+	return errors.Join(err, <-following, <-following)
 }
 
 // subscribers returns the subscriptions of those who may decide an ask.
@@ -137,17 +141,34 @@ func (a *App) of(p responder.Post, notifies func(by ask.By, e *entry) bool) []en
 		return nil
 	}
 	var mine []entry
+	standIns := a.standIns()
 	for _, e := range read(all, a.opts.Now()) {
 		by := e.by()
-		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !notifies(by, &e) {
+		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() {
 			continue
 		}
-		mine = append(mine, e)
+		if slices.ContainsFunc(by.Selves(p.Ask.Tenant, standIns, a.opts.Now()), func(self ask.By) bool { return notifies(self, &e) }) {
+			mine = append(mine, e)
+		}
 	}
 	if len(mine) > ask.MaxPlaces {
 		mine = mine[:ask.MaxPlaces]
 	}
 	return mine
+}
+
+// standIns returns who stands in for whom. While that cannot be read, nobody does: a notice is no right.
+func (a *App) standIns() (standIns []ask.StandIn) {
+	all, err := a.away.All()
+	if err != nil {
+		a.opts.Logger.Warn("cannot list who stands in for whom", slog.Any("error", err))
+	}
+	for i := range all {
+		if one, err := state.StandInOf(&all[i]); err == nil {
+			standIns = append(standIns, one)
+		}
+	}
+	return standIns
 }
 
 // Wants skips asks without a subscriber.
@@ -227,7 +248,7 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 
 // send sends a notice of an ask to a subscription. One that is gone is forgotten.
 func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Duration) error {
-	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
+	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, StandIns: func(ask.By) []ask.StandIn { return a.standIns() }, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
 	if err != nil {
 		return err
 	}

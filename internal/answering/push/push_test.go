@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -352,5 +353,31 @@ func TestATestRingsOneBrowserOfThePerson(t *testing.T) {
 	}
 	if n := len(w.phone.rung); n != 2 { // the two that were refused
 		t.Errorf("%d more messages", n)
+	}
+}
+
+// A stand-in is rung for what only the absent person may decide, also under another principal of theirs.
+func TestAStandInIsRung(t *testing.T) {
+	t.Parallel()
+	people, err := approvals.Parse([]byte(`people: [ { name: Tom, principals: ["oidc:tom", "os:tom"] } ]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, natstest.Options{Broker: broker.Options{Approvals: func() *approvals.File { return people }}})
+	web, err := responder.New(w.bus.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.replica()
+	w.subscribe(tom, "b-phone")
+	if _, err := web.Away(t.Context(), responder.Away{By: mei, To: "os:tom", Until: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "the stand-in is known", func() bool { return len(w.apps[0].StandIns()) == 1 })
+	a := database()
+	a.Audience = []string{"group:platform"}
+	w.ask(a)
+	if got := w.phone.next(1); got[0].browser != "b-phone" {
+		t.Fatalf("asked: %+v", got)
 	}
 }

@@ -50,6 +50,9 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 		s.add(hit{}, st.fault.Render, "", "", "! "+f.message)
 	}
 	s.blank()
+	if b := view.BreakGlass; b != nil {
+		s.add(hit{}, st.dim.Render, "", "", m.keys.key(actAlone)+m.say(": ")+b.Lead+". "+b.HowTo)
+	}
 	for _, line := range []string{view.AtEnd, view.ForThem} {
 		if line != "" {
 			s.add(hit{}, st.dim.Render, "", "", line)
@@ -418,6 +421,10 @@ func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
 		s.blank()
 		s.put(hit{}, st.title.Render(m.say("Decline the whole ask: why? (may stay empty)")))
 		s.edit(hit{}, st.accent.Render("❯ "), &f.reason, true)
+	case typingAlone:
+		s.blank()
+		s.add(hit{}, st.title.Render, "", "", view.BreakGlass.Lead+m.say(": ")+view.BreakGlass.Reason)
+		s.edit(hit{}, st.accent.Render("❯ "), &f.alone, true)
 	case typingNothing, typingValue, typingNote, typingFind:
 	}
 	if f.sending {
@@ -436,6 +443,8 @@ func (m *model) commits(f *form) string {
 	switch {
 	case f.typing == typingReason:
 		return m.say("decline|key")
+	case f.typing == typingAlone:
+		return m.say("go on")
 	case f.typing == typingReply:
 		return m.say("send the reply")
 	case f.typing == typingNote:

@@ -19,7 +19,8 @@ const (
 	typingNote
 	typingReply
 	typingReason
-	typingFind // an option in a long list
+	typingAlone // why one person decides alone
+	typingFind  // an option in a long list
 )
 
 // field is the unfinished answer to one question.
@@ -42,6 +43,7 @@ type form struct {
 	typing typing
 	reply  editor
 	reason editor
+	alone  editor // the reason of break-glass
 
 	context  bool // the context is shown in full
 	sending  bool
@@ -53,10 +55,11 @@ type form struct {
 	scroll   int
 	fresh    bool   // a digit has just brought up this question
 	destroys string // the destructive options that Enter found; the confirm key sends them
+	breaking bool   // the reason of break-glass is complete; the confirm key sends it
 }
 
 func newForm(rec ask.Record, context bool) *form {
-	f := &form{rec: rec, end: rec.Outcome, context: context, reply: editor{many: true}, reason: editor{many: true}}
+	f := &form{rec: rec, end: rec.Outcome, context: context, reply: editor{many: true}, reason: editor{many: true}, alone: editor{many: true}}
 	f.fields = make([]field, len(rec.Ask.Questions))
 	for i := range f.fields {
 		f.fields[i].note.many = true
@@ -79,6 +82,7 @@ func (f *form) begun() []string {
 	}
 	take(&f.reply)
 	take(&f.reason)
+	take(&f.alone)
 	return texts
 }
 
@@ -135,7 +139,7 @@ func (fl *field) fits(v *card.Question, i int) bool {
 // choose chooses the i-th option, or toggles it if several are allowed.
 func (f *form) choose(v *card.Question, i int) {
 	fl := f.field()
-	fl.cursor, fl.fault, f.touched, f.destroys = i, "", true, ""
+	fl.cursor, fl.fault, f.touched, f.destroys, f.breaking = i, "", true, "", false
 	if i >= len(v.Options) {
 		if v.Multiple && fl.other {
 			fl.other = false
@@ -275,6 +279,8 @@ func (f *form) editor() *editor {
 		return &f.reply
 	case typingReason:
 		return &f.reason
+	case typingAlone:
+		return &f.alone
 	case typingFind:
 		return &f.field().find
 	case typingNothing:

@@ -104,7 +104,7 @@ func (m *model) listKey(name string) tea.Cmd {
 // ofCard reports whether an action applies to the focused ask.
 func ofCard(act action) bool {
 	switch act {
-	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actFiles, actToggle, actConfirm:
+	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actFiles, actToggle, actConfirm, actAlone:
 		return true
 	default:
 		return false
@@ -189,14 +189,14 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	}
 	view := m.card(f)
 	q := &view.Questions[f.step]
-	if len(name) == 1 && name >= "0" && name <= "9" && view.May.Answer {
+	if len(name) == 1 && name >= "0" && name <= "9" && mayChoose(view) {
 		return m.digit(f, q, int(name[0]-'0'))
 	}
 	switch act {
 	case actSend:
 		return m.commit(f)
 	case actToggle:
-		if !f.review && view.May.Answer && f.field().cursor < optionCount(q) {
+		if !f.review && mayChoose(view) && f.field().cursor < optionCount(q) {
 			f.choose(q, f.field().cursor)
 		}
 	case actConfirm:
@@ -228,6 +228,8 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 		m.read(f)
 	case actCompare:
 		m.compare(f)
+	case actAlone:
+		m.beginAlone(f, view)
 	case actOther, actNote, actReply, actDecline:
 		m.begin(f, q, view, act)
 	default:
@@ -278,7 +280,7 @@ func (m *model) digit(f *form, q *card.Question, n int) tea.Cmd {
 	case q.Multiple:
 	case len(f.fields) > 1:
 		f.advance(m.opts.Viewer.Lang)
-	case m.opts.OneKey:
+	case m.opts.OneKey && m.card(f).May.Answer:
 		return m.commit(f)
 	}
 	return nil
@@ -396,7 +398,7 @@ func (m *model) click(x, y int) tea.Cmd {
 		return m.moveTo(h.n)
 	case hitOption:
 		f := m.form()
-		if f == nil || f.end != nil || m.busy(f) || !m.card(f).May.Answer {
+		if f == nil || f.end != nil || m.busy(f) || !mayChoose(m.card(f)) {
 			return nil
 		}
 		m.inCard = true
@@ -454,7 +456,10 @@ func (m *model) hints() string {
 		}
 		return s
 	}
-	parts := []string{"enter " + m.commits(f), k(actHelp) + " " + m.say("keys")}
+	parts := []string{k(actHelp) + " " + m.say("keys")}
+	if does := m.commits(f); does != "" {
+		parts = append([]string{"enter " + does}, parts...)
+	}
 	for _, hint := range m.card(f).Keys() {
 		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" {
 			continue

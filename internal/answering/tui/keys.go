@@ -39,6 +39,7 @@ const (
 	actSnoozed  action = "snoozed"   // lists snoozed asks
 	actHand     action = "hand-over" // to somebody else
 	actConfirm  action = "confirm"   // a destructive option
+	actAlone    action = "break-glass"
 	actHelp     action = "help"
 	actLeave    action = "leave" // the screen, or the program
 	actQuit     action = "quit"
@@ -79,7 +80,8 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actCopy, []string{"y"}, say("copy the link")},
 		{actBrowser, []string{"O"}, say("open the browser")},
 		{actTakeBack, []string{"z"}, say("take back what is about to be sent, else your vote")},
-		{actConfirm, []string{"!"}, say("confirm a destructive option")},
+		{actConfirm, []string{"!"}, say("confirm a destructive option, or a decision alone")},
+		{actAlone, []string{"B"}, say("decide alone (break-glass)")},
 		{actHelp, []string{"?"}, say("this help; type to filter it")},
 		{actLeave, []string{"esc"}, say("back to the list")},
 		{actQuit, []string{"q", "ctrl+c"}, say("end|key")},

@@ -55,10 +55,17 @@ func (m *model) tookBack(msg takenBackMsg) {
 // commit handles the enter key: go to the next question or the review, or send.
 func (m *model) commit(f *form) tea.Cmd {
 	view := m.card(f)
-	if f.end != nil || m.busy(f) || !view.May.Answer {
+	if f.end != nil || m.busy(f) {
 		return nil
 	}
-	f.message = ""
+	if f.typing == typingAlone {
+		m.askAlone(f, view)
+		return nil
+	}
+	if !view.May.Answer {
+		return nil
+	}
+	f.message, f.breaking = "", false
 	switch f.typing {
 	case typingReply:
 		if f.reply.empty() {
@@ -77,7 +84,7 @@ func (m *model) commit(f *form) tea.Cmd {
 	case typingFind:
 		f.typing = typingNothing
 		return nil
-	case typingNothing, typingValue:
+	case typingNothing, typingValue, typingAlone:
 	}
 	q := &view.Questions[f.step]
 	if fl := f.field(); len(fl.chosen) == 0 && !fl.other && !typed(f.question()) && !q.Multiple && !q.Optional && fl.cursor < optionCount(q) && f.typing == typingNothing && !f.review {
@@ -112,6 +119,9 @@ func (m *model) send(f *form) tea.Cmd { return m.sendIf(f, false) }
 
 // confirm sends the destructive options that Enter found.
 func (m *model) confirm(f *form) tea.Cmd {
+	if f.breaking {
+		return m.sendAlone(f)
+	}
 	if f.destroys == "" || !m.card(f).May.Answer {
 		return nil
 	}

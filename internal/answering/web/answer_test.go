@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -284,6 +285,53 @@ func TestAVoteIsDrawn(t *testing.T) {
 	back := u.post("/ask/default/s1/a/take-back", form)
 	if back.status != http.StatusOK || !contains(back.body, "took the vote back") || !contains(back.body, "0 of 2 approvals") || contains(back.body, "data-take-back") {
 		t.Errorf("taken back: %d: %s", back.status, back.body)
+	}
+}
+
+// TestDecidingAlone checks that break-glass is a form of its own, that needs its reason,
+// its box and its role, and that nothing else does it.
+func TestDecidingAlone(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("a", ask.Question{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean})
+	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"group:sre"}}}}
+	a.BreakGlass = []ask.BreakGlassRole{{Name: "commanders", From: []string{mei.Principal}, ReasonPrompt: "the incident", ReasonPattern: "^INC-"}}
+	k := b.ask(a, 0)
+	srv := serve(t, b)
+	u, other := srv.signedIn(t, mei), srv.signedIn(t, tom)
+	const path = "/ask/default/s1/a/break-glass"
+	page := u.get("/ask/default/s1/a")
+	if !contains(page.body, "Decide alone (break-glass)") || !contains(page.body, `action="`+path) || !contains(page.body, "The reason is required: the incident") {
+		t.Errorf("the card: %s", page.body)
+	}
+	if page := other.get("/ask/default/s1/a"); contains(page.body, "break-glass") {
+		t.Errorf("of somebody without the role: %s", page.body)
+	}
+	form := url.Values{"boolean:go": {"true"}, "why": {"INC-<7>"}, "sure": {"yes"}, "answer_id": {"x1"}}
+	if res := other.post(path, form); res.status != http.StatusForbidden || !contains(res.body, "You have no break-glass role for this ask.") {
+		t.Errorf("without the role: %d", res.status)
+	}
+	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusForbidden {
+		t.Errorf("as an answer: %d", res.status)
+	}
+	for field, words := range map[string]string{"why": "The reason is required: the incident", "sure": "Tick that you decide this alone.", "boolean:go": "Choose what you decide."} {
+		less := maps.Clone(form)
+		less.Del(field)
+		if res := u.post(path, less); res.status != http.StatusUnprocessableEntity || !contains(res.body, words) || field != "why" && !contains(res.body, "INC-&lt;7&gt;") {
+			t.Errorf("without %s: %d: %s", field, res.status, res.body)
+		}
+	}
+	if b.held[k].Outcome != nil {
+		t.Fatalf("sent %+v", b.held[k].Outcome)
+	}
+	if res := u.post(path, form); res.status >= http.StatusBadRequest {
+		t.Fatalf("%d: %s", res.status, res.body)
+	}
+	if o := b.held[k].Outcome; o == nil || o.BreakGlass == nil || o.BreakGlass.Reason != "INC-<7>" || o.AnswerID != "x1" {
+		t.Errorf("sent %+v", o)
+	}
+	if page := other.get("/ask/default/s1/a"); !contains(page.body, "decided alone (break-glass): INC-&lt;7&gt;") {
+		t.Errorf("what others see: %s", page.body)
 	}
 }
 

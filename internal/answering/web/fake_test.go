@@ -299,7 +299,7 @@ func (b *bus) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outco
 	}
 	o := ask.Outcome{
 		Status: ask.StatusAnswered, Source: ask.SourceHuman, AnswerID: reply.AnswerID,
-		Answers: answers, Response: reply.Response, By: through(reply.By),
+		Answers: answers, Response: reply.Response, By: through(reply.By), BreakGlass: reply.BreakGlass,
 	}
 	if cancelled != nil {
 		o.Status, o.CancelledBy = ask.StatusCancelled, cancelled

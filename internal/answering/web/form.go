@@ -24,6 +24,8 @@ const (
 
 	fieldResponse = "response"
 	fieldReason   = "reason"
+	fieldWhy      = "why"  // of break-glass
+	fieldSure     = "sure" // that this person decides alone
 	fieldAnswerID = "answer_id"
 	fieldLife     = "life"
 	fieldDone     = "done"    // in a URL: what this person has just decided

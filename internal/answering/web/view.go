@@ -72,6 +72,8 @@ type askView struct {
 	Confirm      string // names them in the form
 	Kept         bool   // the form has submitted values, which a draft must not replace
 	Closed       bool   // the form is still shown, but the ask has ended
+	Why          string // the reason of break-glass, as it was typed
+	AloneID      string // the answer id of break-glass: a vote's is another one
 }
 
 func askPath(k ask.Key) string { return "/ask/" + k.String() }
@@ -108,7 +110,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	view := card.New(r, viewer(me), s.opts.Now())
 	v := &askView{
 		Card: view, Path: askPath(view.Key), Context: s.context(ctx, me, view.Context),
-		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil,
+		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil, Why: form.get(fieldWhy), AloneID: rand.Text(),
 	}
 	if view.Context != nil {
 		v.ContextText = view.Context.Body

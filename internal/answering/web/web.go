@@ -319,6 +319,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/answer", s.person(s.answer))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/decline", s.person(s.decline))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/take-back", s.person(s.takeBack))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/break-glass", s.person(s.breakGlass))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/snooze", s.person(s.snooze))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/handover", s.person(s.handOver))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/attend", s.person(s.attend))

@@ -145,7 +145,7 @@ func (c *call) sign(a *ask.Ask) {
 
 // wait waits for the outcome until the call's limit. A disconnect ends only the call.
 func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, asked client.Asked, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
-	if a.Approval != nil || len(a.Escalate) > 0 {
+	if a.Approval != nil || len(a.Escalate) > 0 || asked.Progress != "" { // a policy may demand votes
 		n.votes = func(ctx context.Context) string {
 			rec, err := c.get(ctx, session, a.ID)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -473,5 +474,33 @@ func TestAnAgentIsToldHowFarTheVotesAre(t *testing.T) {
 	}
 	if r := f.must(cs, "ListPendingQuestions", map[string]any{}); !strings.Contains(r.text, progress) {
 		t.Errorf("listed: %+v", r)
+	}
+}
+
+// TestAnAgentIsToldWhatAPolicyDemands: the ask says nothing of votes. The pending result
+// has how far they are, and the result that one person decided alone.
+func TestAnAgentIsToldWhatAPolicyDemands(t *testing.T) {
+	t.Parallel()
+	file, err := approvals.Parse([]byte(`
+policies: [ { name: two, otherwise: { approval: { any_of: [ { need: 2, from: ["os:mei", "os:jo"] } ] } } } ]
+break_glass: [ { name: commanders, from: ["os:ic"], min_proof: os } ]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixtureOn(t, natstest.Start(t, natstest.Options{Broker: broker.Options{Approvals: func() *approvals.File { return file }}}), mcpserver.Options{})
+	cs := f.connect(nil)
+	const none = "0 of 2 approvals; 2 more needed from os:mei or os:jo"
+	r := f.must(cs, "AskUserQuestion", map[string]any{"ask_id": "d1", "wait_seconds": 0, "question": "Deploy?", "type": "boolean"})
+	if r.object["progress"] != none || !strings.Contains(r.text, none) {
+		t.Errorf("pending: %+v", r)
+	}
+	rec := f.screen.Next(board.Pending)
+	alone := ask.Reply{By: ask.By{Principal: "os:ic", Name: "IC", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Boolean: new(true)}}, BreakGlass: &ask.BreakGlass{Reason: "INC-7"}}
+	if _, err := f.screen.Answer(t.Context(), rec.Ask.Key(), alone); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.must(cs, "AwaitAnswer", map[string]any{"ask_id": "d1", "wait_seconds": 5}); !strings.Contains(r.text, "approved by IC on the web alone (break-glass): INC-7") {
+		t.Errorf("decided: %+v", r)
 	}
 }

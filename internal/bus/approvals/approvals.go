@@ -35,6 +35,8 @@ type File struct {
 	People []Person `json:"people"`
 	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
 	Schedules []Schedule `json:"schedules"`
+	// BreakGlass are the roles whose people may decide alone asks that need votes.
+	BreakGlass []BreakGlass `json:"break_glass"`
 
 	linked ask.People
 	digest string
@@ -118,6 +120,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.link(fault)
 	f.checkSchedules(fault)
+	f.checkBreakGlass(fault)
 	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 	for i := range o.Votes {
 		d.Votes = append(d.Votes, vote(s.Ask, &o.Votes[i]))
 	}
-	d.Escalated = o.Escalated
+	d.BreakGlass, d.Escalated = o.BreakGlass, o.Escalated
 	c.Decision = d
 	switch o.Status {
 	case ask.StatusAnswered:
@@ -193,6 +193,9 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 		c.Action = AskExpired
 	default:
 		c.Action = Action("ask." + string(o.Status))
+	}
+	if o.BreakGlass != nil {
+		c.Action = AskBreakGlass
 	}
 	if by := o.By; by != nil {
 		c.Surface = by.Responder

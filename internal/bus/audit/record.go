@@ -33,10 +33,12 @@ const (
 	AskVoted     Action = "ask.voted"
 	AskEscalated Action = "ask.escalated" // a step of its ladder was taken, or waits because somebody looks
 	AskAnswered  Action = "ask.answered"
-	AskCancelled Action = "ask.cancelled"
-	AskWithdrawn Action = "ask.withdrawn"
-	AskAborted   Action = "ask.aborted"
-	AskExpired   Action = "ask.expired"
+	// AskBreakGlass takes the place of [AskAnswered] and [AskCancelled] where one person decided alone.
+	AskBreakGlass Action = "ask.break-glass"
+	AskCancelled  Action = "ask.cancelled"
+	AskWithdrawn  Action = "ask.withdrawn"
+	AskAborted    Action = "ask.aborted"
+	AskExpired    Action = "ask.expired"
 	// AskSnoozed and AskHandedOver also record that somebody took one back.
 	AskSnoozed    Action = "ask.snoozed"
 	AskHandedOver Action = "ask.handed-over"
@@ -77,7 +79,7 @@ const (
 // Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
-		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, Refused,
+		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
@@ -170,6 +172,8 @@ type Decision struct {
 	Answers []Answer `json:"answers,omitempty"`
 	Typed   bool     `json:"typed,omitempty"` // a reply to the whole ask was typed; its text is in the ledger
 	Votes   []Vote   `json:"votes,omitempty"` // of an ask that several people decide, however it ended
+
+	BreakGlass *ask.BreakGlass `json:"break_glass,omitempty"` // one person decided alone; the votes did not
 
 	Escalated *ask.Escalated `json:"escalated,omitempty"` // of an ask with a ladder: the steps that were taken, and who looked
 }
@@ -287,6 +291,11 @@ func (r *Record) clip() {
 	}
 	if d := r.Decision; d != nil {
 		clip(&d.Reason)
+		if d.BreakGlass != nil {
+			alone := *d.BreakGlass
+			clip(&alone.Reason)
+			d.BreakGlass = &alone
+		}
 	}
 	if f := r.Refusal; f != nil {
 		clip(&f.What, &f.Code, &f.Why)

@@ -36,6 +36,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 			return lifecycle.State{}, err
 		}
 		s.Left, s.People, s.OnCall = left, b.people(), b.onCallFor(&s)
+		s.BreakGlass = b.breakGlass(k.Tenant, c)
 		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err
 		}

@@ -61,7 +61,7 @@ func (b *Broker) countOutcomes() error {
 			b.opts.Logger.Debug("cannot count an outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return
 		}
-		e := metrics.End{Tenant: k.Tenant, Status: string(s.End.Status), Source: string(s.End.Source), Took: s.End.Waited, Trace: s.Trace}
+		e := metrics.End{Tenant: k.Tenant, Status: string(s.End.Status), Source: string(s.End.Source), Took: s.End.Waited, Trace: s.Trace, Alone: s.End.BreakGlass != nil}
 		if s.End.By != nil {
 			e.Surface = s.End.By.Responder
 		}

@@ -29,6 +29,10 @@ func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.
 			return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
 		}
 	}
+	if b.opts.Approvals != nil && a.Breakable() {
+		a.BreakGlass = b.opts.Approvals().Roles(a.Tenant)
+		governed = governed || len(a.BreakGlass) > 0
+	}
 	if err := b.checkSchedules(&a); err != nil {
 		return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
 	}

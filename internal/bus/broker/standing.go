@@ -18,6 +18,14 @@ func (b *Broker) people() ask.People {
 	return b.opts.Approvals().Linked()
 }
 
+// breakGlass returns the operator's roles as they are now, for a command that uses one.
+func (b *Broker) breakGlass(tenant string, c lifecycle.Command) []ask.BreakGlassRole {
+	if r, ok := c.(lifecycle.Reply); !ok || r.Reply.BreakGlass == nil || b.opts.Approvals == nil {
+		return nil
+	}
+	return b.opts.Approvals().Roles(tenant)
+}
+
 // standing returns the votes, in which those are marked as revoked that count no
 // more: their credential or API token was revoked, or their person signed out by
 // an operator or the provider, since they were given, or is in the list of people

@@ -53,7 +53,7 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		return err
 	}
 	now := b.led.Now()
-	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
+	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Also: b.others(to), Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
 	note := b.noteOf(r, subject.BucketStandIns, subject.StandInKey(r.Tenant, to, by.Principal), audit.StandInEnded, by)
 	note.record.Object = &audit.Object{Kind: "stand-in", Principal: to}
 	note.share, note.most = subject.StandInsFor(r.Tenant, by.Principal), standInsOfPerson
@@ -156,19 +156,35 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 	return nil, refusal
 }
 
+// maxAlso bounds the other principals that an entry names.
+const maxAlso = 16
+
+// others returns the other principals of a person, as far as an entry names them.
+func (b *Broker) others(principal string) []string {
+	all := others(b.people(), principal)
+	slices.Sort(all)
+	return all[:min(len(all), maxAlso)]
+}
+
+// others returns the other principals of a person.
+func others(people ask.People, principal string) (all []string) {
+	name := people[principal]
+	if name == "" {
+		return nil
+	}
+	for one, other := range people {
+		if other == name && one != principal {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // standIns returns the people for whom somebody stands in, under each of their
 // principals, as the leader has it: who was absent first is first. It leaves out who
 // was revoked since.
 func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, now time.Time) (all []ask.StandIn, err error) {
-	principals := []string{by.Principal}
-	if name := s.People[by.Principal]; name != "" {
-		for principal, other := range s.People {
-			if other == name && principal != by.Principal {
-				principals = append(principals, principal)
-			}
-		}
-	}
-	for _, principal := range principals {
+	for _, principal := range append([]string{by.Principal}, others(s.People, by.Principal)...) {
 		for _, tenant := range []string{"", s.Ask.Tenant} {
 			entries, _, err := b.led.StateChanges(ctx, subject.StandInsBy(tenant, principal), 0, absentOfStandIn)
 			if err != nil {
@@ -185,7 +201,7 @@ func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, n
 				if err != nil {
 					return nil, err
 				}
-				if one.By = by.Principal; !gone {
+				if one.By, one.Also = by.Principal, nil; !gone {
 					all = append(all, one)
 				}
 			}

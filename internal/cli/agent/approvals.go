@@ -77,6 +77,9 @@ func checkPolicies(ctx context.Context, a *cli.App, name string, fetch bool) err
 	for i := range f.Policies {
 		fmt.Fprintln(a.Stdout, ask.CleanLine("Policy "+f.Policies[i].Words()))
 	}
+	for i := range f.BreakGlass {
+		fmt.Fprintln(a.Stdout, ask.CleanLine("Break-glass "+f.BreakGlass[i].Words()))
+	}
 	failed := false
 	for _, d := range f.OnCall(time.Now(), reader(ctx, f, fetch)) {
 		printDuty(a, &d)
@@ -150,6 +153,9 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 			fmt.Fprintf(a.Stdout, "Policy %s applies, version %s: %s\n", p.Name, p.Version, p.Rule)
 		}
 	}
+	if file != nil && q.Breakable() {
+		q.BreakGlass = file.Roles(q.Tenant)
+	}
 	var duties []ask.Duty
 	if file != nil {
 		named := q.Schedules()
@@ -176,6 +182,10 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 	}
 	if out := append(append([]string{}, q.Exclude...), excludedAsker(&q)...); len(out) > 0 {
 		fmt.Fprintf(a.Stdout, "Not by %s\n", ask.CleanLine(strings.Join(out, ", ")))
+	}
+	for i := range q.BreakGlass {
+		r := &q.BreakGlass[i]
+		fmt.Fprintln(a.Stdout, ask.CleanLine(fmt.Sprintf("Alone by break-glass %s: %s, proved by %s or as strongly", r.Name, people(ask.Unresolved(r.From)), r.MinProof)))
 	}
 	me := cli.LocalUser(nil)
 	me = q.WithOnCall(me, duties)

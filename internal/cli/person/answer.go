@@ -24,6 +24,9 @@ type answerFlags struct {
 	selects, others, texts, numbers, booleans, dates, notes, replies []string
 	response, decline, answerID                                      string
 	declined, takeBack                                               bool
+
+	alone  bool   // --break-glass
+	reason string // of it
 }
 
 // declineAlone is the value of --decline without a reason; the help shows it.
@@ -45,10 +48,14 @@ An ID may be shortened to a beginning or an end that only one ask has.
 		Example: `  askbus answer                                choose one, and answer it here
   askbus answer deploy-42 --select db=pg --number n=3 --note db="keep 14 days of backups"
   askbus answer deploy-42 --reply "db=2"        number, id or part of a label
-  askbus answer deploy-42 --decline "not today"`,
+  askbus answer deploy-42 --decline "not today"
+  askbus answer deploy-42 --boolean q1=true --break-glass --reason "INC-77: the site is down"`,
 		Args: cobra.MaximumNArgs(2), ValidArgsFunction: a.CompleteAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.declined = cmd.Flags().Changed("decline")
+			if err := f.checkAlone(); err != nil {
+				return err
+			}
 			ref, err := f.declineReason(args)
 			if err != nil {
 				return err
@@ -81,9 +88,26 @@ An ID may be shortened to a beginning or an end that only one ask has.
 	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, optionally with a reason")
 	fl.StringVar(&f.answerID, "answer-id", "", "repeating an id repeats the same answer (default: a new id)")
 	fl.BoolVar(&f.takeBack, "take-back", false, "take your vote back, on an ask that several people decide")
+	fl.BoolVar(&f.alone, "break-glass", false, "decide alone, whatever the votes, with a role of the operator; needs --reason, and everybody is told")
+	fl.StringVar(&f.reason, "reason", "", "why you decide alone, with --break-glass")
 	fl.Lookup("decline").NoOptDefVal = declineAlone
 	a.AnswerCompletions(cmd)
 	return cmd
+}
+
+// checkAlone refuses flags that do not go with each other. Nothing but the flag itself decides alone.
+func (f *answerFlags) checkAlone() error {
+	switch {
+	case !f.alone && f.reason != "":
+		return cli.Usage("--reason is that of --break-glass; the reason of a vote is --note")
+	case !f.alone:
+		return nil
+	case strings.TrimSpace(f.reason) == "":
+		return cli.Usage("--break-glass needs --reason: everybody is told why you decide alone")
+	case f.declined || f.takeBack || f.response != "" || f.empty():
+		return cli.Usage("--break-glass needs the answer that you decide on, such as --boolean q1=false to deny")
+	}
+	return nil
 }
 
 // declineReason separates the ask's reference from a reason that follows --decline as an argument
@@ -228,6 +252,9 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 		return ask.Reply{}, err
 	}
 	reply := ask.Reply{AnswerID: f.answerID, Response: f.response}
+	if f.alone {
+		reply.BreakGlass = &ask.BreakGlass{Reason: strings.TrimSpace(f.reason)}
+	}
 	for i := range q.Questions {
 		if ans := b.answers[q.Questions[i].ID]; ans != nil {
 			reply.Answers = append(reply.Answers, *ans)

@@ -160,12 +160,20 @@ func endOf(ctx context.Context, a *cli.App, b *cli.Bus, f awayFlags) error {
 	return nil
 }
 
-func listAway(ctx context.Context, a *cli.App, b *cli.Bus) error {
+// standIns returns who stands in for whom now. A credential of one session cannot read it.
+func standIns(ctx context.Context, b *cli.Bus) ([]ask.StandIn, error) {
 	role := state.Responder(b.Role.Type, b.Role.Tenant)
-	if b.Role.Name == rights.RoleOperator {
+	switch {
+	case b.Role.Name == rights.RoleOperator:
 		role = state.Operator()
+	case b.Role.Name != rights.RoleResponder || b.Role.Session != "":
+		return nil, nil
 	}
-	all, err := state.ListStandIns(ctx, state.Open(b.NC, role, state.StandIns))
+	return state.ListStandIns(ctx, state.Open(b.NC, role, state.StandIns))
+}
+
+func listAway(ctx context.Context, a *cli.App, b *cli.Bus) error {
+	all, err := standIns(ctx, b)
 	if err != nil {
 		return err
 	}

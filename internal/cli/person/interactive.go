@@ -44,12 +44,16 @@ func mine(ctx context.Context, a *cli.App, b *cli.Bus) ([]ask.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	away, err := standIns(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	var mine []ask.Record
 	for rec, err := range records {
 		if err != nil {
 			return nil, err
 		}
-		if rec.Ask.Allows(by) {
+		if _, may := rec.Ask.As(by, away, time.Now()); may {
 			mine = append(mine, rec)
 		}
 	}
@@ -125,7 +129,11 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 	if err != nil {
 		return err
 	}
-	viewer := card.Viewer{By: by, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language()}
+	away, err := standIns(ctx, b)
+	if err != nil {
+		return err
+	}
+	viewer := card.Viewer{By: by, StandIns: func(ask.By) []ask.StandIn { return away }, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language()}
 	width, _ := cli.Size(a.Stderr)
 	o, err := prompt.Decide(ctx, a.Stderr, width, lines, r, &rec, viewer)
 	if ended, ok := errors.AsType[*prompt.EndedError](err); ok {

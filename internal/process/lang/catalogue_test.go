@@ -183,7 +183,7 @@ var bound = []string{"pkg/card/", "internal/answering/web/", "internal/answering
 // inside are calls whose sentences no reader of a surface sees: logs, errors of
 // programs, refusals of scripts, records of the audit.
 var inside = []string{
-	"Errorf", "New", "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "String", "Refuse", "fault", "InvalidError", "Set", "MustCompile", "panic", "metric", "dead", "Fault", "Close", "note", "noteRefused", "notePerson", "refusedRequest",
+	"Errorf", "New", "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "String", "Refuse", "fault", "InvalidError", "Set", "MustCompile", "compiled", "panic", "metric", "dead", "Fault", "Close", "note", "noteRefused", "notePerson", "refusedRequest",
 }
 
 // technical are other texts that no reader sees.

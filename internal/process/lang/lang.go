@@ -39,14 +39,21 @@ var files embed.FS
 // English is the tag of the language that identifies messages.
 const English = "en"
 
-// Language is one language of the catalogue. It is safe for concurrent use.
+// Language is one language of the catalogue. Its file is read when something is
+// first said in it, since most commands say nothing, or in one language only. It
+// is safe for concurrent use.
 type Language struct {
-	Tag  string // a BCP 47 tag, such as "en" or "zh-Hans"
-	Name string // its name in the language itself: "English"
+	Tag string // a BCP 47 tag, such as "en" or "zh-Hans"
 
-	plain    map[string]string // messages of one form
-	forms    map[string]forms  // messages with a form for each kind of number
-	printers sync.Pool         // of *message.Printer, which is not safe for concurrent use
+	messages func() *messages
+	printers sync.Pool // of *message.Printer, which is not safe for concurrent use
+}
+
+// messages are those of one language.
+type messages struct {
+	name  string            // of the language, in itself
+	plain map[string]string // messages of one form
+	forms map[string]forms  // messages with a form for each kind of number
 }
 
 // forms are the forms of a message by the plural categories of CLDR, such as
@@ -59,31 +66,17 @@ type book struct {
 	matcher   language.Matcher
 }
 
-// open reads the catalogue. It panics if an embedded file is invalid, which the
-// tests would show.
+// open lists the catalogue.
 //
 //nolint:gochecknoglobals // read once, never changed
 var open = sync.OnceValue(func() *book {
-	b, err := read()
+	entries, err := files.ReadDir("messages")
 	if err != nil {
 		panic("lang: " + err.Error())
 	}
-	return b
-})
-
-func read() (*book, error) {
-	entries, err := files.ReadDir("messages")
-	if err != nil {
-		return nil, err
-	}
-	all := catalog.NewBuilder(catalog.Fallback(language.English))
 	b := &book{}
 	for _, e := range entries {
-		l, err := readOne(all, e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name(), err)
-		}
-		b.languages = append(b.languages, l)
+		b.languages = append(b.languages, newLanguage(e.Name()))
 	}
 	slices.SortStableFunc(b.languages, func(x, y *Language) int {
 		switch {
@@ -97,15 +90,47 @@ func read() (*book, error) {
 	tags := make([]language.Tag, len(b.languages))
 	for i, l := range b.languages {
 		tags[i] = language.Make(l.Tag)
+		l.printWith(b.languages[0])
 	}
 	b.matcher = language.NewMatcher(tags)
-	return b, nil
+	return b
+})
+
+// newLanguage is the language of a file. Reading it panics if the embedded file
+// is invalid, which the tests would show.
+func newLanguage(file string) *Language {
+	l := &Language{Tag: strings.TrimSuffix(file, path.Ext(file))}
+	l.messages = sync.OnceValue(func() *messages {
+		m, err := read(file)
+		if err != nil {
+			panic(fmt.Sprintf("lang: %s: %v", file, err))
+		}
+		return m
+	})
+	return l
 }
 
-// readOne reads the file of one language: {"name": …, "section": {message: text
+// printWith prepares the printers of messages that depend on a number. What the
+// language lacks is printed in English.
+func (l *Language) printWith(english *Language) {
+	printer := sync.OnceValue(func() func() any {
+		all := catalog.NewBuilder(catalog.Fallback(language.English))
+		for _, of := range []*Language{english, l} {
+			for key, f := range of.messages().forms {
+				if err := f.addTo(all, language.Make(of.Tag), key); err != nil {
+					panic(fmt.Sprintf("lang: %s: %q: %v", of.Tag, key, err))
+				}
+			}
+		}
+		return func() any { return message.NewPrinter(language.Make(l.Tag), message.Catalog(all)) }
+	})
+	l.printers.New = func() any { return printer()() }
+}
+
+// read reads the file of one language: {"name": …, "section": {message: text
 // or forms}}.
-func readOne(all *catalog.Builder, name string) (*Language, error) {
-	body, err := files.ReadFile("messages/" + name)
+func read(file string) (*messages, error) {
+	body, err := files.ReadFile("messages/" + file)
 	if err != nil {
 		return nil, err
 	}
@@ -113,38 +138,33 @@ func readOne(all *catalog.Builder, name string) (*Language, error) {
 	if err := json.Unmarshal(body, &sections); err != nil {
 		return nil, err
 	}
-	l := &Language{Tag: strings.TrimSuffix(name, path.Ext(name)), plain: map[string]string{}, forms: map[string]forms{}}
-	tag, err := language.Parse(l.Tag)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(sections["name"], &l.Name); err != nil {
+	m := &messages{plain: map[string]string{}, forms: map[string]forms{}}
+	if err := json.Unmarshal(sections["name"], &m.name); err != nil {
 		return nil, fmt.Errorf("name: %w", err)
 	}
 	delete(sections, "name")
 	for section, raw := range sections {
-		var messages map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &messages); err != nil {
+		var texts map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &texts); err != nil {
 			return nil, fmt.Errorf("%s: %w", section, err)
 		}
-		for key, raw := range messages {
-			if err := l.load(all, tag, key, raw); err != nil {
+		for key, raw := range texts {
+			if err := m.load(key, raw); err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", section, key, err)
 			}
 		}
 	}
-	l.printers.New = func() any { return message.NewPrinter(tag, message.Catalog(all)) }
-	return l, nil
+	return m, nil
 }
 
-func (l *Language) load(all *catalog.Builder, tag language.Tag, key string, raw json.RawMessage) error {
-	if _, twice := l.plain[key]; twice || l.forms[key] != nil {
+func (m *messages) load(key string, raw json.RawMessage) error {
+	if _, twice := m.plain[key]; twice || m.forms[key] != nil {
 		return fmt.Errorf("is in two sections")
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		l.plain[key] = text
-		return all.SetString(tag, key, text)
+		m.plain[key] = text
+		return nil
 	}
 	var f forms
 	if err := json.Unmarshal(raw, &f); err != nil {
@@ -153,7 +173,12 @@ func (l *Language) load(all *catalog.Builder, tag language.Tag, key string, raw 
 	if f["other"] == "" {
 		return fmt.Errorf(`has no form "other"`)
 	}
-	l.forms[key] = f
+	m.forms[key] = f
+	return nil
+}
+
+// addTo makes the forms known to the printers of x/text.
+func (f forms) addTo(all *catalog.Builder, tag language.Tag, key string) error {
 	var cases []any
 	for _, form := range slices.Sorted(maps.Keys(f)) {
 		if form != "other" {
@@ -162,6 +187,9 @@ func (l *Language) load(all *catalog.Builder, tag language.Tag, key string, raw 
 	}
 	return all.Set(tag, key, plural.Selectf(1, "%d", append(cases, "other", f["other"])...))
 }
+
+// Name is the language's name in itself, such as "English".
+func (l *Language) Name() string { return l.messages().name }
 
 // All returns the languages of the catalogue, English first.
 func All() []*Language { return open().languages }
@@ -218,9 +246,10 @@ func Environment(getenv func(string) string) string {
 // with an index where the order differs (%[2]s). The first number selects the
 // plural form.
 func (l *Language) Say(text string, args ...any) string {
-	pattern, one := l.plain[text]
-	if !one && l.forms[text] == nil {
-		pattern, one = meaning(text), l.Tag == English || open().languages[0].forms[text] == nil
+	m := l.messages()
+	pattern, one := m.plain[text]
+	if !one && m.forms[text] == nil {
+		pattern, one = meaning(text), l.Tag == English || open().languages[0].messages().forms[text] == nil
 	}
 	if len(args) == 0 {
 		return pattern
@@ -250,8 +279,8 @@ func meaning(text string) string {
 // forms by plural category. It is nil if the text itself is right.
 func (l *Language) Script(text string) any {
 	switch {
-	case l.forms[text] != nil:
-		return l.forms[text]
+	case l.messages().forms[text] != nil:
+		return l.messages().forms[text]
 	case l.Say(text) != text:
 		return l.Say(text)
 	}

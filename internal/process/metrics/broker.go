@@ -14,7 +14,7 @@ type Broker struct {
 	tenants, surfaces names
 
 	requests, asks, outcomes, refusals, redeliveries *prometheus.CounterVec
-	races, dropped, auditLost                        prometheus.Counter
+	races, dropped, auditLost, alone                 prometheus.Counter
 	presented, answered                              *prometheus.HistogramVec
 	pending, oldest, held                            *prometheus.GaugeVec
 	backlog, unpresented                             *prometheus.GaugeVec
@@ -66,6 +66,7 @@ func (s *Set) Broker(read func() Reading) *Broker {
 		refusals:     counter("askbus_refusals_total", "Requests that were refused, by the problem's code.", "tenant", "code"),
 		redeliveries: counter("askbus_redeliveries_total", "Pieces of work handed to a posting surface again.", "surface", "kind"),
 		races:        counter("askbus_lost_races_total", "Writes that lost their compare-and-set and were decided again.").WithLabelValues(),
+		alone:        counter("askbus_break_glass_total", "Asks that one person decided alone by break-glass; each is counted by one broker.").WithLabelValues(),
 		dropped:      counter("askbus_dropped_requests_total", "Requests with a reply subject that is not the sender's.").WithLabelValues(),
 		auditLost:    counter("askbus_audit_lost_total", "Records that this broker could not write to the audit.").WithLabelValues(),
 		presented: times("askbus_first_presentation_seconds", "From the question to the first receipt of a surface.",
@@ -171,6 +172,7 @@ type End struct {
 	Surface                string // of the answer; empty: none
 	Took                   time.Duration
 	Trace                  string // the ask's traceparent
+	Alone                  bool   // by break-glass
 }
 
 // Ended counts an outcome.
@@ -183,6 +185,9 @@ func (b *Broker) Ended(e End) {
 		surface = b.surfaces.of(surface)
 	}
 	b.outcomes.WithLabelValues(tenant, e.Status, e.Source, surface).Inc()
+	if e.Alone {
+		b.alone.Inc()
+	}
 	observe(b.answered.WithLabelValues(tenant, e.Status), e.Took, e.Trace)
 }
 

@@ -66,7 +66,7 @@ func (Look) command()     {}
 func Person(c Command) (by ask.By, ok bool) {
 	switch c := c.(type) {
 	case Reply:
-		return c.Reply.By, true
+		return c.Reply.By, c.Reply.BreakGlass == nil // a role is never somebody else's
 	case Decline:
 		return c.Reply.By, true
 	case Attend:

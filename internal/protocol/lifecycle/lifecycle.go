@@ -89,6 +89,9 @@ func decideAsk(s *State, c Ask) (Effect, error) {
 }
 
 func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
+	if c.Reply.BreakGlass != nil {
+		return decideBreakGlass(s, c, now)
+	}
 	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
 		return e, err
 	}
@@ -157,7 +160,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 	case !s.Known():
 		return notFound()
 	case s.Left && by.Responder != ask.ResponderNative:
-		return ask.Refuse(ask.CodeResolved, "the agent has left this question: it was interrupted, or is being answered at its own terminal")
+		return left()
 	case !by.Proves(s.Ask.MinProof):
 		return unproven(by, s.Ask.MinProof, "this ask")
 	case !by.Proves(minProof):
@@ -233,6 +236,10 @@ func unproven(by ask.By, minProof, who string) error {
 	e := ask.Refuse(ask.CodeForbidden, "%s: %s %s", known, who, ask.Needs("en", minProof))
 	e.Faults = []ask.Fault{ask.NewFault("/by/proof", ask.FaultProofTooWeak, minProof)}
 	return e
+}
+
+func left() error {
+	return ask.Refuse(ask.CodeResolved, "the agent has left this question: it was interrupted, or is being answered at its own terminal")
 }
 
 // own reports whether o resulted from this reply.

@@ -28,6 +28,9 @@ type State struct {
 	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
 	People   ask.People   // the operator's list, as it is now; it is not stored
 
+	// BreakGlass are the operator's roles that hold in this tenant now; they are not stored.
+	BreakGlass []ask.BreakGlassRole
+
 	// OnCall is who is on call now, by the operator's schedules; it is not stored.
 	// Nil: nobody says, and what the ask knows stays.
 	OnCall []ask.Duty

@@ -96,7 +96,8 @@ type StoredStandIn struct {
 	Name      string    `json:"name,omitempty"`
 	Groups    []string  `json:"groups,omitempty"` // that were asserted with it: the stand-in has their rights
 	Proof     string    `json:"proof,omitempty"`
-	To        string    `json:"to"` // the principal of who stands in
+	To        string    `json:"to"`             // the principal of who stands in
+	Also      []string  `json:"also,omitempty"` // other principals of that person
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until"`
 	// Credential is the public key of the credential of the surface.
@@ -107,7 +108,7 @@ type StoredStandIn struct {
 func (s *StoredStandIn) StandIn(tenant string) ask.StandIn {
 	return ask.StandIn{
 		Tenant: tenant, Absent: ask.By{Principal: s.Principal, Name: s.Name, Groups: s.Groups, Proof: s.Proof},
-		By: s.To, Since: s.Since, Until: s.Until,
+		By: s.To, Also: s.Also, Since: s.Since, Until: s.Until,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -62,6 +63,7 @@ func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) 
 		"a message that was deleted":                      deleted,
 		"a revoked token":                                 revoked,
 		"a step of the ladder is told once":               ladder,
+		"one person decides alone, and all are told":      alone,
 		"files are named, and sent once":                  files,
 	}
 	check(t, cases, without)
@@ -284,6 +286,55 @@ func ladder(s *chatScene) {
 	}
 	s.elsewhere("a1")
 	s.closed("a1", "Mei")
+}
+
+// alone: somebody with a break-glass role cannot use it in a chat, and is told where; when it was used elsewhere, the card
+// says so, and everybody whom the ask names is told once in a place. The reason notifies nobody.
+func alone(s *chatScene) {
+	f, err := approvals.Parse([]byte(`break_glass: [ { name: incident, from: ["os:mei", "chat:tom"], min_proof: os, reason: { pattern: "^INC-" } } ]`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.broker()
+	s.bus.Broker(broker.Options{Approvals: func() *approvals.File { return f }})
+	s.replica()
+	s.replica()
+	s.ask(ask.Ask{
+		ID: "a1", Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Which database?", NoOther: true, Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}},
+		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:ann", "os:jo"}}}, ApproveOptions: []string{"pg"}},
+	})
+	p := s.open("a1")
+	s.posted("a1")
+	if told := s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom}); !strings.Contains(told, "break-glass") || !strings.Contains(told, Link(s.key("a1"))) {
+		s.t.Errorf("somebody with the role is told %q", told)
+	}
+	s.open("a1")
+	_, err = s.other.Answer(s.t.Context(), s.key("a1"), ask.Reply{
+		AnswerID: "w1", By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}},
+		BreakGlass: &ask.BreakGlass{Reason: "INC-7 @everyone <!channel> <at user_id=\"all\">all</at>"},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.closed("a1", "Mei decided alone (break-glass): INC-7")
+	natstest.Eventually(s.t, "the receipt says that it is told", func() bool {
+		rec, err := s.own.Get(s.t.Context(), s.key("a1"))
+		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == ask.MaxSteps+1
+	})
+	places, ann := map[string]bool{}, false
+	for _, said := range s.chat.Said() {
+		place, words, _ := strings.Cut(said, " ")
+		if !strings.Contains(words, "decided alone") || !strings.Contains(words, "It was: Which database?") {
+			continue
+		}
+		if places[place] || strings.Contains(words, Everybody) {
+			s.t.Errorf("in %s it is told twice, or to everybody: %q", place, words)
+		}
+		places[place], ann = true, ann || strings.Contains(words, "chat:ann")
+	}
+	if !ann {
+		s.t.Errorf("Ann is not told: %q", s.chat.Said())
+	}
 }
 
 // files: evidence and an option's file are on the card, as text, and where the platform takes files each is sent once, also

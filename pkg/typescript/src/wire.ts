@@ -75,6 +75,8 @@ export interface Ask {
     after?: "all"
     /** How old a vote may be when the ask is decided. */
     fresh?: string
+    /** Nobody may decide the ask alone by a break-glass role of the operator. */
+    no_break_glass?: boolean
     /** The operator's policy that demands this approval. Only the broker sets it. */
     policy?: string
     /** Approvals of policies that must be reached as well. Only the broker sets them. */
@@ -93,6 +95,15 @@ export interface Ask {
   })[]
   /** How often the steps begin again; at most 50 steps in all. */
   escalate_repeat?: number
+  /** The operator's roles whose people may decide the ask alone, as they were when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
+  break_glass?: ({
+    name: string
+    version: string
+    from: string[]
+    min_proof: string
+    reason_prompt?: string
+    reason_pattern?: string
+  })[]
   /** The operator's policies that applied when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
   policies?: ({
     name: string
@@ -215,6 +226,18 @@ export interface Outcome {
     /** Likewise for whom this person stood in. */
     for_person?: string
   })[]
+  /** One person decided alone, with a role of the operator, whatever the votes. */
+  break_glass?: {
+    reason: string
+    /** The name of the operator's role. */
+    role?: string
+    /** Of the role when it was used. */
+    version?: string
+    /** The entry of the role that names the person, such as "group:incident-commanders". */
+    from?: string
+    principal?: string
+    proof?: string
+  }
   /** Of an ask with a ladder: the steps that were taken, and who looked. */
   escalated?: {
     /** That were taken, in order. */

@@ -102,7 +102,15 @@ func (a *api) call(ctx context.Context, c call) error {
 	if c.Class == "" {
 		return a.do(ctx, c)
 	}
-	return chat.Call(ctx, a.limiter, []chat.Queue{{Class: c.Class, Place: c.Place}, {Class: classBot}}, c.Place, c.Rank, limited, func(ctx context.Context) error { return a.do(ctx, c) })
+	route := chat.Queue{Class: c.Class, Place: c.Place}
+	return chat.Call(ctx, a.limiter, []chat.Queue{route}, c.Place, c.Rank, limited, func(ctx context.Context) error {
+		a.count(route, 1) // from its turn on, for the replies that arrive while it waits for the bot's
+		defer a.count(route, -1)
+		if err := a.limiter.Wait(ctx, classBot, "", c.Rank); err != nil {
+			return err
+		}
+		return a.do(ctx, c)
+	})
 }
 
 // maxReply bounds a reply: a page of 100 messages of 4,000 characters.
@@ -125,10 +133,7 @@ func (a *api) do(ctx context.Context, c call) error {
 	if c.Class != "" {
 		req.Header.Set("Authorization", "Bot "+a.token)
 	}
-	q := chat.Queue{Class: c.Class, Place: c.Place}
-	a.count(q, 1)
 	res, err := a.http.Do(req)
-	others := a.count(q, -1)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the address of an interaction is a secret
@@ -140,6 +145,7 @@ func (a *api) do(ctx context.Context, c call) error {
 	if err != nil {
 		return fmt.Errorf("read a reply of Discord: %w", err)
 	}
+	others := a.count(chat.Queue{Class: c.Class, Place: c.Place}, 0) - 1
 	if left, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining")); err == nil && left <= others && c.Class != "" {
 		after, _ := strconv.ParseFloat(res.Header.Get("X-RateLimit-Reset-After"), 64) // 0: at once
 		a.limiter.Pause(c.Class, c.Place, time.Duration(after*float64(time.Second)))
@@ -173,7 +179,7 @@ func (a *api) refused(res *http.Response, c call, data []byte) error {
 	return e
 }
 
-// count counts the calls of a route that are in progress.
+// count adds to the calls of a route that are in progress, and returns how many there are.
 func (a *api) count(q chat.Queue, n int) (now int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

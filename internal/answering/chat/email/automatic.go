@@ -3,7 +3,6 @@ package email
 import (
 	"errors"
 	"iter"
-	"regexp"
 	"strings"
 
 	"github.com/emersion/go-message"
@@ -21,7 +20,7 @@ func fieldsOf(h *message.Header, name string) iter.Seq[string] {
 }
 
 // away are subjects of automatic replies that have no mark.
-var away = regexp.MustCompile(`(?i)^\s*(auto(matic)?[ -]?(reply|response)|out of (the )?office|abwesenheit|自动回复|自動回覆|自动答复)`)
+var away = compiled(`(?i)^\s*(auto(matic)?[ -]?(reply|response)|out of (the )?office|abwesenheit|自动回复|自動回覆|自动答复)`)
 
 // automatic returns why a mail is a program's (RFC 3834), or nil. A program never answers, and is never answered.
 func automatic(h *message.Header, envelope string) error {
@@ -54,7 +53,7 @@ func automatic(h *message.Header, envelope string) error {
 		return errors.New("it is from a list")
 	case h.Has("X-Autoreply") || h.Has("X-Autorespond") || h.Has("X-Auto-Reply-From"):
 		return errors.New("it is an automatic reply")
-	case err == nil && away.MatchString(subject):
+	case err == nil && away().MatchString(subject):
 		return errors.New("it is an automatic reply")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,8 +19,8 @@ func report(e *message.Entity) bool {
 }
 
 var (
-	failedAction = regexp.MustCompile(`(?im)^Action:[ \t]*failed[ \t]*\r?$`)
-	diagnostic   = regexp.MustCompile(`(?im)^Diagnostic-Code:[ \t]*([^\r\n]*)`)
+	failedAction = compiled(`(?im)^Action:[ \t]*failed[ \t]*\r?$`)
+	diagnostic   = compiled(`(?im)^Diagnostic-Code:[ \t]*([^\r\n]*)`)
 )
 
 // returned handles a report to the address of replies of a post. If the mail could not be delivered, the receipt of the
@@ -35,8 +34,8 @@ func (s *App) returned(ctx context.Context, post string, madeFor func(string) bo
 		}
 		if kind, _, _ := part.Header.ContentType(); kind == "message/delivery-status" {
 			text := read(part.Body)
-			failed = failed || failedAction.MatchString(text)
-			if m := diagnostic.FindStringSubmatch(text); m != nil {
+			failed = failed || failedAction().MatchString(text)
+			if m := diagnostic().FindStringSubmatch(text); m != nil {
 				why = m[1]
 			}
 		}

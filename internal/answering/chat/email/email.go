@@ -70,13 +70,13 @@ func (o *Options) Check() error {
 		return errors.New("email: nobody to write to: set ASKBUS_EMAIL_ROUTES or ASKBUS_EMAIL_TO")
 	case o.Nowhere():
 		return errors.New("email: no address for asks that name nobody: set ASKBUS_EMAIL_ROUTES or ASKBUS_EMAIL_TO")
-	case !o.Unplaced && o.RouteFile == "" && !addressForm.MatchString(cmp.Or(o.Routes.Default.Person, o.Routes.Default.Channel)):
+	case !o.Unplaced && o.RouteFile == "" && !addressForm().MatchString(cmp.Or(o.Routes.Default.Person, o.Routes.Default.Channel)):
 		return fmt.Errorf("email: ASKBUS_EMAIL_TO is %q: give an address such as mei@example.com", cmp.Or(o.Routes.Default.Person, o.Routes.Default.Channel))
 	case len(o.Key) < 32:
 		return errors.New("email: ASKBUS_EMAIL_KEY has fewer than 32 characters: make one with \"openssl rand -hex 32\"")
 	case o.URL == "" && o.Reply == "" && o.Link == nil:
 		return errors.New("email: nobody could answer a mail: set ASKBUS_EMAIL_URL, at which people reach this process, or ASKBUS_EMAIL_REPLY, or ASKBUS_EMAIL_INBOX")
-	case o.Reply != "" && !addressForm.MatchString(o.Reply):
+	case o.Reply != "" && !addressForm().MatchString(o.Reply):
 		return fmt.Errorf("email: ASKBUS_EMAIL_REPLY is %q: give the address of replies, such as ask@mail.example.com", o.Reply)
 	case o.Reply != "" && (o.Receive == "" || o.AuthServ == ""):
 		return errors.New("email: ASKBUS_EMAIL_REPLY also needs ASKBUS_EMAIL_RECEIVE, where your mail server delivers, and ASKBUS_EMAIL_AUTHSERV, its name in Authentication-Results")

@@ -8,6 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/wneessen/go-mail"
 )
 
 // Escalate mails those whom the steps of a ladder name: the question to who has not got it, else a reminder in its thread.
@@ -32,8 +33,12 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 		}
 		at := ask.Place{Ref: p.ref(to)}
 		again := slices.ContainsFunc(places, func(one ask.Place) bool { return one.Ref == at.Ref })
-		err := p.once(ctx, rec.Ask.Tenant, p.messageID(post.Key, to, stepPart(step, again)), func() error {
-			m, err := p.reminder(to, post.Key, &rec, step, again)
+		part := stepPart(step, again)
+		if rec.Outcome != nil { // one person decided alone: also those hear of it who want no mails about outcomes
+			part = endPart
+		}
+		err := p.once(ctx, rec.Ask.Tenant, p.messageID(post.Key, to, part), func() error {
+			m, err := p.told(to, &post, &rec, step, again)
 			if err != nil {
 				return err
 			}
@@ -50,4 +55,12 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 		}
 	}
 	return more, nil
+}
+
+// told returns the mail about a step, or that one person decided alone.
+func (p presenter) told(to string, post *responder.Post, rec *ask.Record, step int, again bool) (*mail.Msg, error) {
+	if rec.Outcome != nil {
+		return p.outcome(to, &responder.Ended{Post: *post, Outcome: *rec.Outcome})
+	}
+	return p.reminder(to, post.Key, rec, step, again)
 }

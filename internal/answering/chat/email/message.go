@@ -258,6 +258,9 @@ func (s *App) reminder(to, post string, rec *ask.Record, step int, again bool) (
 	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
 }
 
+// endPart names the mail about an outcome in its Message-ID.
+const endPart = ".end"
+
 // stepPart names the mail about a step in its Message-ID.
 func stepPart(step int, again bool) string {
 	if !again {
@@ -309,7 +312,7 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.SetMessageIDWithValue(s.messageID(e.Key, to, ".end"))
+	m.SetMessageIDWithValue(s.messageID(e.Key, to, endPart))
 	s.follows(m, to, e.Key)
 	lines := []string{d.Heading, d.Verdict + d.When()}
 	for _, one := range d.Lines {

@@ -20,7 +20,7 @@ func SignsIn(smtp string) bool {
 // MailCode mails a code to an address, and returns whose it is. Somebody who knows the code reads that address's mail.
 func (s *App) MailCode(ctx context.Context, to, code string) (chat.Paired, error) {
 	to = strings.ToLower(to)
-	if !addressForm.MatchString(to) {
+	if !addressForm().MatchString(to) {
 		return chat.Paired{}, fmt.Errorf("%q is not an address such as mei@example.com", to)
 	}
 	l := s.speaks(to, nil)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ const (
 )
 
 // addressForm is an address as it may stand in files and in a principal. It has nothing that could end a header.
-var addressForm = regexp.MustCompile("^" + addressPattern + "$")
+var addressForm = compiled("^" + addressPattern + "$")
 
 const addressPattern = `[A-Za-z0-9_+='~-][A-Za-z0-9._+='~-]{0,62}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}`
 
@@ -81,7 +80,7 @@ func ParsePeople(data []byte) (*People, error) {
 	all := make(map[string]Person, len(p.People))
 	for _, address := range slices.Sorted(maps.Keys(p.People)) {
 		at, one := "/people/"+address, p.People[address]
-		if !addressForm.MatchString(address) {
+		if !addressForm().MatchString(address) {
 			fault(at, "is not an address such as mei@example.com")
 		}
 		outcomes(at, one.Outcomes)
@@ -92,7 +91,7 @@ func ParsePeople(data []byte) (*People, error) {
 			fault(at+"/zone", "is %q; give a time zone such as Europe/Berlin", ask.Clip(one.Zone, 40))
 		}
 		for i, list := range one.Lists {
-			if one.Lists[i] = strings.ToLower(list); !addressForm.MatchString(list) {
+			if one.Lists[i] = strings.ToLower(list); !addressForm().MatchString(list) {
 				fault(fmt.Sprintf("%s/lists/%d", at, i), "is %q; give the address of a list", ask.Clip(list, 40))
 			}
 		}
@@ -116,13 +115,13 @@ func (p *People) outcomes(address string) bool {
 // ids returns the forms of ids in routes: a channel is the address of a list, a person is a person's, and a mention gets
 // a mail as well. A principal of this surface names a person if the operator allows their address; without an app all are.
 func ids(s *App) chat.IDs {
-	form := addressForm.String()
+	form := addressForm().String()
 	return chat.IDs{
 		Channel: form, Person: form, Group: form, Mention: form,
 		Member: func(principal string) (string, bool) {
 			address, ok := strings.CutPrefix(principal, "mailto:")
 			address = strings.ToLower(address)
-			return address, ok && addressForm.MatchString(address) && (s == nil || s.allowed(address))
+			return address, ok && addressForm().MatchString(address) && (s == nil || s.allowed(address))
 		},
 	}
 }

@@ -90,7 +90,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		err := p.once(ctx, e.Ask.Tenant, p.messageID(e.Key, to, ".end"), func() error {
+		err := p.once(ctx, e.Ask.Tenant, p.messageID(e.Key, to, endPart), func() error {
 			m, err := p.outcome(to, &e)
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/emersion/go-message"
@@ -83,7 +84,7 @@ func unmarked(page string) string {
 				b.WriteString("\n")
 			}
 			for _, a := range t.Attr {
-				if (a.Key == "class" || a.Key == "id") && quotes.MatchString(a.Val) {
+				if (a.Key == "class" || a.Key == "id") && quotes().MatchString(a.Val) {
 					return b.String()
 				}
 			}
@@ -98,14 +99,14 @@ func unmarked(page string) string {
 
 var (
 	// quotes are the names of what programs put around a quote.
-	quotes = regexp.MustCompile(`(?i)gmail_quote|divRplyFwdMsg|appendonsend|moz-cite-prefix|yahoo_quoted|protonmail_quote|mail-quote`)
+	quotes = compiled(`(?i)gmail_quote|divRplyFwdMsg|appendonsend|moz-cite-prefix|yahoo_quoted|protonmail_quote|mail-quote`)
 	// original begins a quote that has no other mark.
-	original = regexp.MustCompile(`^\s*(-{2,}\s*(Original Message|Ursprüngliche Nachricht|原始邮件|原始郵件)\s*-{2,}|_{20,}|-{2} .*(above this line|此行上方).* -{2})\s*$`)
+	original = compiled(`^\s*(-{2,}\s*(Original Message|Ursprüngliche Nachricht|原始邮件|原始郵件)\s*-{2,}|_{20,}|-{2} .*(above this line|此行上方).* -{2})\s*$`)
 	// headed is the first line of the headers that some programs copy above a quote.
-	headed = regexp.MustCompile(`^\s*\*?(From|Von|De|发件人|寄件者)\s?[:：]`)
-	dated  = regexp.MustCompile(`^\s*\*?(Sent|Date|To|Subject|Gesendet|Datum|An|发送时间|收件人|日期|主题)\s?[:：]`)
+	headed = compiled(`^\s*\*?(From|Von|De|发件人|寄件者)\s?[:：]`)
+	dated  = compiled(`^\s*\*?(Sent|Date|To|Subject|Gesendet|Datum|An|发送时间|收件人|日期|主题)\s?[:：]`)
 	// sent is what telephones add.
-	sent = regexp.MustCompile(`(?i)^\s*(sent from my |sent from outlook|get outlook for |von meinem .* gesendet|发自我的|從我的)`)
+	sent = compiled(`(?i)^\s*(sent from my |sent from outlook|get outlook for |von meinem .* gesendet|发自我的|從我的)`)
 )
 
 // above returns the words of a reply that stand above what it quotes, without a signature.
@@ -116,11 +117,11 @@ func above(text string) string {
 	for i, line := range lines {
 		bare := strings.TrimSpace(line)
 		switch {
-		case strings.HasPrefix(bare, ">"), original.MatchString(line):
+		case strings.HasPrefix(bare, ">"), original().MatchString(line):
 			end, quoted = i, true
-		case headed.MatchString(line) && i+1 < len(lines) && dated.MatchString(lines[i+1]):
+		case headed().MatchString(line) && i+1 < len(lines) && dated().MatchString(lines[i+1]):
 			end, quoted = i, true
-		case line == "-- " || bare == "--", sent.MatchString(line):
+		case line == "-- " || bare == "--", sent().MatchString(line):
 			end = i
 		default:
 			continue
@@ -135,9 +136,9 @@ func above(text string) string {
 	}
 	trim()
 	// Programs begin a quote with "On …, … wrote:", in one line or two.
-	if last := len(kept) - 1; quoted && last >= 0 && attribution.MatchString(strings.TrimSpace(kept[last])) {
+	if last := len(kept) - 1; quoted && last >= 0 && attribution().MatchString(strings.TrimSpace(kept[last])) {
 		kept = kept[:last]
-		if last > 0 && started.MatchString(kept[last-1]) {
+		if last > 0 && started().MatchString(kept[last-1]) {
 			kept = kept[:last-1]
 		}
 		trim()
@@ -150,6 +151,11 @@ func above(text string) string {
 }
 
 var (
-	attribution = regexp.MustCompile(`[:：]$`)
-	started     = regexp.MustCompile(`^\s*(On|Am|Le|El|在|于) .*`)
+	attribution = compiled(`[:：]$`)
+	started     = compiled(`^\s*(On|Am|Le|El|在|于) .*`)
 )
+
+// compiled compiles a pattern when it is first used: most commands of the program use none.
+func compiled(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}

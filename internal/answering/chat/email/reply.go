@@ -73,7 +73,7 @@ func (s *App) sender(e *message.Entity, envelope string, madeFor func(string) bo
 		return "", errors.New("it does not have exactly one sender")
 	}
 	from = strings.ToLower(list[0].Address)
-	if !addressForm.MatchString(from) {
+	if !addressForm().MatchString(from) {
 		return "", errors.New("its sender has an unusual address")
 	}
 	_, lists := s.listed()

@@ -51,10 +51,17 @@ func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slack
 	if err != nil {
 		return nil, err
 	}
+	away, err := s.Bus.StandIns(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var mine []ask.Record
 	for i := range page.Items {
 		by, refused := s.by(ctx, who, &page.Items[i].Ask)
-		if refused == "" && page.Items[i].Ask.Allows(by) {
+		if refused != "" {
+			continue
+		}
+		if _, may := page.Items[i].Ask.As(by, away, s.Clock.Now()); may {
 			mine = append(mine, page.Items[i])
 		}
 	}

@@ -17,6 +17,11 @@ async function arrive(n) {
 async function show(n) {
   if (n.test) { await arrive(n); return; }
   const before = await self.registration.getNotifications({ tag: n.tag });
+  if (n.alone) { // everybody is told aloud, once
+    if (before.some((b) => b.data?.alone && b.data.life === n.life)) return;
+    await self.registration.showNotification(n.title, { body: n.body, tag: n.tag, renotify: true, icon, badge: icon, data: n });
+    return;
+  }
   if (n.ended) {
     // Replace a visible notification silently, and do not reopen one that was
     // dismissed.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
@@ -232,7 +233,7 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 		api.delivered(r, c, k)
 		return a2aDialect().Answer(&rec.Ask, o).Body, nil
 	}
-	return a2aDialect().Pending(&rec.Ask, dialect.Pending{}).Body, nil
+	return a2aDialect().Pending(&rec.Ask, dialect.Pending{Progress: rec.Waits("", time.Now())}).Body, nil
 }
 
 // a2aTask returns the ask that the parameters of a call name.

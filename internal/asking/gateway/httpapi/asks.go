@@ -55,7 +55,7 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return sendOutcome(w, o)
 	}
 	s := wire.StatusReply{State: stateOf(o), Key: k, Deadline: st.Deadline, Created: &st.Created, Warnings: st.Warnings, Present: st.Present, Outcome: o}
-	if (a.Approval != nil || len(a.Escalate) > 0) && o == nil {
+	if (a.Approval != nil || len(a.Escalate) > 0 || st.Progress != "") && o == nil { // a policy may demand votes
 		if rec, err := api.resp.Get(r.Context(), k); err == nil { // else the votes are left out
 			s.Votes, s.Escalated, s.Progress = rec.Votes, rec.Escalated, rec.Waits("", time.Now())
 		}

@@ -119,7 +119,7 @@ func (api *API) getIn(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 		warn(w, warnings)
 		access.SendJSON(w, http.StatusOK, body)
 	default:
-		respond(w, d.Pending(&rec.Ask, dialect.Pending{Location: location(c, r, k, d.Name)}))
+		respond(w, d.Pending(&rec.Ask, dialect.Pending{Location: location(c, r, k, d.Name), Progress: rec.Waits("", time.Now())}))
 	}
 	return nil
 }

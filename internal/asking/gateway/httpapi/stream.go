@@ -32,7 +32,7 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	if err != nil {
 		return err
 	}
-	s := &stream{api: api, sse: sse{w: w}, c: c, tenant: q.Tenant, session: q.Session, mark: r.Header.Get("Last-Event-ID"), known: map[ask.Key]string{}}
+	s := &stream{api: api, sse: sse{w: w}, c: c, tenant: q.Tenant, session: q.Session, mark: r.Header.Get("Last-Event-ID"), known: map[ask.Key]sent{}}
 	if s.mark == "" { // for clients that cannot set the header
 		s.mark = r.URL.Query().Get("last_event_id")
 	}
@@ -62,8 +62,8 @@ type stream struct {
 	api             *API
 	c               *access.Caller
 	tenant, session string
-	mark            string             // of the last look
-	known           map[ask.Key]string // the life of each pending ask that was sent
+	mark            string           // of the last look
+	known           map[ask.Key]sent // the pending asks that were sent
 }
 
 func (s *stream) run(ctx context.Context, changed <-chan struct{}) {
@@ -142,7 +142,8 @@ func (s *stream) check(ctx context.Context) error {
 func (s *stream) send(ctx context.Context, rec *ask.Record) error {
 	k := rec.Ask.Key()
 	if rec.State == ask.StatePending {
-		if s.known[k] == rec.Life && rec.Life != "" {
+		before := s.known[k]
+		if again := before.life == rec.Life && rec.Life != ""; again && !before.moves(rec) {
 			return nil
 		}
 		whole, err := s.api.resp.Get(ctx, k)
@@ -153,14 +154,14 @@ func (s *stream) send(ctx context.Context, rec *ask.Record) error {
 			return err
 		}
 		if whole.State == ask.StatePending {
-			body, err := wire.EncodeStatus(&wire.StatusReply{State: whole.State, Key: k, Deadline: whole.Ask.Deadline, AskedAt: whole.AskedAt, Life: whole.Life, Ask: &whole.Ask})
+			body, err := wire.EncodeStatus(&wire.StatusReply{State: whole.State, Key: k, Deadline: whole.Ask.Deadline, AskedAt: whole.AskedAt, Life: whole.Life, Ask: &whole.Ask, Votes: whole.Votes, Escalated: whole.Escalated, Progress: whole.Waits("", time.Now())})
 			if whole.Raw != nil { // of a newer broker: passed on as it is
 				body, err = whole.Raw, nil
 			}
 			if err != nil {
 				return err
 			}
-			s.known[k] = whole.Life
+			s.known[k] = sent{whole.Life, whole.Seq}
 			s.event("ask", body)
 			return s.drained()
 		}
@@ -179,6 +180,16 @@ func (s *stream) send(ctx context.Context, rec *ask.Record) error {
 	s.event("outcome", body)
 	return s.drained()
 }
+
+// sent is what a stream has sent of a pending ask.
+type sent struct {
+	life string
+	seq  uint64
+}
+
+// moves reports whether an ask may have changed since: it was voted on, or a step of its ladder was taken. The
+// ask is then sent again, with its progress.
+func (s sent) moves(rec *ask.Record) bool { return rec.Seq > s.seq && s.seq > 0 }
 
 // drained sends what has gathered if it is much.
 func (s *stream) drained() error {
