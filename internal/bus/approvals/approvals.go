@@ -33,6 +33,9 @@ type File struct {
 	// person are one voter, and where it matters who is who a principal that
 	// nobody has may not vote.
 	People []Person `json:"people"`
+	// SelfLink says whether people may link their chats to themselves; default: they
+	// may. The list goes before their links.
+	SelfLink *bool `json:"self_link"`
 	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
 	Schedules []Schedule `json:"schedules"`
 	// Calendars say which hours the steps of a ladder count, for asks that name one.
@@ -40,7 +43,7 @@ type File struct {
 	// BreakGlass are the roles whose people may decide alone asks that need votes.
 	BreakGlass []BreakGlass `json:"break_glass"`
 
-	linked ask.People
+	linked map[string]string
 	digest string
 }
 
@@ -224,6 +227,9 @@ func (f *File) link(fault func(string, ...any)) {
 		if strings.TrimSpace(p.Name) == "" || len(p.Name) > ask.MaxName || names[p.Name] {
 			fault("%s.name: %.80q is empty, too long or taken; give each person one name", at, p.Name)
 		}
+		if strings.Contains(p.Name, ":") {
+			fault("%s.name: %.80q has a colon, like a principal; give a name without", at, p.Name)
+		}
 		names[p.Name] = true
 		if len(p.Principals) == 0 {
 			fault("%s.principals: is missing; give the principals of %.80q, such as oidc:mei@example.com and os:mei", at, p.Name)
@@ -237,7 +243,7 @@ func (f *File) link(fault func(string, ...any)) {
 				continue
 			}
 			if f.linked == nil {
-				f.linked = ask.People{}
+				f.linked = map[string]string{}
 			}
 			f.linked[principal] = p.Name
 		}
@@ -245,7 +251,10 @@ func (f *File) link(fault func(string, ...any)) {
 }
 
 // Linked returns whose the principals are; nil: the file has no people.
-func (f *File) Linked() ask.People { return f.linked }
+func (f *File) Linked() map[string]string { return f.linked }
+
+// LinksAllowed reports whether people may link their chats to themselves.
+func (f *File) LinksAllowed() bool { return f.SelfLink == nil || *f.SelfLink }
 
 // Digest identifies the content, however the file is written.
 func (f *File) Digest() string { return f.digest }
