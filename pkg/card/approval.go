@@ -52,14 +52,6 @@ func (v *Vote) Text(lang string) string {
 	return said
 }
 
-// decidedBy returns how votes ended an ask, as a headline.
-func (w *catalogue) decidedBy(d ask.Choice) string {
-	if d == ask.ChoiceApprove {
-		return w.Say("Approved")
-	}
-	return w.Say("Denied")
-}
-
 // newApproval returns how the votes stand, or nil for an ask without an approval.
 func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 	p, w := r.Ask.Approval, v.words()

@@ -17,7 +17,7 @@ func (s *Surface) Answer(ctx context.Context, l *lang.Language, rec *ask.Record,
 	} else {
 		_, err = s.Bus.Answer(ctx, rec.Ask.Key(), reply)
 	}
-	return s.viewer(l).Explain(rec, err, s.Clock.Now()), err
+	return s.viewer(l, reply.By).Explain(rec, err, s.Clock.Now()), err
 }
 
 // Decline declines for a person as [Surface.Answer] answers.
@@ -27,22 +27,21 @@ func (s *Surface) Decline(ctx context.Context, l *lang.Language, rec *ask.Record
 	} else {
 		_, err = s.Bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
-	return s.viewer(l).Explain(rec, err, s.Clock.Now()), err
+	return s.viewer(l, d.By).Explain(rec, err, s.Clock.Now()), err
 }
 
 // TakeBack takes a person's vote on an ask back, and returns what to tell them. The id is that of the click.
 func (s *Surface) TakeBack(ctx context.Context, l *lang.Language, rec *ask.Record, at, id string, by ask.By) (told string) {
 	_ = s.clickedAt(at)
 	votes, err := s.Bus.Unvote(ctx, rec.Ask.Key(), id, by)
-	switch {
+	switch v := s.viewer(l, by); {
 	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
-		return l.Say("You have no vote to take back.")
+		return v.NoVote()
 	case err != nil:
-		return s.viewer(l).Explain(rec, err, s.Clock.Now())
+		return v.Explain(rec, err, s.Clock.Now())
+	default:
+		return v.VoteTakenBack(rec, votes, s.Clock.Now())
 	}
-	left := *rec
-	left.Votes = votes
-	return l.Say("Your vote is taken back.") + " " + left.Progress(l.Tag, s.Clock.Now())
 }
 
 // Late corrects a message that was used although its ask had ended, and returns what to tell the person who used it.
@@ -50,15 +49,15 @@ func (s *Surface) Late(l *lang.Language, rec *ask.Record, at string) string {
 	if srv := s.clickedAt(at); srv != nil {
 		srv.Correct(*rec, ask.Place{Ref: at})
 	}
-	return s.viewer(l).Late(rec, rec.Outcome, s.Clock.Now())
+	return s.viewer(l, ask.By{}).Late(rec, rec.Outcome, s.Clock.Now())
 }
 
 // Gone returns what to tell a person who used a control whose ask could not be read, or is not the one that it was
 // drawn for, and what the message then says instead: "" if the control may still be good. The record is that of the
 // newer ask with [ask.ErrAskedAgain].
 func (s *Surface) Gone(l *lang.Language, rec *ask.Record, err error) (told, shown string) {
-	told, _ = s.viewer(l).Gone(err)
-	_, shown = s.viewer(s.Language(&rec.Ask)).Gone(err)
+	told, _ = s.viewer(l, ask.By{}).Gone(err)
+	_, shown = s.viewer(s.Language(&rec.Ask), ask.By{}).Gone(err)
 	return told, shown
 }
 

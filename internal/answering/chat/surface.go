@@ -172,8 +172,8 @@ func (s *Surface) shared(l *lang.Language) card.Viewer {
 	return card.Viewer{Surface: s.Type, Lang: l.Tag, Shared: true}
 }
 
-func (s *Surface) viewer(l *lang.Language) card.Viewer {
-	return card.Viewer{Surface: s.Type, Lang: l.Tag}
+func (s *Surface) viewer(l *lang.Language, by ask.By) card.Viewer {
+	return card.Viewer{By: by, Surface: s.Type, Lang: l.Tag}
 }
 
 // Route returns where an ask is posted, as [responder.Router] does: the id of a channel or a person.

@@ -68,6 +68,7 @@ type askView struct {
 	OpenResponse bool
 	Reason       string
 	Problem      string // why the form was returned
+	Told         string // what became of the vote that was just sent
 	Destroys     string // the destructive options that were chosen and need a second click
 	Confirm      string // names them in the form
 	Kept         bool   // the form has submitted values, which a draft must not replace

@@ -1,7 +1,7 @@
 // Package approvals reads the operator's file of approvals: named policies that
 // say whose votes asks need, whatever their agents say, the list of people, which
-// says which principals are one person, and the schedules, which say who is on
-// call.
+// says which principals are one person, the schedules, which say who is on call, and
+// the calendars, which say when an office is open.
 //
 // A policy says where it applies by what NATS checks, the tenant and the session,
 // and then what it demands: by patterns of the command that is permitted, and
@@ -38,6 +38,8 @@ type File struct {
 	SelfLink *bool `json:"self_link"`
 	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
 	Schedules []Schedule `json:"schedules"`
+	// Calendars say which hours the steps of a ladder count, for asks that name one.
+	Calendars []Calendar `json:"calendars"`
 	// BreakGlass are the roles whose people may decide alone asks that need votes.
 	BreakGlass []BreakGlass `json:"break_glass"`
 
@@ -109,8 +111,9 @@ func Parse(data []byte) (*File, error) {
 	}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople || len(f.Schedules) > maxSchedules {
-		return nil, fmt.Errorf("%d policies, %d people and %d schedules are too many; give at most %d, %d and %d", len(f.Policies), len(f.People), len(f.Schedules), maxPolicies, maxPeople, maxSchedules)
+	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople || len(f.Schedules) > maxSchedules || len(f.Calendars) > maxCalendars {
+		return nil, fmt.Errorf("%d policies, %d people, %d schedules and %d calendars are too many; give at most %d, %d, %d and %d",
+			len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars), maxPolicies, maxPeople, maxSchedules, maxCalendars)
 	}
 	names := map[string]bool{}
 	for i := range f.Policies {
@@ -123,6 +126,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.link(fault)
 	f.checkSchedules(fault)
+	f.checkCalendars(fault)
 	f.checkBreakGlass(fault)
 	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {

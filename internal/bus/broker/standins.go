@@ -153,6 +153,7 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 	if err != nil {
 		return nil, err
 	}
+	standIns = b.breakStandIns(ctx, &by, &s, now, standIns)
 	if s.Ask.NeedsPerson() && len(standIns) > 0 {
 		absent := make([]string, len(standIns))
 		for i := range standIns {
