@@ -23,6 +23,9 @@ type chatsPage struct {
 	Would                *chatLine // who would be linked; nil: nobody asked
 	Lines                []chatLine
 	Linked               string // who was just linked
+
+	made  *ask.Link // that link, of which the replica may not have heard yet
+	ended string    // principal of a link that was just ended, likewise
 }
 
 // chatLine is a member of a chat.
@@ -69,7 +72,16 @@ func refusedWords(me board.Viewer, err error) string {
 func (s *Server) drawChats(w http.ResponseWriter, status int, me board.Viewer, p chatsPage) {
 	p.Me, p.As, p.Now = card.Name(me.By), me.By.Principal, card.Moment{At: s.opts.Now()}.Stamp()
 	for _, one := range s.opts.Links.Of(me.By) {
+		if one.Principal == p.ended {
+			continue
+		}
+		if p.made != nil && one.Principal == p.made.Principal {
+			p.made = nil
+		}
 		p.Lines = append(p.Lines, s.chatLine(me, &one))
+	}
+	if p.made != nil {
+		p.Lines = append(p.Lines, s.chatLine(me, p.made))
 	}
 	s.render(w, status, "chats", p)
 }
@@ -97,7 +109,7 @@ func (s *Server) setChats(w http.ResponseWriter, r *http.Request, me board.Viewe
 			refuse(http.StatusUnprocessableEntity, refusedWords(me, err))
 			return
 		}
-		http.Redirect(w, r, ChatsPath, http.StatusSeeOther)
+		s.drawChats(w, http.StatusOK, me, chatsPage{ended: end})
 		return
 	}
 	l, err := s.opts.Links.Link(ctx, me.By, r.PostFormValue("code"))
@@ -106,5 +118,5 @@ func (s *Server) setChats(w http.ResponseWriter, r *http.Request, me board.Viewe
 		return
 	}
 	line := s.chatLine(me, &l)
-	s.drawChats(w, http.StatusOK, me, chatsPage{Linked: line.Line()})
+	s.drawChats(w, http.StatusOK, me, chatsPage{Linked: line.Line(), made: &l})
 }
