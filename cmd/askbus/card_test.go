@@ -30,7 +30,7 @@ func TestAPersonSeesTheCard(t *testing.T) {
 	if _, stderr, code := pl.run("answer", "s1/two", "--reply", "db=jwt", "--reply", "n=3"); code != cli.ExitAnswered {
 		t.Fatalf("%d: %s", code, stderr)
 	}
-	if text, _, _ := pl.run("get", "s1/two", "--output", "text"); !strings.Contains(text, "answered by you in the terminal at ") || !strings.Contains(text, "Which? JWT\n") {
+	if text, _, _ := pl.run("get", "s1/two", "--output", "text"); !strings.Contains(text, "You answered at ") || !strings.Contains(text, "Which? JWT\n") {
 		t.Errorf("the end:\n%s", text)
 	}
 }

@@ -165,7 +165,7 @@ func TestCommands(t *testing.T) {
 	if o["status"] != "answered" || fmt.Sprint(o["answers"]) != "[map[notes:as agreed question_id:lang selected:[go]] map[question_id:features selected:[invoices tax]] map[boolean:false question_id:public] map[date:2026-12-01 question_id:start]]" {
 		t.Errorf("outcome %v", o["answers"])
 	}
-	if _, stderr, code := pl.run("answer", "four", "--decline"); code != cli.ExitRefused || !strings.Contains(stderr, "too late, answered by") {
+	if _, stderr, code := pl.run("answer", "four", "--decline"); code != cli.ExitRefused || !strings.Contains(stderr, "Answered already: You answered at ") {
 		t.Errorf("a late answer: exit %d %s", code, stderr)
 	}
 

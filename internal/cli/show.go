@@ -96,6 +96,6 @@ func (a *App) TellOutcome(o *ask.Outcome) error {
 	} else {
 		fmt.Fprintln(a.Stdout, ask.CleanText(AnswerWords(o)))
 	}
-	a.Note("%s", o.EndingAt(time.Local))
+	a.Note("%s", a.Sentence(o))
 	return Exit(outcomeCode(o))
 }

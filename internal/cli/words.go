@@ -59,6 +59,14 @@ func cancelWords(o *ask.Outcome) string {
 	return o.CancelledBy.OptionID
 }
 
+// Sentence says how an ask ended, in this person's language.
+func (a *App) Sentence(o *ask.Outcome) string {
+	if o.Ask == nil {
+		return o.EndingAt(time.Local)
+	}
+	return card.NewEnd(&ask.Record{State: ask.StateResolved, Ask: *o.Ask, Outcome: o}, card.Viewer{Lang: a.Language()}, time.Now()).Sentence
+}
+
 // Language returns the language tag of this terminal's person.
 func (a *App) Language() string {
 	return lang.Of(cmp.Or(a.Terminal.Lang, lang.Environment(os.Getenv))).Tag

@@ -63,7 +63,7 @@ func (o *Outcome) ending(you, at string) string {
 		}
 		return "withdrawn by the agent" + at + reason
 	case StatusAborted:
-		return "aborted by an operator" + at + reason
+		return "withdrawn by an operator" + at + reason
 	case StatusExpired:
 		if o.Source == SourceDefault {
 			return "expired" + at + ": nobody answered in time; these are the declared defaults, not a person's answer"

@@ -52,14 +52,6 @@ func (v *Vote) Text(lang string) string {
 	return said
 }
 
-// decidedBy returns how votes ended an ask, as a headline.
-func (w *catalogue) decidedBy(d ask.Choice) string {
-	if d == ask.ChoiceApprove {
-		return w.Say("Approved")
-	}
-	return w.Say("Denied")
-}
-
 // newApproval returns how the votes stand, or nil for an ask without an approval.
 func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 	p, w := r.Ask.Approval, v.words()
@@ -123,7 +115,7 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 			said += w.colon + line(label)
 		}
 	}
-	own := v.By.Principal != "" && r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal)
+	own := v.By.Principal != "" && (r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal) || v.is(&one.By))
 	by := one.By
 	by.Name = line(cmp.Or(by.Name, by.Principal))
 	you := ""

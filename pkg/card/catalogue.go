@@ -57,13 +57,9 @@ type catalogue struct {
 	again                                                          func(questions int) string
 
 	// Ends.
-	ending                                                           func(o *ask.Outcome, principal, clock string) string
-	answered, declined, withdrawn, gaveUp                            string // leads
-	expired, aborted                                                 string
 	summaryDeclined, summaryWithdrawn, summaryAborted, summaryNobody string
 	summaryGaveUp                                                    string
 	summaryAnswered, summaryDefault, quoted, nothing                 string
-	first                                                            string
 
 	// What keys do.
 	keyReason, keyTakeBack                                                                                string

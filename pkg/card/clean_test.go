@@ -52,7 +52,7 @@ func FuzzNothingHiddenReachesACard(f *testing.F) {
 		clean(t, reflect.ValueOf(card.NewRow(r, mei, now)), "Row")
 		all := []string{c.Text(), c.Head(), c.AskAgain(again)}
 		if c.End != nil {
-			all = append(all, c.End.Text(), c.End.Fold())
+			all = append(all, c.End.Text(), c.End.Sentence, c.End.Brief, c.End.Late())
 		}
 		clean(t, reflect.ValueOf(all), "text")
 	})

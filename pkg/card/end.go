@@ -1,7 +1,6 @@
 package card
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -13,15 +12,14 @@ type End struct {
 	Key      ask.Key
 	Heading  string
 	Status   ask.Status
-	Lead     string // "Already answered", "Declined"; "Approved" or "Denied" by votes
 	Who      string // "you", or a name; empty: nobody acted, or several people
 	Mine     bool
 	Where    string // "on Slack"
 	At       Moment
 	Ago      Moment
 	Summary  string // the outcome in a few words
-	Sentence string // "answered by Mei on Slack at 10:02"
-	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"; empty if several people decided
+	Sentence string // "Mei chose PostgreSQL at 10:02 on Slack"; see [End.Tell]
+	Brief    string // "Mei chose PostgreSQL"; see [End.TellShort]
 	Lines    []Line
 	Detailed bool // the lines have more than the summary
 	Answers  bool // there are answers, by a person or by default
@@ -29,7 +27,11 @@ type End struct {
 	Reason   string
 	Alone    string // "Mei decided alone (break-glass): INC-77"; empty: nobody did
 
-	words *catalogue
+	kind   ending
+	denied bool   // by who decided alone
+	what   string // what was said, in the sentence
+	votes  string // how they stood
+	words  *catalogue
 }
 
 // NewEnd returns how an ask ended, or nil while it is pending.
@@ -46,35 +48,29 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By),
 		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Summary: summary(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
 	}
-	told := *o
-	told.Ask = a // the stored outcome has no copy of its ask
-	e.Sentence = line(w.ending(&told, v.By.Principal, e.At.Words))
 	e.Answers = len(o.Answers) > 0
 	if o.By != nil && o.By.Responder != "" {
 		e.Where = line(w.place(o.By.Responder))
 	}
-	if a.Approval == nil && !e.Mine && e.Who != "" && e.Where != "" {
-		e.First = fill(w.first, e.Who, e.Summary, e.Where, e.Ago.Words)
+	if a.Approval != nil {
+		e.Who, e.Mine = "", false
+		t := a.Tally(o.Votes, o.At)
+		e.votes = line(t.Words(w.Tag))
 	}
-	switch o.Status {
-	case ask.StatusAnswered:
-		if e.Lead = w.answered; a.Approval != nil {
-			e.Lead, e.Who = w.decidedBy(cmp.Or(told.Alone(), a.Tally(o.Votes, o.At).Decision)), ""
-		}
-	case ask.StatusCancelled:
-		e.Lead = w.declined
-	case ask.StatusWithdrawn:
-		if e.Lead = w.withdrawn; o.GaveUp() {
-			e.Lead = w.gaveUp
-		}
-	case ask.StatusExpired:
-		e.Lead = w.expired
-	case ask.StatusAborted:
-		e.Lead = w.aborted
+	if e.kind = endingOf(a, o); a.Approval == nil || len(a.Questions) == 1 && a.Questions[0].Kind == ask.KindChoice {
+		e.what = spoken(a, o, w)
+	}
+	if e.kind == endDefault && e.what == "" { // nothing is the default
+		e.kind = endExpired
 	}
 	if e.Alone = w.aloneWords(o, v.who(o.By)); e.Alone != "" {
-		e.Who, e.Where, e.Reason = "", "", ""
+		told := *o
+		told.Ask = a // the stored outcome has no copy of its ask
+		e.kind, e.denied = endAlone, told.Alone() == ask.ChoiceDeny
+		e.Who, e.Where, e.Reason, e.Mine = "", "", "", false
 	}
+	plain := func(_ Part, s string) string { return s }
+	e.Sentence, e.Brief = e.Tell(plain), e.TellShort(plain)
 	e.lines(a, o, w)
 	return e
 }
@@ -95,18 +91,6 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 		e.Detailed = e.Detailed || l.Note != "" || l.Files != nil || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
 		e.Lines = append(e.Lines, l)
 	}
-}
-
-// Telling returns the text after the lead: the summary, unless the lead or the lines contain it.
-func (e *End) Telling() string {
-	switch {
-	case e.Detailed:
-	case e.Status == ask.StatusAnswered, e.Status == ask.StatusExpired:
-		return e.Summary
-	case e.Status == ask.StatusCancelled && e.Summary != e.Lead:
-		return e.Summary
-	}
-	return ""
 }
 
 // cancelLabel returns the option that ended the ask, or "".
@@ -144,6 +128,21 @@ func summary(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 		}
 	case ask.StatusAnswered:
 	}
+	all := spoken(a, o, w)
+	switch {
+	case all == "":
+		return w.summaryAnswered
+	case o.Status == ask.StatusExpired:
+		return fill(w.summaryDefault, ask.Clip(all, 160))
+	}
+	return all
+}
+
+// spoken says in a few words what was answered, or which option ended the ask.
+func spoken(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
+	if label := cancelLabel(a, o); label != "" {
+		return label
+	}
 	var parts []string
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -159,14 +158,7 @@ func summary(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	if o.Response != "" {
 		parts = append(parts, fill(w.quoted, line(o.Response)))
 	}
-	all := strings.Join(parts, w.dot)
-	switch {
-	case len(parts) == 0:
-		return w.summaryAnswered
-	case o.Status == ask.StatusExpired:
-		return fill(w.summaryDefault, ask.Clip(all, 160))
-	}
-	return ask.Clip(all, 200)
+	return ask.Clip(strings.Join(parts, w.dot), 200)
 }
 
 // Earlier is a person's earlier answer to the same question text. Defaults do not count.

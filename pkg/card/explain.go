@@ -16,9 +16,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, ask.ErrVoted) && e != nil:
-		voted := *r
-		voted.Votes = e.Votes
-		return v.Say("Your vote is stored; the question stays open: %s.", voted.Progress(v.Lang, now))
+		return v.Voted(r, e.Votes, now)
 	case e != nil && e.Outcome != nil:
 		return v.Late(r, e.Outcome, now)
 	case errors.Is(err, ask.ErrForbidden):
@@ -49,11 +47,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 func (v Viewer) Late(r *ask.Record, o *ask.Outcome, now time.Time) string {
 	ended := *r
 	ended.State, ended.Outcome = ask.StateResolved, o
-	end := NewEnd(&ended, v, now)
-	if end.First != "" {
-		return v.Say("%s. Your answer was no longer needed.", end.First)
-	}
-	return v.Say("This question was %s.", end.Sentence)
+	return NewEnd(&ended, v, now).Late()
 }
 
 // Gone returns what a control says whose ask could not be read, or is not the one that it was drawn for: told

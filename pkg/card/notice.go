@@ -41,7 +41,7 @@ func (c *Card) Notice(life string) Notice {
 		Title: ask.Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Life: life, Urgent: c.Priority.Urgent(),
 	}
 	if c.End != nil {
-		n.Body, n.Ended = ask.Clip(c.End.Fold(), noticeBody), true
+		n.Body, n.Ended = ask.Clip(c.End.Sentence, noticeBody), true
 		n.Alone = c.End.Alone != ""
 		return n
 	}

@@ -122,10 +122,10 @@ func TestText(t *testing.T) {
 				}
 				o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: answers, By: &ana}
 				say("answered elsewhere", card.New(ended(r, o), mei, now).Text())
-				say("the one who was about to answer", card.New(ended(r, o), mei, now).End.First)
+				say("the one who was about to answer", card.New(ended(r, o), mei, now).End.Late())
 				o.By = &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web"}
 				say("answered by the viewer", card.New(ended(r, o), mei, now).Text())
-				say("folded", card.New(ended(r, o), mei, now).End.Fold())
+				say("in short", card.New(ended(r, o), mei, now).End.Brief)
 			}
 			if name == "choice" || name == "four" {
 				says := func(title string, o ask.Outcome) { say(title, card.New(ended(r, o), tom, now).End.Text()) }
@@ -326,7 +326,7 @@ func TestAStandInMay(t *testing.T) {
 	}
 	by := v.By.Standing(absent)
 	o := ask.Outcome{Status: ask.StatusAnswered, By: &by}
-	if end := card.NewEnd(ended(r, o), card.Viewer{}, now); end.Who != "Jo for Mei" || !strings.Contains(end.Sentence, "answered by Jo for Mei") {
+	if end := card.NewEnd(ended(r, o), card.Viewer{}, now); end.Who != "Jo for Mei" || !strings.Contains(end.Sentence, "Jo for Mei answered at ") {
 		t.Errorf("%+v", end)
 	}
 	if end := card.NewEnd(ended(r, o), card.Viewer{Lang: "zh-CN"}, now); end.Who != "Jo（代 Mei）" {

@@ -115,7 +115,7 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		{nil, ""},
-		{&ask.Error{Code: ask.CodeResolved, Outcome: &ask.Outcome{Status: ask.StatusAnswered, By: tom, At: now, Answers: []ask.Answer{{QuestionID: "n", Number: new(3.0)}}}}, "Tom is first: 3"},
+		{&ask.Error{Code: ask.CodeResolved, Outcome: &ask.Outcome{Status: ask.StatusAnswered, By: tom, At: now, Answers: []ask.Answer{{QuestionID: "n", Number: new(3.0)}}}}, "Too late: Tom answered 3"},
 		{ask.Refuse(ask.CodeForbidden, "no"), "Only group dba may decide this."},
 		{ask.ErrForbidden, "dba"},
 		{ask.InvalidError("answer", []ask.Fault{{QuestionID: "n", Code: ask.FaultNoAnswer, Message: "x"}}), "This one needs an answer."},

@@ -186,13 +186,9 @@ func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews boo
 	}
 }
 
-// Text describes how the ask ended, with the answers: "answered by Mei on Slack at 10:02:
-// PostgreSQL".
+// Text describes how the ask ended, with the answers if the sentence does not have them all.
 func (e *End) Text() string {
 	s := e.Sentence
-	if e.Status == ask.StatusAnswered && !e.Detailed {
-		return s + e.words.colon + e.Summary
-	}
 	if !e.listed() {
 		return s
 	}
@@ -215,20 +211,4 @@ func (e *End) Text() string {
 // listed reports whether the text names each question with its answer.
 func (e *End) listed() bool {
 	return e.Status == ask.StatusAnswered && e.Detailed || e.Status == ask.StatusExpired && e.Answers
-}
-
-// Fold returns an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
-func (e *End) Fold() string {
-	parts := []string{e.Summary}
-	who := e.Who + e.Where
-	if e.Who != "" && e.Where != "" {
-		who = e.words.Say("%s %s|who, where", e.Who, e.Where)
-	}
-	if e.Alone != "" {
-		who = e.Alone
-	}
-	if who != "" {
-		parts = append(parts, who)
-	}
-	return strings.Join(append(parts, e.At.Words), " · ")
 }

@@ -55,7 +55,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 		noPerson: say("The asker may not decide this, and it is not known who you are here. Answer where you sign in."),
 		notAsker: say("The asker may not decide this."),
 		approved: say("approved"), denied: say("denied"), tookBack: say("took the vote back"), declinedIt: say("declined"),
-		agentWaits: say("the agent waits"), gaveUp: say("The agent gave up"), summaryGaveUp: say("Given up: the agent no longer waits"),
+		agentWaits: say("the agent waits"), summaryGaveUp: say("Withdrawn: the agent no longer waits"),
 		readOnly: say("You may read this, not decide it."),
 		forThem:  say("For %s to decide."),
 		expires:  say("If nobody answers by then, it expires and the agent is told so. Nothing is decided."),
@@ -72,11 +72,8 @@ func newCatalogue(l *lang.Language) *catalogue {
 		needsAnswer: say("This one needs an answer."), which: say("Which question does this answer? Begin with its id, such as “%s=…”."),
 		again: func(n int) string { return l.Say("Not sent yet: %d questions need another look.", n) },
 
-		ending:   func(o *ask.Outcome, principal, clock string) string { return ending(l, o, principal, clock) },
-		answered: say("Already answered"), declined: say("Declined"), withdrawn: say("Withdrawn by the agent"), expired: say("Expired"), aborted: say("Ended by an operator"),
-		summaryDeclined: say("Declined"), summaryWithdrawn: say("Withdrawn by the agent"), summaryAborted: say("Ended by an operator"), summaryNobody: say("Nobody answered in time"),
+		summaryDeclined: say("Declined"), summaryWithdrawn: say("Withdrawn by the agent"), summaryAborted: say("Withdrawn by an operator"), summaryNobody: say("Nobody answered in time"),
 		summaryAnswered: say("Answered"), summaryDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
-		first: say("%[1]s is first: %[2]s, %[3]s, %[4]s"),
 
 		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"), keyReason: say("add a reason"), keyTakeBack: say("take the vote back"),
 		keyReply: say("reply in your own words"), keyDecline: say("decline, with a reason"), keyContext: say("what the agent is doing"),
@@ -186,66 +183,6 @@ func items(w *lang.Language, q *ask.Question) string {
 		return w.Say("Choose at least %d.", least)
 	}
 	return w.Say("Choose as many as fit.")
-}
-
-// ending describes how an ask ended in a sentence. The English one is that of [ask.Outcome], which
-// agents read.
-func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
-	if l.Tag == lang.English {
-		return o.EndingFor(principal, "at "+clock)
-	}
-	who := l.Say("somebody")
-	if o.By != nil {
-		who = actor(l, *o.By, principal)
-	}
-	var s string
-	if o.BreakGlass != nil {
-		if o.By == nil {
-			who = o.BreakGlass.Principal
-		}
-		if o.Alone() == ask.ChoiceDeny {
-			return l.Say("denied by %[1]s alone (break-glass) at %[2]s: %[3]s", who, clock, o.BreakGlass.Reason)
-		}
-		return l.Say("approved by %[1]s alone (break-glass) at %[2]s: %[3]s", who, clock, o.BreakGlass.Reason)
-	}
-	if o.Ask != nil && o.Ask.Approval != nil {
-		t := o.Ask.Tally(o.Votes, o.At)
-		switch o.Status {
-		case ask.StatusAnswered, ask.StatusCancelled:
-			return l.Say("%[1]s, at %[2]s|approved by whom, when", t.Words(l.Tag), clock)
-		case ask.StatusExpired:
-			return l.Say("expired at %[1]s: %[2]s", clock, t.Words(l.Tag))
-		case ask.StatusWithdrawn, ask.StatusAborted:
-		}
-	}
-	switch o.Status {
-	case ask.StatusAnswered:
-		if s = l.Say("answered by %[1]s at %[2]s", who, clock); o.Source == ask.SourcePolicy {
-			return l.Say("answered by a policy at %s, not by a person", clock)
-		}
-		return s
-	case ask.StatusCancelled:
-		s = l.Say("declined by %[1]s at %[2]s", who, clock)
-		if option := o.CancelledBy.Option(o.Ask); option != nil {
-			label, _ := option.Caption()
-			s = l.Say("cancelled by %[1]s at %[2]s by choosing “%[3]s”", who, clock, label)
-		}
-	case ask.StatusWithdrawn:
-		s = l.Say("withdrawn by the agent at %s", clock)
-	case ask.StatusAborted:
-		s = l.Say("aborted by an operator at %s", clock)
-	case ask.StatusExpired:
-		if o.Source == ask.SourceDefault {
-			return l.Say("expired at %s: nobody answered in time; these are the declared defaults, not a person's answer", clock)
-		}
-		return l.Say("expired at %s: nobody answered in time", clock)
-	default:
-		return o.EndingFor(principal, clock)
-	}
-	if o.Reason != "" {
-		s += l.Say(": ") + o.Reason
-	}
-	return s
 }
 
 // actor names the person who acted, and the surface: "Mei on Slack".

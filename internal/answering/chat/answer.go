@@ -24,10 +24,10 @@ func (s *Surface) Answer(ctx context.Context, l *lang.Language, rec *ask.Record,
 // explain tells a person about the error of their answer. Who may not vote, and could decide alone, is sent to the inbox:
 // no chat has break-glass.
 func (s *Surface) explain(l *lang.Language, rec *ask.Record, by ask.By, err error) string {
-	v := s.viewer(l)
+	v := s.viewer(l, by)
 	if errors.Is(err, ask.ErrForbidden) {
 		k := rec.Ask.Key()
-		v.By, v.Inbox = by, strings.TrimSuffix(s.LinkTo(k), "/ask/"+k.String())
+		v.Inbox = strings.TrimSuffix(s.LinkTo(k), "/ask/"+k.String())
 	}
 	return v.Explain(rec, err, s.Clock.Now())
 }
@@ -46,15 +46,14 @@ func (s *Surface) Decline(ctx context.Context, l *lang.Language, rec *ask.Record
 func (s *Surface) TakeBack(ctx context.Context, l *lang.Language, rec *ask.Record, at, id string, by ask.By) (told string) {
 	_ = s.clickedAt(at)
 	votes, err := s.Bus.Unvote(ctx, rec.Ask.Key(), id, by)
-	switch {
+	switch v := s.viewer(l, by); {
 	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
-		return l.Say("You have no vote to take back.")
+		return v.NoVote()
 	case err != nil:
-		return s.viewer(l).Explain(rec, err, s.Clock.Now())
+		return v.Explain(rec, err, s.Clock.Now())
+	default:
+		return v.VoteTakenBack(rec, votes, s.Clock.Now())
 	}
-	left := *rec
-	left.Votes = votes
-	return l.Say("Your vote is taken back.") + " " + left.Progress(l.Tag, s.Clock.Now())
 }
 
 // Late corrects a message that was used although its ask had ended, and returns what to tell the person who used it.
@@ -62,15 +61,15 @@ func (s *Surface) Late(l *lang.Language, rec *ask.Record, at string) string {
 	if srv := s.clickedAt(at); srv != nil {
 		srv.Correct(*rec, ask.Place{Ref: at})
 	}
-	return s.viewer(l).Late(rec, rec.Outcome, s.Clock.Now())
+	return s.viewer(l, ask.By{}).Late(rec, rec.Outcome, s.Clock.Now())
 }
 
 // Gone returns what to tell a person who used a control whose ask could not be read, or is not the one that it was
 // drawn for, and what the message then says instead: "" if the control may still be good. The record is that of the
 // newer ask with [ask.ErrAskedAgain].
 func (s *Surface) Gone(l *lang.Language, rec *ask.Record, err error) (told, shown string) {
-	told, _ = s.viewer(l).Gone(err)
-	_, shown = s.viewer(s.Language(&rec.Ask)).Gone(err)
+	told, _ = s.viewer(l, ask.By{}).Gone(err)
+	_, shown = s.viewer(s.Language(&rec.Ask), ask.By{}).Gone(err)
 	return told, shown
 }
 

@@ -23,7 +23,7 @@ const (
 type Summary struct {
 	Heading string
 	Mark    Mark
-	Verdict string // how it ended, without the time and the place: "Mei chose PostgreSQL"
+	Verdict string // how it ended, without the time and the place: [card.End.TellShort]
 	Where   string // may be empty
 	Lines   []card.Line
 	Reply   string // what was said to the whole ask; may be empty
@@ -36,22 +36,11 @@ type Summary struct {
 func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) string) Summary {
 	e := c.End
 	sum := Summary{Heading: clean(card.Heading(&rec.Ask), 240), Where: clean(e.Where, 60), At: e.At}
-	sum.Mark, sum.Verdict = verdict(rec.Outcome, e, clean)
+	sum.Mark = marks[rec.Outcome.Status]
+	most := map[card.Part]int{card.PartWho: 80, card.PartWhat: 160, card.PartWhy: 400}
+	sum.Verdict = e.TellShort(func(p card.Part, s string) string { return clean(s, most[p]) })
 	if c.Approval != nil {
 		sum.Votes, sum.Where = votes(c.Approval, clean), "" // each vote says where
-		switch {
-		case e.Alone != "":
-			sum.Verdict = e.Lead + " · " + clean(e.Alone, 400)
-			if e.Answers && rec.Ask.Questions[0].Kind == ask.KindChoice {
-				sum.Verdict = e.Lead + e.Say(": ") + clean(e.Summary, 160) + " · " + clean(e.Alone, 400)
-			}
-		case rec.Outcome.Status == ask.StatusAnswered && rec.Ask.Questions[0].Kind == ask.KindChoice:
-			sum.Verdict = e.Lead + e.Say(": ") + clean(e.Summary, 160)
-		case rec.Outcome.Status == ask.StatusAnswered:
-			sum.Verdict = e.Lead
-		case rec.Outcome.Status == ask.StatusExpired && !e.Answers:
-			sum.Verdict = clean(e.Summary, 240)
-		}
 		return sum
 	}
 	if e.Detailed || e.Reply != "" {
@@ -63,39 +52,8 @@ func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) str
 	return sum
 }
 
-func verdict(o *ask.Outcome, e *card.End, clean func(s string, most int) string) (Mark, string) {
-	who, summary := clean(e.Who, 80), clean(e.Summary, 160)
-	because := ""
-	if e.Reason != "" {
-		because = e.Say(": ") + clean(e.Reason, 160)
-	}
-	switch o.Status {
-	case ask.StatusAnswered:
-		switch {
-		case o.Source == ask.SourcePolicy:
-			return MarkAnswered, e.Say("A policy answered %s", summary)
-		case who == "":
-			return MarkAnswered, e.Say("Answered: %s", summary)
-		case e.Detailed && len(e.Lines) > 1:
-			return MarkAnswered, e.Say("%s answered", who)
-		case len(o.Answers) > 0 && len(o.Answers[0].Selected) > 0:
-			return MarkAnswered, e.Say("%s chose %s", who, summary)
-		}
-		return MarkAnswered, e.Say("%s answered %s", who, summary)
-	case ask.StatusCancelled:
-		if o.CancelledBy != nil {
-			return MarkDeclined, e.Say("%s ended it: %s", who, summary) + because
-		}
-		return MarkDeclined, e.Say("%s declined", who) + because
-	case ask.StatusExpired:
-		if e.Answers {
-			return MarkExpired, e.Say("Nobody answered in time") + e.Say("; the declared default holds, not a person's answer: %s", summary)
-		}
-		return MarkExpired, e.Say("Nobody answered in time")
-	case ask.StatusWithdrawn, ask.StatusAborted:
-		return MarkEnded, clean(e.Lead, 80) + because
-	}
-	return 0, clean(e.Sentence, 200)
+var marks = map[ask.Status]Mark{ //nolint:gochecknoglobals // never changed
+	ask.StatusAnswered: MarkAnswered, ask.StatusCancelled: MarkDeclined, ask.StatusExpired: MarkExpired, ask.StatusWithdrawn: MarkEnded, ask.StatusAborted: MarkEnded,
 }
 
 // OptionText returns an option in one line: "1. PostgreSQL · recommended – What we use elsewhere (a note)". The functions

@@ -50,9 +50,7 @@ func Decide(ctx context.Context, out io.Writer, width int, lines *Lines, r *resp
 		if d.TakeBack {
 			votes, err := r.Unvote(ctx, k, "", v.By)
 			if err == nil {
-				left := *rec
-				left.Votes = votes
-				fmt.Fprintln(out, v.Say("Your vote is taken back.")+" "+ask.CleanLine(left.Progress(v.Lang, time.Now())))
+				fmt.Fprintln(out, v.VoteTakenBack(rec, votes, time.Now()))
 				err = ErrLeft
 			}
 			return ask.Outcome{}, err
@@ -66,11 +64,7 @@ func Decide(ctx context.Context, out io.Writer, width int, lines *Lines, r *resp
 	if ended, ok := errors.AsType[*elsewhereError](context.Cause(within)); ok && errors.Is(err, context.Canceled) {
 		gone := *rec
 		gone.State, gone.Outcome = ask.StateResolved, ended.outcome
-		one := card.NewEnd(&gone, v, time.Now())
-		if one.First != "" {
-			return o, &EndedError{one.First}
-		}
-		return o, &EndedError{one.Text()}
+		return o, &EndedError{card.NewEnd(&gone, v, time.Now()).Late()}
 	}
 	return o, err
 }

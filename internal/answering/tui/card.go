@@ -132,17 +132,13 @@ func (m *model) drawEnd(s *sheet, f *form, view *card.Card) {
 	if e == nil {
 		return
 	}
-	words := e.First
-	if words == "" {
-		words = e.Fold()
-	}
 	if !e.Detailed {
 		for i := range view.Questions {
 			s.add(hit{}, asIs, "", "", m.inlineIn(m.styles.title, view.Questions[i].Text))
 		}
 		s.blank()
 	}
-	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", card.InlinePlain(words))
+	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", card.InlinePlain(e.Sentence))
 	if e.Detailed {
 		for _, l := range e.Lines {
 			s.add(hit{}, m.styles.dim.Render, "  ", "    ", strings.ReplaceAll(l.Question+" "+l.Answer, "\n", " "))
@@ -152,7 +148,7 @@ func (m *model) drawEnd(s *sheet, f *form, view *card.Card) {
 			m.drawFiles(s, "    ", l.Files)
 		}
 	}
-	for _, l := range []string{e.Reply, e.Reason} {
+	for _, l := range []string{e.Reply, e.Rest()} {
 		if l != "" {
 			s.add(hit{}, m.styles.dim.Render, "  ", "  ", l)
 		}

@@ -36,7 +36,7 @@ func TestTwoKeysAnswerASingleChoice(t *testing.T) {
 	if got := b.replies(); len(got) != 1 || fmt.Sprint(got[0].Answers[0].Selected) != "[lite]" || got[0].By.Principal != "os:mei" {
 		t.Fatalf("sent %+v", got)
 	}
-	s.has("✓ SQLite · you", "1 waiting", "Next?", "ended a short while ago")
+	s.has("✓ You chose SQLite at ", "1 waiting", "Next?", "ended a short while ago")
 	if s.keys("enter"); len(b.replies()) != 1 {
 		t.Error("the next one was answered by the same key")
 	}
@@ -87,7 +87,7 @@ func TestAnotherPersonAnswersFirst(t *testing.T) {
 	s.keys("enter o").typed("Oracle")
 	b.end("a1", ask.Outcome{Status: ask.StatusAnswered, At: began.Add(5*time.Minute - 3*time.Second), Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"}})
 	s.send(tui.Changed())
-	s.has("Ben is first: PostgreSQL, on Slack, just now", "What you had begun was not sent. It is still here", "❯ Oracle")
+	s.has("Ben chose PostgreSQL at ", "What you had begun was not sent. It is still here", "❯ Oracle")
 	s.keys("enter 1 enter")
 	if got := b.replies(); len(got) != 0 {
 		t.Errorf("sent %+v", got)
@@ -114,7 +114,7 @@ func TestALateAnswerShowsTheFirstOne(t *testing.T) {
 	late.Outcome = &ask.Outcome{Status: ask.StatusAnswered, At: began, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "web:ben", Name: "Ben", Responder: "web"}}
 	b.refuse = []error{late}
 	s.keys("enter 2 enter")
-	s.has("Ben is first: PostgreSQL, on the web")
+	s.has("Ben chose PostgreSQL at ")
 }
 
 func TestARefusalMarksOnlyTheInvalidQuestion(t *testing.T) {
@@ -379,7 +379,7 @@ func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
 	if got := b.replies(); len(got) != 2 || got[1].Answers[0].Notes != "OPS-17" {
 		t.Fatalf("sent %+v", got)
 	}
-	s.has("✓ Your vote is stored: 1 of 2 approvals: Mei; 1 more needed", "you approved, 5 min ago: OPS-17", "You have voted. Another answer changes your vote. z takes it back.", "enter change the vote")
+	s.has("✓ Your vote is stored; the question stays open: 1 of 2 approvals: Mei; 1 more needed", "you approved, 5 min ago: OPS-17", "You have voted. Another answer changes your vote. z takes it back.", "enter change the vote")
 	if s.keys("enter"); len(b.replies()) != 2 {
 		t.Error("the vote was sent again by the same key")
 	}
@@ -387,7 +387,7 @@ func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
 	s.send(tui.Changed())
 	s.has("Ben on Slack declined, 5 min ago") // the vote of somebody else comes by itself
 	s.keys("z")
-	s.has("Your vote is taken back.", "you took the vote back", "Each answer is one person's vote.")
+	s.has("Your vote is taken back; the question stays open: ", "you took the vote back", "Each answer is one person's vote.")
 	s.keys("z r") // nothing is left to take back, and a reply in own words is no vote
 	s.hasNot("Your reply to the whole ask")
 	b.refuse = []error{&ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}

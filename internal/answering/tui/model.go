@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
@@ -75,6 +76,8 @@ type model struct {
 	opts   Options
 	keys   keymap
 	styles styles
+	theme  Theme // of the styles
+	colors colorprofile.Profile
 	width  int
 	height int
 
@@ -154,8 +157,9 @@ func newModel(opts Options) (*model, error) {
 		opts.Theme = ThemeAuto
 	}
 	opts.Viewer.By = opts.By
-	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Theme), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once, active: opts.Now()}
+	m := &model{opts: opts, keys: keys, theme: opts.Theme, colors: colorprofile.TrueColor, mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once, active: opts.Now()}
 	m.inCard = m.single()
+	m.restyle()
 	return m, nil
 }
 
@@ -170,11 +174,15 @@ func (m *model) ground(dark bool) {
 	switch {
 	case m.opts.Theme != ThemeAuto:
 	case dark:
-		m.styles = newStyles(ThemeDark)
+		m.theme = ThemeDark
 	default:
-		m.styles = newStyles(ThemeLight)
+		m.theme = ThemeLight
 	}
+	m.restyle()
 }
+
+// restyle makes the styles anew, for what is known of the terminal.
+func (m *model) restyle() { m.styles = newStyles(m.theme, m.colors) }
 
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
@@ -200,6 +208,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		}
 	case tea.BackgroundColorMsg:
 		m.ground(msg.IsDark())
+	case tea.ColorProfileMsg:
+		m.colors = msg.Profile
+		m.restyle()
 	case tea.FocusMsg:
 		m.blurred = false
 	case tea.BlurMsg:
@@ -275,7 +286,7 @@ func (m *model) refresh() tea.Cmd {
 			f.rec.Outcome, f.rec.State = rec.Outcome, ask.StateResolved
 			if h := m.heldFor(rec.Ask.Key()); h != nil { // somebody else was first
 				m.unhold(h)
-				m.message = m.say("not sent: %s", m.card(f).End.First)
+				m.message = m.card(f).End.Late()
 			}
 			if m.opts.Once == rec.Ask.Key() || m.opts.First && m.focus == rec.Ask.Key() {
 				m.outcome = rec.Outcome

@@ -49,7 +49,7 @@ func (m *model) tookBack(msg takenBackMsg) {
 		return
 	}
 	f.rec.Votes = msg.votes
-	m.message = "✓ " + m.say("Your vote is taken back.")
+	m.message = "✓ " + m.opts.Viewer.VoteTakenBack(&f.rec, msg.votes, m.opts.Now())
 }
 
 // commit handles the enter key: go to the next question or the review, or send.
@@ -199,7 +199,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			voted := newForm(f.rec, f.context) // another answer is another vote
 			voted.rec.Votes = refused.Votes
 			m.forms[msg.key] = voted
-			m.message = "✓ " + m.say("Your vote is stored: %s.", ask.CleanLine(voted.rec.Progress(m.opts.Viewer.Lang, m.opts.Now())))
+			m.message = "✓ " + m.opts.Viewer.Voted(&f.rec, refused.Votes, m.opts.Now())
 			return nil
 		case refused.Code == ask.CodeInvalid:
 			f.answerID, f.message = "", ""
@@ -209,7 +209,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			}
 			return m.toldOf(f)
 		default:
-			f.message = ask.CleanLine(refused.Detail)
+			f.message = m.opts.Viewer.Explain(&f.rec, refused, m.opts.Now())
 			return m.toldOf(f)
 		}
 	} else if msg.err != nil {
@@ -224,7 +224,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		return tea.Quit
 	}
 	if msg.err == nil && msg.key == m.focus { // show the next ask; this one collapses in the list
-		m.message = "✓ " + card.InlinePlain(m.card(f).End.Fold())
+		m.message = "✓ " + card.InlinePlain(m.card(f).End.Sentence)
 		at := m.at()
 		refreshed := m.refresh()
 		said := m.message
@@ -247,9 +247,9 @@ func (m *model) toldOf(f *form) tea.Cmd {
 	}
 	switch {
 	case f.sentHere:
-		m.message = "✓ " + card.InlinePlain(m.card(f).End.Fold())
+		m.message = "✓ " + card.InlinePlain(m.card(f).End.Sentence)
 	case f.end != nil:
-		m.message = m.say("not sent: %s", m.card(f).End.First)
+		m.message = m.card(f).End.Late()
 	default:
 		m.message = m.say("not sent: %s", cmp.Or(f.message, m.say("look at it again")))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // A Theme is the ground that the screen is drawn for.
@@ -52,11 +53,13 @@ func palettes() map[Theme]palette {
 	}
 }
 
-func newStyles(theme Theme) styles {
+// newStyles returns the styles of a theme. With 16 colors or fewer a picked row is swapped in every theme: what a
+// terminal makes of "bright black" is anything from its ground to its ink.
+func newStyles(theme Theme, colors colorprofile.Profile) styles {
 	p := palettes()[theme]
 	color := func(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(hex)) }
 	picked := lipgloss.NewStyle().Reverse(true)
-	if p.picked != "" {
+	if p.picked != "" && colors > colorprofile.ANSI {
 		picked = color(p.ink).Background(lipgloss.Color(p.picked))
 	}
 	return styles{

@@ -45,6 +45,21 @@ func TestColorsCanBeRead(t *testing.T) {
 	}
 }
 
+// With 16 colors a picked row swaps ink and ground, whatever they are.
+func TestAPickedRowCanBeReadWithFewColors(t *testing.T) {
+	t.Parallel()
+	for theme := range palettes() {
+		for _, few := range []colorprofile.Profile{colorprofile.ASCII, colorprofile.ANSI} {
+			if s := newStyles(theme, few).picked; !s.GetReverse() || s.GetForeground() != (lipgloss.NoColor{}) || s.GetBackground() != (lipgloss.NoColor{}) {
+				t.Errorf("%s, %s: %+v", theme, few, s)
+			}
+		}
+		if many := newStyles(theme, colorprofile.ANSI256).picked; many.GetReverse() != (theme == ThemeAuto) {
+			t.Errorf("%s in 256 colors: %+v", theme, many)
+		}
+	}
+}
+
 // contrast is the ratio of WCAG 2.
 func contrast(a, b color.Color) float64 {
 	light := func(c color.Color) float64 {

@@ -45,17 +45,7 @@ func (m *model) handedWords(k ask.Key) string {
 		return ""
 	}
 	h := m.heads[at].Handed
-	to, by := m.say("you"), m.say("you")
-	if h.To != m.opts.By.Principal {
-		to = h.Whom()
-	}
-	if h.By.Principal != m.opts.By.Principal {
-		by = card.Name(h.By)
-	}
-	if h.Word != "" {
-		return ask.CleanLine(m.say("Handed to %[1]s by %[2]s: “%[3]s”", to, by, h.Word))
-	}
-	return ask.CleanLine(m.say("Handed to %[1]s by %[2]s", to, by))
+	return m.opts.Viewer.HandedOver(ask.By{Principal: h.To, Name: h.Whom()}, h.By, h.Word)
 }
 
 func (m *model) viewer() board.Viewer {
@@ -164,7 +154,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(m.focus, m.say("snoozed: %s", choice.words), func(ctx context.Context, v board.Viewer, k ask.Key) error {
+	return m.change(m.focus, m.opts.Viewer.Snoozed(until, m.opts.Now()), func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	}, m.unsnooze)
 }
@@ -200,7 +190,7 @@ func (m *model) handKey(name, text string) tea.Cmd {
 				return m.opts.Team.HandOver(ctx, v, k, to, word)
 			}
 		}
-		return m.change(m.focus, m.say("handed to %s", to), give(to, word), give("", ""))
+		return m.change(m.focus, m.opts.Viewer.HandedOver(ask.By{Principal: to}, m.opts.By, word), give(to, word), give("", ""))
 	default:
 		at.key(name, text)
 	}

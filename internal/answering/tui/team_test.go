@@ -84,7 +84,7 @@ func TestSnoozing(t *testing.T) {
 	s.keys("h")
 	s.has("Snooze", "2  1 hour", "Monday, 9:00")
 	s.keys("2")
-	s.has("1 waiting", "Next?", "snoozed: 1 hour · z takes it back")
+	s.has("1 waiting", "Next?", "Snoozed, back in 1 h · z takes it back")
 	if got := c.off[keyOf("a1")]; !got.Equal(began.Add(65 * time.Minute)) {
 		t.Errorf("until %s", got)
 	}
@@ -110,7 +110,7 @@ func TestHandingOver(t *testing.T) {
 	s.keys("a").typed("os:tom").keys("enter").typed("yours")
 	s.has("To    os:tom", "Word  yours")
 	s.keys("enter")
-	if s.has("handed to os:tom · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
+	if s.has("Handed to os:tom by you: “yours” · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
 		t.Errorf("%q", c.handed)
 	}
 	if s.keys("z").has("taken back"); len(c.handed) != 2 || c.handed[1] != ": " {

@@ -36,7 +36,8 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 		return nil, err
 	}
 	if opts.Theme == "" || opts.Theme == ThemeAuto {
-		m.styles = newStyles(themeOf(t.getenv("COLORFGBG")))
+		m.theme = themeOf(t.getenv("COLORFGBG"))
+		m.restyle()
 	}
 	p := tea.NewProgram(m, t.options(ctx)...)
 	within, cancel := context.WithCancel(ctx)

@@ -40,7 +40,7 @@ func TestAHeldAnswerIsSentAndTold(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 120, 40, holding(10*time.Millisecond), database(), text("Name?"))
 	s.keys("2 enter")
-	s.has("✓ SQLite · you", "1 waiting", "Name?")
+	s.has("✓ You chose SQLite at ", "1 waiting", "Name?")
 	if got := b.replies(); len(got) != 1 {
 		t.Errorf("sent %+v", got)
 	}
@@ -69,7 +69,7 @@ func TestSomebodyElseIsFirstWhileAnAnswerIsHeld(t *testing.T) {
 	s.keys("2 enter")
 	b.end("a1", ask.Outcome{Status: ask.StatusAnswered, At: began.Add(5*time.Minute - 3*time.Second), Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"}})
 	s.send(tui.Changed())
-	s.has("not sent: Ben is first: PostgreSQL")
+	s.has("Too late: Ben chose PostgreSQL at ")
 	s.hasNot("sending")
 	if len(b.replies()) != 0 {
 		t.Errorf("sent %+v", b.replies())
@@ -83,7 +83,7 @@ func TestTheWordsOfARefusedHeldAnswerAreShown(t *testing.T) {
 	late.Outcome = &ask.Outcome{Status: ask.StatusAnswered, At: began, Answers: []ask.Answer{{QuestionID: "t", Text: "books"}}, By: &ask.By{Principal: "web:ben", Name: "Ben", Responder: "web"}}
 	b.refuse = []error{late}
 	s.keys("enter").typed("ledger").keys("enter")
-	s.has("Ben is first: books", "❯ ledger")
+	s.has("Ben answered books at ", "❯ ledger")
 }
 
 func TestClosingTheScreenSendsWhatIsHeld(t *testing.T) {

@@ -115,13 +115,14 @@ func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, me board.Viewe
 	votes, err := s.asks.Unvote(ctx, record.Ask.Key(), form.get(fieldAnswerID), me.By)
 	switch {
 	case errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrResolved):
-		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "You have no vote to take back."))
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, viewer(me).NoVote())
 	case err != nil:
 		s.refused(w, r, me, &record, form, err)
 	default:
 		s.opts.Logger.InfoContext(r.Context(), "took a vote back", slog.String("ask_id", record.Ask.ID))
+		told := viewer(me).VoteTakenBack(&record, votes, s.opts.Now())
 		record.Votes = votes
-		s.again(r.Context(), w, r, me, &record, http.StatusOK, "")
+		s.again(r.Context(), w, r, me, &record, http.StatusOK, told)
 	}
 }
 
@@ -162,10 +163,12 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 		undo()
 		if errors.Is(err, ask.ErrVoted) {
 			s.opts.Logger.InfoContext(r.Context(), "voted", slog.String("ask_id", k.ID))
+			told := ""
 			if e, ok := errors.AsType[*ask.Error](err); ok {
+				told = viewer(me).Voted(&record, e.Votes, s.opts.Now())
 				record.Votes = e.Votes
 			}
-			s.again(r.Context(), w, r, me, &record, http.StatusOK, "")
+			s.again(r.Context(), w, r, me, &record, http.StatusOK, told)
 			return
 		}
 		s.refused(w, r, me, &record, form, err)
@@ -279,11 +282,13 @@ func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me board.Vie
 
 // again draws the current state of the ask, without input that was typed for an
 // earlier life.
-func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, status int, problem string) {
+func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, status int, told string) {
 	k := record.Ask.Key()
 	p := s.newPage(ctx, me, &k, listingOf(r))
 	p.focus(s, s.newAsk(ctx, record, me, typed{}, nil), record, me)
-	p.Ask.Problem = problem
+	if p.Ask.Told = told; status != http.StatusOK {
+		p.Ask.Problem, p.Ask.Told = told, ""
+	}
 	s.write(w, status, p)
 }
 

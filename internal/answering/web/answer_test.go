@@ -112,9 +112,9 @@ func TestTooLate(t *testing.T) {
 			"somebody was faster",
 			ask.Outcome{Status: ask.StatusAnswered, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ana},
 			http.StatusConflict,
-			[]string{"Already answered", "Ana", "on Slack", "SQLite"},
+			[]string{"Ana", " chose ", "SQLite", "on Slack"},
 		},
-		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", "Nobody answered in time"}},
+		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", ": nobody answered in time"}},
 		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Withdrawn by the agent", "found it myself"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -207,7 +207,7 @@ func TestANotificationAnswersOnce(t *testing.T) {
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
 	}
-	if res := u.post(path+"/pick", url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"b"}}); !strings.HasPrefix(res.body, "Your answer did not count: ") || !contains(res.body, "SQLite") {
+	if res := u.post(path+"/pick", url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"b"}}); !strings.HasPrefix(res.body, "Answered already: You chose SQLite") {
 		t.Errorf("a late touch is told %q", res.body)
 	}
 }

@@ -55,7 +55,7 @@ func statusWords(me board.Viewer, s ask.Status) string {
 	case ask.StatusExpired:
 		return say(me, "Expired")
 	case ask.StatusAborted:
-		return say(me, "Ended by an operator")
+		return say(me, "Withdrawn by an operator")
 	}
 	return string(s)
 }
@@ -115,11 +115,11 @@ type day struct {
 
 // pastRow is one ended ask in a list.
 type pastRow struct {
-	Path, Heading, Summary, Who, Where, Agent, Session, SessionPath string
-	Status                                                          ask.Status
-	Clock                                                           string
-	Stamp                                                           string
-	After                                                           string // how long it was pending
+	Path, Heading, Summary, Where, Agent, Session, SessionPath string
+	Status                                                     ask.Status
+	Clock                                                      string
+	Stamp                                                      string
+	After                                                      string // how long it was pending
 }
 
 // showHistory lists ended asks, newest first.
@@ -182,23 +182,16 @@ func (p *past) row(me board.Viewer, at time.Time) pastRow {
 		SessionPath: "/history/" + p.key.Tenant + "/" + p.key.Session, Status: p.status, Clock: at.Format("15:04"), Stamp: card.Moment{At: at}.Stamp(),
 		After: viewer(me).When(p.asked, p.ended, card.Since).Words,
 	}
-	if p.by != nil {
-		if r.Who = card.Name(*p.by); p.by.Principal == me.By.Principal {
-			r.Who = say(me, "you")
-		}
-	}
 	return r
 }
 
 // exchange is one ask and its outcome in a conversation.
 type exchange struct {
-	Path   string
-	Asker  card.Asker
-	Lead   string // "Declined"
-	Choice string // the option that was chosen
-	When   card.Moment
-	End    *card.End
-	After  string
+	Path  string
+	Asker card.Asker
+	When  card.Moment
+	End   *card.End
+	After string
 }
 
 // conversation shows the asks and outcomes of one session, in the order of
@@ -227,7 +220,7 @@ func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me board.V
 			continue
 		}
 		p.Turns = append(p.Turns, exchange{
-			Path: askPath(view.Key), Asker: view.Asker, Lead: statusWords(me, view.End.Status), Choice: view.End.Telling(), When: viewer(me).When(rec.AskedAt, now, card.Clock),
+			Path: askPath(view.Key), Asker: view.Asker, When: viewer(me).When(rec.AskedAt, now, card.Clock),
 			End: view.End, After: viewer(me).When(rec.AskedAt, rec.Outcome.At, card.Since).Words,
 		})
 	}

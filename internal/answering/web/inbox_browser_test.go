@@ -119,7 +119,7 @@ func TestBrowserShowsWhoAnsweredFirst(t *testing.T) {
 	second.keys("half typed")
 	first.keys("1\r")
 	first.wait(`!!document.querySelector('.done')`)
-	second.sees("Already answered by Mei")
+	second.sees("Mei chose PostgreSQL at ")
 	second.sees("PostgreSQL")
 	second.wait(`document.querySelector('.other input[type=text]').value === 'half typed' && document.querySelector('.send').disabled`)
 	second.keys("\r") // too late, and harmless

@@ -95,7 +95,7 @@ func (s *Server) uncounted(w http.ResponseWriter, r *http.Request, me board.View
 	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil && record != nil:
 		s.settle(*record, *e.Outcome)
 		record.State, record.Outcome = ask.StateResolved, e.Outcome
-		status, words = http.StatusConflict, say(me, "Your answer did not count: %s", card.NewEnd(record, viewer(me), s.opts.Now()).Fold())
+		status, words = http.StatusConflict, card.NewEnd(record, viewer(me), s.opts.Now()).Late()
 	case record != nil && record.State == ask.StatePending && record.Life != r.PostFormValue("life"):
 		status, words = http.StatusConflict, say(me, "Your answer did not count: the agent has asked this again since. Open the ask, and look again.")
 	case errors.Is(err, ask.ErrForbidden):

@@ -225,7 +225,7 @@ func TestBrowserATouchThatDoesNotCountSaysSo(t *testing.T) {
 	b.shows("") // the page closes it; on a phone whose page is closed it would still be there
 	worker := `navigator.serviceWorker.ready.then((registration) => (function (self) {` + u.get("/sw.js").body + `; return pick(` + n + `, 'pg'); })({ registration, addEventListener() {}, clients: { matchAll: async () => [] } })).then(() => true)`
 	b.hears(worker)
-	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then(([n]) => n?.body.startsWith('Your answer did not count: ') && n.body.includes('Ana') && n.actions.length === 0)`)
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then(([n]) => n?.body.startsWith('Too late: ') && n.body.includes('Ana') && n.actions.length === 0)`)
 	if o := bus.outcome(k); o.By.Name != "Ana" {
 		t.Errorf("outcome: %+v", o)
 	}

@@ -59,7 +59,7 @@ func (s *Server) today(me board.Viewer) string {
 	rows, _ := s.past.known(s.board.Ended(board.Filter{Viewer: me}))
 	for _, one := range rows {
 		at := one.ended.In(now.Location())
-		if one.by == nil || one.by.Principal != me.By.Principal || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+		if one.by == nil || !me.Is(one.by.Principal) || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
 			continue
 		}
 		switch one.status {
@@ -107,7 +107,7 @@ func (s *Server) newMoved(me board.Viewer, record *ask.Record, p *page) *moved {
 	k := record.Ask.Key()
 	m := &moved{Heading: card.Heading(&record.Ask), Path: askPath(k) + p.Query}
 	if until, is := p.off[k]; is {
-		m.Words, m.Name, m.Value = say(me, "Snoozed, back %s", viewer(me).When(until, s.opts.Now(), card.Until).Words), fieldFor, snoozeBack
+		m.Words, m.Name, m.Value = viewer(me).Snoozed(until, s.opts.Now()), fieldFor, snoozeBack
 		m.Action = askPath(k) + "/snooze" + p.Query
 		return m
 	}

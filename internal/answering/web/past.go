@@ -52,7 +52,7 @@ func summaries(r *ask.Record, now time.Time) (ends map[string]summary, all []str
 	ends = map[string]summary{}
 	for _, l := range lang.All() {
 		end := card.NewEnd(r, viewer(board.Viewer{Language: l.Tag}), now)
-		one := summary{strings.Clone(end.Summary), end.Where}
+		one := summary{strings.Clone(end.Brief), end.Where}
 		if first, ok := ends[lang.English]; ok && first.summary == one.summary {
 			one.summary = first.summary
 		}

@@ -116,18 +116,7 @@ func (s *Server) head(k ask.Key) *board.Head {
 }
 
 func handedWords(h *board.Handover, me board.Viewer) string {
-	you := say(me, "you")
-	to, by := you, you
-	if h.To != me.By.Principal {
-		to = h.Whom()
-	}
-	if h.By.Principal != me.By.Principal {
-		by = card.Name(h.By)
-	}
-	if h.Word != "" {
-		return say(me, "Handed to %[1]s by %[2]s: “%[3]s”", to, by, h.Word)
-	}
-	return say(me, "Handed to %[1]s by %[2]s", to, by)
+	return viewer(me).HandedOver(ask.By{Principal: h.To, Name: h.Whom()}, h.By, h.Word)
 }
 
 // others names the other people who have an ask open.

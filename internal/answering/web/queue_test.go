@@ -303,7 +303,7 @@ func TestBrowserShowsOtherViewers(t *testing.T) {
 	second.wait(`document.querySelector('article').dataset.key.endsWith('/a0') && document.querySelector('#others').innerText === 'Mei is answering'`)
 	first.wait(`document.querySelector('#others').innerText === 'Tom is looking at this' && document.querySelector('.other input[type=text]').value === 'Duck'`)
 	first.keys("\r")
-	second.sees("Already answered by Mei")
+	second.sees("Mei answered Duck at ")
 }
 
 func TestBrowserFindsEverythingWithOneKey(t *testing.T) {

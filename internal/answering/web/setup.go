@@ -166,7 +166,7 @@ func (s *Server) drawSetup(w http.ResponseWriter, r *http.Request, me board.View
 		if record, err := s.record(r.Context(), me, k); err == nil {
 			p.Asked = askPath(k)
 			if record.Outcome != nil {
-				p.Answered = card.NewEnd(&record, viewer(me), s.opts.Now()).Fold()
+				p.Answered = card.NewEnd(&record, viewer(me), s.opts.Now()).Sentence
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func TestBrowserWhoIsSlowerThanSomebodyElseIsTold(t *testing.T) {
 	if _, err := bus.end(k, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: through(tom)}); err != nil {
 		t.Fatal(err)
 	}
-	b.sees("Not sent: Already answered by Tom")
+	b.sees("Not sent: Tom chose PostgreSQL at ")
 	b.click("#done a")
 	b.sees("What you had typed. It was not sent.")
 }

@@ -21,7 +21,7 @@ func (v localized) functions(scripts []string) template.FuncMap {
 	table := v.table(scripts)
 	return template.FuncMap{
 		"say": v.Say, "tell": v.tell, "hue": hue, "language": func() string { return v.Tag }, "lang": v.lang, "table": func() template.JS { return table },
-		"verdict": v.verdict, "told": v.told, "places": v.places, "languages": lang.All,
+		"verdict": v.verdict, "places": v.places, "languages": lang.All,
 	}
 }
 
@@ -96,28 +96,24 @@ func kbd(names ...string) template.HTML {
 	return template.HTML(strings.Join(caps, " ")) //nolint:gosec // escaped
 }
 
-// verdict describes how an ask ended in one line: who, when, and where.
+// verdict returns the sentence that says how an ask ended.
 func (v localized) verdict(e *card.End) template.HTML {
-	who := "<strong>" + bdi(e.Who) + "</strong>"
-	switch {
-	case e.Who == "":
-		return v.tell("%[1]s at %[2]s", e.Lead, e.At)
-	case e.Mine || e.Where == "":
-		return v.tell("%[1]s by %[2]s at %[3]s", e.Lead, who, e.At)
+	var drawn []string
+	slot := func(p card.Part, s string) string {
+		mark := string(slots + rune(len(drawn)/2))
+		switch p {
+		case card.PartWho:
+			s = "<strong>" + string(bdi(s)) + "</strong>"
+		case card.PartWhat:
+			s = `<strong dir="auto">` + template.HTMLEscapeString(s) + "</strong>"
+		case card.PartWhen, card.PartWhy:
+			s = `<span dir="auto">` + template.HTMLEscapeString(s) + "</span>"
+		}
+		drawn = append(drawn, mark, s)
+		return mark
 	}
-	return v.tell("%[1]s by %[2]s at %[3]s %[4]s", e.Lead, who, e.At, e.Where)
-}
-
-// told is verdict without the time.
-func (v localized) told(lead string, e *card.End) template.HTML {
-	who := "<strong>" + bdi(e.Who) + "</strong>"
-	switch {
-	case e.Who == "":
-		return element("", lead, "")
-	case e.Where == "":
-		return v.tell("%[1]s by %[2]s", lead, who)
-	}
-	return v.tell("%[1]s by %[2]s %[3]s", lead, who, e.Where)
+	text := template.HTMLEscapeString(e.Tell(slot))
+	return template.HTML(strings.NewReplacer(drawn...).Replace(text)) //nolint:gosec // each part is escaped above
 }
 
 // places lists the other surfaces that show an ask.

@@ -55,7 +55,8 @@ type App struct {
 	bucket *state.Bucket
 	file   func() *File
 	sender *webhook.Sender
-	me     string // this replica, in claims
+	me     string        // this replica, in claims
+	reads  chan struct{} // a place for each file that is being sent
 
 	wake       chan struct{}
 	running    sync.WaitGroup // deliveries of the bucket
@@ -114,7 +115,7 @@ func New(nc *nats.Conn, opts Options) (*App, error) {
 	}
 	role := state.Responder(Type, opts.Tenant)
 	return &App{
-		opts: opts, log: opts.Logger, bus: bus, file: f.Content, sender: webhook.New(), me: rand.Text(),
+		opts: opts, log: opts.Logger, bus: bus, file: f.Content, sender: webhook.New(), me: rand.Text(), reads: make(chan struct{}, maxReads),
 		names: state.Open(nc, role, state.Callbacks), chosen: state.Open(nc, role, state.TaskPushes), bucket: state.Open(nc, role, state.Deliveries),
 		wake: make(chan struct{}, 1), gates: map[receiver]*gate{}, late: map[state.Key]*waiting{},
 	}, nil

@@ -35,6 +35,7 @@ type asked struct {
 	Deadline  time.Time `json:"deadline"`
 	Link      string    `json:"link,omitempty"`       // the page at which people answer
 	AnswerURL string    `json:"answer_url,omitempty"` // POST an answer there
+	Files     []linked  `json:"files,omitempty"`      // all that the ask refers to, each with an address
 	Ask       *ask.Ask  `json:"ask"`
 }
 
@@ -44,6 +45,7 @@ func (a *App) asked(d *delivery, e *Entry, rec *ask.Record) asked {
 	if secrets := e.endpoint().Secrets; a.opts.BaseURL != "" && len(secrets) > 0 {
 		m.AnswerURL = a.opts.BaseURL + PathAnswer + d.token(secrets[0])
 	}
+	m.Files = linkedFiles(&rec.Ask, m.AnswerURL)
 	return m
 }
 
@@ -98,41 +100,70 @@ const (
 	maxToken   = 1 << 10 // bytes
 )
 
-// Handler serves answer addresses below [PathAnswer]. Only a POST answers.
+// Handler serves answer addresses below [PathAnswer]. Only a POST answers; a GET below one reads a file of the ask.
 func (a *App) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+PathAnswer+"{token}", a.serve)
+	mux.HandleFunc("GET "+PathAnswer+"{token}/files/{file}", a.sendFile)
 	return mux
 }
 
 func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 	o, err := a.answer(w, r)
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	if err == nil {
 		var body []byte
 		if body, err = wire.CarryOutcome(&o); err == nil {
+			h := w.Header()
+			h.Set("Cache-Control", "no-store")
+			h.Set("X-Content-Type-Options", "nosniff")
 			h.Set("Content-Type", "application/json")
 			_, _ = w.Write(body) //nolint:gosec // JSON, with nosniff
 			return
 		}
 	}
-	e := wire.AsError(err)
+	refuse(w, err)
+}
+
+// refuse responds with a problem.
+func refuse(w http.ResponseWriter, err error) {
+	e, h := wire.AsError(err), w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(wire.HTTPStatus(e.Code))
 	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, with nosniff
 }
 
-// answer carries out the body of an answer address: an answer as over HTTP, or { "decline": true }.
-func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error) {
-	token := r.PathValue("token")
-	d, e := (*delivery)(nil), (*Entry)(nil)
-	if len(token) <= maxToken {
+// named returns the surface and the ask of the answer address of a request.
+func (a *App) named(r *http.Request) (d *delivery, e *Entry, err error) {
+	if token := r.PathValue("token"); len(token) <= maxToken {
 		d, e = a.readToken(token)
 	}
 	if d == nil {
-		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "unknown answer address; use answer_url as it was sent")
+		return nil, nil, ask.Refuse(ask.CodeNotFound, "unknown answer address; use answer_url as it was sent")
+	}
+	return d, e, nil
+}
+
+// of returns the ask of an answer address, if it is still the one that the surface got.
+func (a *App) of(r *http.Request, d *delivery, e *Entry) (ask.Record, error) {
+	rec, err := a.bus.Get(r.Context(), d.ask())
+	switch {
+	case err != nil:
+		return rec, err
+	case rec.Life != d.Life:
+		return rec, ask.Refuse(ask.CodeNotFound, "this answer address is of an earlier ask with the same id")
+	case !e.shows(&rec.Ask):
+		return rec, ask.Refuse(ask.CodeForbidden, "this ask is not for webhooks")
+	}
+	return rec, nil
+}
+
+// answer carries out the body of an answer address: an answer as over HTTP, or { "decline": true }.
+func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error) {
+	d, e, err := a.named(r)
+	if err != nil {
+		return ask.Outcome{}, err
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readWithin)) // some tests' ResponseWriters have none
@@ -150,16 +181,10 @@ func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error
 	if err := wire.Strict("answer", body, &given); err != nil {
 		return ask.Outcome{}, err
 	}
-	rec, err := a.bus.Get(r.Context(), d.ask())
-	switch {
-	case err != nil:
+	if _, err := a.of(r, d, e); err != nil {
 		return ask.Outcome{}, err
-	case rec.Life != d.Life:
-		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "this answer address is of an earlier ask with the same id")
-	case !e.shows(&rec.Ask):
-		return ask.Outcome{}, ask.Refuse(ask.CodeForbidden, "this ask is not for webhooks")
 	}
-	sum := sha256.Sum256(append([]byte(token+"\x00"), body...))
+	sum := sha256.Sum256(append([]byte(r.PathValue("token")+"\x00"), body...))
 	id, by := "wh_"+hex.EncodeToString(sum[:16]), ask.By{Principal: "webhook:" + e.Name, Name: e.Name, Proof: ask.ProofWebhook}
 	if given.Decline {
 		if given.Answers != nil || given.Response != "" {

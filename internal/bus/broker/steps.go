@@ -36,7 +36,7 @@ func (n *steps) expect(s *lifecycle.State) {
 		return
 	}
 	if next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated()); ok {
-		n.earlier(next.At)
+		n.earlier(next.At) // one that was missed is found by the sweep, once its calendar is open
 	}
 }
 
@@ -73,6 +73,14 @@ func (n *steps) next(now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	return max(n.at.Sub(now), 0), true
+}
+
+// expect notes when the next step of an ask is due.
+func (b *Broker) expect(s *lifecycle.State) {
+	if s.Ask != nil && len(s.Ask.Escalate) > 0 {
+		known := b.broken(*s)
+		b.steps.expect(&known)
+	}
 }
 
 // climb takes the step of an ask that is due. Any number of brokers may try: one

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -64,11 +63,7 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 	if e.err == nil && e.outcome.By != nil && e.outcome.By.Proof != ask.ProofAskerTerminal {
 		ended := rec
 		ended.State, ended.Outcome = ask.StateResolved, &e.outcome
-		if first := card.New(&ended, viewer, time.Now()).End.First; first != "" {
-			w.a.Note("\n%s", first)
-		} else {
-			fmt.Fprintln(w.a.Stderr) // ends the prompt's line
-		}
+		w.a.Note("\n%s", card.NewEnd(&ended, viewer, time.Now()).Sentence)
 	}
 	return e.outcome, e.err
 }

@@ -140,18 +140,17 @@ func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerF
 	if err != nil {
 		return err
 	}
+	rec, err := a.Record(ctx, b, k)
+	if err != nil {
+		return err
+	}
 	if f.takeBack {
 		left, err := r.Unvote(ctx, k, f.answerID, by)
-		if err != nil {
-			return decided(a, nil, err)
+		if err == nil {
+			fmt.Fprintln(a.Stdout, viewer(a, by).VoteTakenBack(&rec, left, time.Now()))
+			return nil
 		}
-		rec, err := a.Record(ctx, b, k)
-		if err != nil {
-			return err
-		}
-		rec.Votes = left
-		fmt.Fprintf(a.Stdout, "your vote is taken back: %s\n", ask.CleanLine(rec.Progress("", time.Now())))
-		return nil
+		return decided(a, &rec, by, nil, err)
 	}
 	if f.declined {
 		d := responder.Decline{AnswerID: f.answerID, Reason: f.decline, By: by}
@@ -159,11 +158,7 @@ func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerF
 			d.Reason = ""
 		}
 		o, err := r.Cancel(ctx, k, d)
-		return decided(a, &o, err)
-	}
-	rec, err := a.Record(ctx, b, k)
-	if err != nil {
-		return err
+		return decided(a, &rec, by, &o, err)
 	}
 	if f.empty() {
 		return a.TellRecord(b, k, &rec)
@@ -177,8 +172,10 @@ func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerF
 	if errors.Is(err, ask.ErrInvalid) {
 		return askAgain(a, a.Card(&rec, by), err)
 	}
-	return decided(a, &o, err)
+	return decided(a, &rec, by, &o, err)
 }
+
+func viewer(a *cli.App, by ask.By) card.Viewer { return card.Viewer{By: by, Lang: a.Language()} }
 
 // askAgain shows a person only the questions with faults, with their messages. Programs get err
 // itself.
@@ -193,14 +190,14 @@ func askAgain(a *cli.App, view *card.Card, err error) error {
 }
 
 // decided prints the outcome of an answer, or returns the answer that came first.
-func decided(a *cli.App, o *ask.Outcome, err error) error {
+func decided(a *cli.App, rec *ask.Record, by ask.By, o *ask.Outcome, err error) error {
 	e, ok := errors.AsType[*ask.Error](err)
 	if ok && e.Code == ask.CodeVoted {
-		fmt.Fprintf(a.Stdout, "your vote is stored: %s\n", ask.CleanLine(e.Detail))
+		fmt.Fprintln(a.Stdout, viewer(a, by).Voted(rec, e.Votes, time.Now()))
 		return nil
 	}
 	if ok && e.Outcome != nil {
-		return ask.Refuse(ask.CodeResolved, "too late, %s: %s", e.Outcome.EndingAt(time.Local), cli.Line(cli.AnswerWords(e.Outcome), 200))
+		return ask.Refuse(ask.CodeResolved, "%s", viewer(a, by).Late(rec, e.Outcome, time.Now()))
 	}
 	if err != nil {
 		return err

@@ -141,9 +141,9 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 		return fmt.Errorf("%s: %w", ended.Words, ask.ErrResolved)
 	}
 	if err != nil {
-		return decided(a, nil, left(err))
+		return decided(a, &rec, by, nil, left(err))
 	}
-	return decided(a, &o, nil)
+	return decided(a, &rec, by, &o, nil)
 }
 
 // left maps the error of a dialog that the person left.

@@ -463,10 +463,10 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"chosen", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "Mei chose PostgreSQL · " + at + " · on the web"},
 		{"declined", ask.Outcome{Status: ask.StatusCancelled, By: mei, Reason: "too early"}, "Mei declined: too early · " + at + " · on the web"},
-		{"expired", ask.Outcome{Status: ask.StatusExpired}, "Nobody answered in time · " + at},
+		{"expired", ask.Outcome{Status: ask.StatusExpired}, "Expired: nobody answered in time · " + at},
 		{"a default", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}}, "not a person's answer"},
 		{"withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "done without"}, "Withdrawn by the agent: done without · " + at},
-		{"by a policy", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, By: &ask.By{Principal: "policy:p"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "A policy answered"},
+		{"by a policy", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, By: &ask.By{Principal: "policy:p"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "A policy, not a person, answered PostgreSQL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
