@@ -50,6 +50,31 @@ func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
 		t.Errorf("a type named issuer: exit %d, %s", code, stderr)
 	}
 
+	// What another region needs for a leaf node, in one folder.
+	trust := t.TempDir()
+	if err := os.WriteFile(filepath.Join(trust, "ca.crt"), []byte("a CA"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stderr, code := roles("--leaf-of", "tls://east.example:7422,tls://east2.example:7422", "--leaf-tls", trust); code != 0 {
+		t.Fatal(stderr)
+	}
+	for file, want := range map[string]string{"leaf.conf": `urls: ["tls://east.example:7422", "tls://east2.example:7422"]`, "leaf.creds": "NATS USER JWT", "ca.crt": "a CA"} {
+		if data, err := os.ReadFile(filepath.Join(to, "leaf", file)); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("leaf/%s: %v\n%s", file, err, data)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(to, "leaf", "leaf.conf")); err != nil || !strings.Contains(string(data), `credentials: "leaf.creds", tls: {ca_file: "ca.crt"}`) {
+		t.Errorf("leaf.conf: %v\n%s", err, data)
+	}
+	if err := os.WriteFile(filepath.Join(trust, "tls.key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--leaf-of", "tls://a:1", "--leaf-tls", trust}, {"--leaf-tls", trust}, {"--only", "leaf"}, {"--responder-types", "leaf"}} {
+		if stderr, code := roles(args...); code != cli.ExitUsage {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+
 	// The two credentials of the self-test ask and answer.
 	creds := func(file string) []string {
 		return []string{"--creds", filepath.Join(to, "test", file), "--nats-url", url}

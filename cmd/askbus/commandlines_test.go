@@ -278,6 +278,7 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		{"responders:", values},
 		{"backup:", values},
 		{"issuer:", values},
+		{"leafNodes:", values},
 		{"backup:", values},
 		{"tls:", values},
 	}

@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -73,13 +74,15 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	nc, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web)
+	nc, g, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web)
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	r.parts = append(append(r.parts, daemon.HTTP("http", ln, h, limits(&s.Listen), 5*time.Second)), parts...)
-	if err := r.Ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
+	serve, leave := daemon.Leaving("http", ln, h, limits(&s.Listen), 5*time.Second, s.HTTPLinger)
+	r.parts = append(append(r.parts, serve), parts...)
+	r.last = append(r.last, leave)
+	if err := r.Ops(ctx, "gateway", s.OpsAddr, func() error { return errors.Join(natsReady(nc), g.Ready()) }); err != nil {
 		return err
 	}
 	return r.Run(ctx, func() { a.Note("askbus: gateway at %s, ops at %s", httpURL(ln), r.After.Ops["gateway"]) })
@@ -87,14 +90,14 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 
 // gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The
 // caller serves the handler and runs the parts.
-func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) (*nats.Conn, http.Handler, []daemon.Part, error) {
+func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
 	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	nc, err := r.connect(c)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.Log}), gateway.Options{
 		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
@@ -105,16 +108,16 @@ func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Liste
 		},
 	})
 	if err != nil {
-		return nil, nil, nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		return nil, nil, nil, nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	if err := r.unlocked(ctx, g, d); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	more, part, err := r.agentEndpoints(nc, g, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
-	return nc, r.metrics.HTTP("gateway", telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
+	return nc, g, r.metrics.HTTP("gateway", telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
 }
 
 // base returns the URL at which callers reach a listener.
@@ -127,7 +130,7 @@ func (r *Process) base(ln net.Listener) string {
 
 // mountGateway serves the gateway at the inbox's address.
 func (r *Process) mountGateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) error {
-	_, h, parts, err := r.gateway(ctx, c, ln, d, w)
+	_, _, h, parts, err := r.gateway(ctx, c, ln, d, w)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,15 @@ func opsFlag(cmd *cobra.Command, addr *string) {
 
 // Ops opens the ops address of a role and records it.
 func (r *Process) Ops(ctx context.Context, role, addr string, ready func() error) error {
-	return r.opsWith(ctx, role, addr, daemon.Ops(ready, r.metrics.Handler(), r.a.Pprof))
+	serving := func() error {
+		select {
+		case <-r.stopped:
+			return errors.New("this process is stopping")
+		default:
+			return ready()
+		}
+	}
+	return r.opsWith(ctx, role, addr, daemon.Ops(serving, r.metrics.Handler(), r.a.Pprof))
 }
 
 // opsWith is ops with the caller's handler.

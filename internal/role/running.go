@@ -27,7 +27,6 @@ import (
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/file"
-	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/server/certificate"
 	"github.com/askbus/askbus/internal/server/identity"
@@ -393,8 +392,8 @@ func notYet(err error) bool {
 	return ok && (dial.Op == "dial" || dial.Op == "read") || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF)
 }
 
-// inbox makes the web inbox on its own connection.
-func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, limits httpserver.Limits, cookieKey []byte) (*nats.Conn, error) {
+// inbox makes the web inbox on its own connection, and returns whether it can serve people.
+func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, l *config.Listen, cookieKey []byte) (ready func() error, err error) {
 	nc, err := r.connect(c)
 	if err != nil {
 		return nil, err
@@ -455,10 +454,11 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	// The inbox stops first: it ends the live streams, which would block the HTTP server's
 	// shutdown.
 	handler := r.mounted(r.metrics.HTTP("inbox", srv.Handler()))
-	r.parts = append(r.parts, daemon.HTTP("http", ln, handler, limits, 5*time.Second))
+	serve, leave := daemon.Leaving("http", ln, handler, limits(l), 5*time.Second, l.HTTPLinger)
+	r.parts, r.last = append(r.parts, serve), append(r.last, leave)
 	if r.twin != nil {
-		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits, 5*time.Second))
+		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits(l), 5*time.Second))
 	}
 	r.parts = append(r.parts, daemon.Part{Name: "web", Run: srv.Run})
-	return nc, nil
+	return func() error { return errors.Join(natsReady(nc), sessions.Ready()) }, nil
 }

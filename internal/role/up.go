@@ -171,7 +171,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 		}
 		r.mount(webhooks.PathAnswer, answers)
 	}
-	if _, err := r.inbox(webCred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey); err != nil {
+	if _, err := r.inbox(webCred, ln, s.Web, s.Push, &s.Listen, cookieKey); err != nil {
 		return err
 	}
 	r.connectedChats(r.base(ln))
@@ -385,12 +385,12 @@ a directory while it runs, such as the one of "askbus up".`,
 			if err != nil {
 				return err
 			}
-			nc, err := r.inbox(cred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey)
+			ready, err := r.inbox(cred, ln, s.Web, s.Push, &s.Listen, cookieKey)
 			if err != nil {
 				_ = ln.Close()
 				return err
 			}
-			if err := r.Ops(ctx, "web", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
+			if err := r.Ops(ctx, "web", s.OpsAddr, ready); err != nil {
 				return err
 			}
 			return r.Run(ctx, func() { a.Note("askbus: inbox at %s, ops at %s", r.After.HTTPURL, r.After.Ops["web"]) })

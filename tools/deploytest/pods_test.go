@@ -250,3 +250,23 @@ responders: [{ name: slack, command: [slack], replicas: 1 }]
 		}
 	}
 }
+
+// A pod that people and agents reach through a Service goes on serving until that has learned that it stops: gateway and
+// inbox themselves, which send their clients elsewhere meanwhile, and responders by a hook.
+func TestAPodServesUntilItsServiceKnows(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lingers := range map[string]bool{"askbus-gateway": true, "askbus-web": true, "askbus-slack-http": false, "askbus-hook": false} {
+		spec := named[*appsv1.Deployment](&m, name).Spec.Template.Spec
+		c := spec.Containers[0]
+		if (value(c.Env, "ASKBUS_HTTP_LINGER") != "") != lingers || (c.Lifecycle != nil && c.Lifecycle.PreStop != nil) == lingers {
+			t.Errorf("%s lingers: %v; its hook is %+v", name, c.Env, c.Lifecycle)
+		}
+		if *spec.TerminationGracePeriodSeconds < 30 {
+			t.Errorf("%s has %d s to stop", name, *spec.TerminationGracePeriodSeconds)
+		}
+	}
+}

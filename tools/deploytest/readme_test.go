@@ -40,8 +40,8 @@ func TestTheValuesOfThePagesRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```yaml\n((?:responders|issuer|tls):.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) != 3 {
+	blocks := regexp.MustCompile("(?s)```yaml\n((?:responders|issuer|tls|leafNodes):.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 5 {
 		t.Errorf("found %d blocks of values", len(blocks))
 	}
 	for _, m := range blocks {

@@ -233,12 +233,24 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- /* The schema's message for these would be "'not' failed". */}}
 {{- range .Values.responders }}
-{{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials" "backup") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
+{{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials" "backup" "leaf") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
 {{- if and .replicas .scaling }}{{ fail (printf "responder %s: replicas and scaling exclude each other; set one of them" .name) }}{{ end }}
 {{- if and .port (eq (default "http" .hears) "nothing") }}{{ fail (printf "responder %s hears nothing, so it has no port; leave port out, or set hears: http" .name) }}{{ end }}
 {{- end }}
 {{- if has "issuer" $names }}{{ fail "responders: issuer is a role of its own; set issuer.enabled" }}{{ end }}
 {{- if ne (len $names) (len (uniq $names)) }}{{ fail "responders: two have the same name" }}{{ end }}
+{{- end }}
+
+{{/* Checks the leaf nodes. */}}
+{{- define "askbus.checkLeafNodes" -}}
+{{- if and .Values.leafNodes.listen.enabled (not (include "askbus.servers" .)) }}{{ fail "leafNodes.listen: nats.url names servers that the chart does not start; let them listen to leaf nodes themselves" }}{{ end }}
+{{- $names := list }}
+{{- range .Values.leafNodes.remotes }}
+{{- $names = append $names .name }}
+{{- $role := printf "leaf-%s" .name }}
+{{- range $.Values.responders }}{{ if eq .name $role }}{{ fail (printf "responders: %s is the name of a leaf node's Deployment; choose another" $role) }}{{ end }}{{ end }}
+{{- end }}
+{{- if ne (len $names) (len (uniq $names)) }}{{ fail "leafNodes.remotes: two have the same name" }}{{ end }}
 {{- end }}
 
 {{/* The address that people or agents are given: dict "root" and "url". */}}

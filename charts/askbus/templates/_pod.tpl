@@ -16,6 +16,9 @@ The pod template of a role. A dict:
   replicated    a role with several replicas: spread it
   reviews       it lets the API server review tokens
   serving       it is behind a Service: it stops only after that sends nothing more
+  lingers       it knows that itself, and serves meanwhile
+  directory     working directory, if not the image's
+  health        port with /healthz, of an image that is not askbus's
 */}}
 {{- define "askbus.pod" -}}
 {{- $root := .root }}
@@ -49,6 +52,9 @@ spec:
     - name: {{ if $own }}askbus{{ else }}responder{{ end }}
       image: {{ include "askbus.image" (dict "root" $root "image" (default $root.Values.image .image)) }}
       imagePullPolicy: {{ default $root.Values.image.pullPolicy (default dict .image).pullPolicy }}
+      {{- with .directory }}
+      workingDir: {{ . }}
+      {{- end }}
       args:
         {{- toYaml .args | nindent 8 }}
         {{- if and .listens (not .tls) }}
@@ -101,7 +107,19 @@ spec:
           port: ops
         {{- toYaml $root.Values.probes.readiness | nindent 8 }}
       {{- end }}
-      {{- if .serving }}
+      {{- with .health }}
+      livenessProbe:
+        httpGet:
+          path: /healthz
+          port: {{ . }}
+        {{- toYaml $root.Values.probes.liveness | nindent 8 }}
+      readinessProbe:
+        httpGet:
+          path: /healthz
+          port: {{ . }}
+        {{- toYaml $root.Values.probes.readiness | nindent 8 }}
+      {{- end }}
+      {{- if and .serving (not .lingers) }}
       lifecycle:
         preStop:
           sleep:
@@ -323,7 +341,10 @@ hostAliases:
 {{- end }}
 {{- end }}
 
-{{/* The spec of the Job that makes credentials: dict "root", "component", "name" and "args". */}}
+{{/*
+The spec of the Job that makes credentials: dict "root", "component", "name" and "args". What leaf nodes trust, and the
+certificate that they show, is handed out with their credential.
+*/}}
 {{- define "askbus.credentialsJob" -}}
 backoffLimit: 6
 activeDeadlineSeconds: 600
@@ -360,9 +381,24 @@ template:
         {{- end }}
         volumeMounts:
           - { name: data, mountPath: /data }
+          {{- if and .root.Values.leafNodes.listen.enabled (include "askbus.natsTLS" .root) }}
+          - { name: leaf-tls, mountPath: /leaf-tls, readOnly: true }
+          {{- end }}
     volumes:
       - name: data
         emptyDir: { sizeLimit: 16Mi }
+      {{- if .root.Values.leafNodes.listen.enabled }}
+      {{- with include "askbus.natsTLS" .root }}
+      - name: leaf-tls
+        projected:
+          defaultMode: 0440
+          sources:
+            - secret: { name: {{ . | quote }}, items: [{ key: ca.crt, path: ca.crt }] }
+            {{- with $.root.Values.tls.nats.clientSecret }}
+            - secret: { name: {{ . | quote }}, items: [{ key: tls.crt, path: tls.crt }, { key: tls.key, path: tls.key }] }
+            {{- end }}
+      {{- end }}
+      {{- end }}
     {{- with .root.Values.priorityClassName }}
     priorityClassName: {{ . | quote }}
     {{- end }}
@@ -421,6 +457,11 @@ replaces the one for all roles: an API server refuses a name that comes twice.
 - name: ASKBUS_TLS_CLIENT_CA_FILE
   value: /tls/ca.crt
 {{- end }}
+{{- end }}
+{{- if .lingers }}
+# The Service sends nothing more when it learns that the pod stops; clients with open connections are sent elsewhere.
+- name: ASKBUS_HTTP_LINGER
+  value: 8s
 {{- end }}
 {{- range .env }}
 - {{ toYaml . | nindent 2 | trim }}

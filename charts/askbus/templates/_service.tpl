@@ -1,11 +1,11 @@
 {{/*
-The metadata and the first part of the spec of a Service: dict "root", "name", "component", "service" (nats, gateway or
-web) and "tls", the Secret with its certificate. What leaves the cluster in plain text needs insecure: true.
+The metadata and the first part of the spec of a Service: dict "root", "name", "component", "service" (nats, leaf, gateway
+or web) and "tls", the Secret with its certificate. What leaves the cluster in plain text needs insecure: true.
 */}}
 {{- define "askbus.service" -}}
 {{- $s := get .root.Values.service .service }}
 {{- $type := default .root.Values.service.type $s.type }}
-{{- $tls := ternary "nats" "http" (eq .service "nats") }}
+{{- $tls := ternary "nats" "http" (has .service (list "nats" "leaf")) }}
 {{- if and (ne $type "ClusterIP") (not .tls) (not $s.insecure) }}
 {{- fail (printf "service.%s: %s would publish it beyond the cluster in plain text: set tls.%s.existingSecret, or service.%s.insecure=true where a load balancer or a private network protects it, or service.%s.type=ClusterIP" .service $type $tls .service .service) }}
 {{- end }}

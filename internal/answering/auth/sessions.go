@@ -117,6 +117,14 @@ func (s *Sessions) Run(ctx context.Context) error {
 	return err
 }
 
+// Ready returns an error until it can be said who is signed in.
+func (s *Sessions) Ready() error {
+	if !s.cache.Read() {
+		return errors.New("the sign-ins have not been read yet")
+	}
+	return nil
+}
+
 // key returns the key of a session: the hash of its id, so that a list of
 // sessions reveals no id.
 func (s *Sessions) key(id string) state.Key {

@@ -177,6 +177,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 }
 
+// Ready returns an error until the gateway can check tokens.
+func (g *Gateway) Ready() error {
+	if !g.tokens.Read() {
+		return errors.New("the tokens have not been read yet")
+	}
+	return nil
+}
+
 // follow follows the asks until ctx ends.
 func (g *Gateway) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

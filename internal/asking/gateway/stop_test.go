@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -97,4 +98,26 @@ func TestOnlyARevokedTokenIsToldThatItWasRevoked(t *testing.T) {
 	again := next.meanwhile(agent, "GET", wait, "")
 	d.answers(ask.Key{Tenant: "acme", Session: "s1", ID: "deploy-42"}, ask.Answer{QuestionID: "db", Selected: []string{"pg"}})
 	(<-again).want(t, 200, `"pg"`)
+}
+
+// A gateway that has not read the tokens would refuse every request with 503, so it is not ready: no Service sends it any.
+func TestAGatewayIsReadyOnceItKnowsTheTokens(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	nc := d.bus.Connect(rights.Role{Name: rights.RoleGateway})
+	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{}), gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Ready(); err == nil {
+		t.Error("it is ready before it runs")
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	natstest.Eventually(t, "it has read the tokens", func() bool { return g.Ready() == nil })
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

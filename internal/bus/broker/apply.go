@@ -64,20 +64,22 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 				s = lifecycle.Apply(s, lifecycle.Asked{State: stored})
 				b.counts.Asked(k.Tenant)
 				isNew = true
-				b.steps.expect(&s)
+				b.expect(&s)
 			}
 		case lifecycle.Rewrite:
 			if b.breakVote(e.Event) {
 				return lifecycle.Apply(s, e.Event), nil
 			}
-			if err = b.led.Rewrite(ctx, s, e.Event); err == nil {
+			if err = b.led.Rewrite(ctx, s, b.breakEvent(&s, e.Event)); err == nil {
 				b.rewritten(ctx, k, e.Event)
+				b.breakStep(ctx, k, e.Event)
 				s, err = b.led.Read(ctx, k)
-				b.steps.expect(&s)
+				b.expect(&s)
 			}
 		case lifecycle.Resolve:
 			var stored lifecycle.State
 			if stored, err = b.led.ResolveAs(ctx, s, e.Outcome, user, now); err == nil {
+				b.breakEnded(ctx, &s, &e.Outcome)
 				if s.Living() { // the timer may have been first
 					stored, err = b.readEnd(ctx, k)
 				}

@@ -33,6 +33,14 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 	if b.opts.Sabotage == sabotage.NoExpiry {
 		s.Deadline = a.Deadline.Add(24 * time.Hour)
 	}
+	switch b.opts.Sabotage {
+	case sabotage.StepEarly:
+		s.AskedAt = s.AskedAt.Add(-5 * time.Second)
+	case sabotage.StepLeftOut:
+		a.Escalate = nil
+	case sabotage.ExcludedVotes:
+		a.Exclude = nil
+	}
 	if b.opts.Sabotage == sabotage.ShortPolicy && a.Approval != nil {
 		p := *a.Approval
 		p.AnyOf = []ask.Alternative{{Need: 1}}

@@ -143,6 +143,7 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 	if err != nil {
 		return nil, err
 	}
+	standIns = b.breakStandIns(ctx, &by, &s, now, standIns)
 	for _, as := range by.Selves(s.Ask.Tenant, standIns, now)[1:] {
 		effect, err := lifecycle.Decide(s, lifecycle.As(c, as), now)
 		if err == nil || !errors.Is(err, ask.ErrForbidden) { // such as a reason that is missing

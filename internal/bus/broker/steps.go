@@ -75,6 +75,14 @@ func (n *steps) next(now time.Time) (time.Duration, bool) {
 	return max(n.at.Sub(now), 0), true
 }
 
+// expect notes when the next step of an ask is due.
+func (b *Broker) expect(s *lifecycle.State) {
+	if s.Ask != nil && len(s.Ask.Escalate) > 0 {
+		known := b.broken(*s)
+		b.steps.expect(&known)
+	}
+}
+
 // climb takes the step of an ask that is due. Any number of brokers may try: one
 // of them writes it.
 func (b *Broker) climb(ctx context.Context, k ask.Key) error {

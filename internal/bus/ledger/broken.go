@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/sabotage"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -39,6 +40,9 @@ func (l *Ledger) breakQuestion(msg *nats.Msg) (skip bool) {
 		for _, h := range []string{hdrSchedule, hdrScheduleTarget, hdrScheduleTTL} {
 			msg.Header.Del(h)
 		}
+	}
+	if next, err := time.Parse(time.RFC3339Nano, msg.Header.Get(hdrNext)); err == nil && l.opts.Sabotage == sabotage.StepEarly {
+		msg.Header.Set(hdrNext, next.Add(-5*time.Second).Format(time.RFC3339Nano))
 	}
 	return l.opts.Sabotage == sabotage.AskUnstored && l.broken.Add(1)%breakEvery == 0
 }

@@ -1,14 +1,5 @@
 //go:build sabotage
 
-// Package sabotage names ways to break the guarantees of docs/guarantees.md on
-// purpose, one for each, to prove that the checker of internal/lab/torture detects
-// them.
-//
-// Ledger and broker look at the one value in their options, whose zero value
-// breaks nothing. All of this code, here and in the files broken.go, exists
-// only in builds with the tag sabotage, so no released binary can be told to
-// lose an answer. Even with the tag only internal/lab/torture sets the value, for a
-// temporary embedded server.
 package sabotage
 
 // Kind is one way to break a guarantee.
@@ -28,9 +19,23 @@ const (
 	NoWork       Kind = "no-work"       // every surface learns it: posting surfaces get no outcomes
 	VoteUnkept   Kind = "vote-unkept"   // an acknowledged vote is kept: some are acknowledged and not stored
 	ShortPolicy  Kind = "short-policy"  // nothing is decided short of its approval: one vote is enough
+
+	// A step of a ladder is taken once, in order, neither early nor after the end, and not left out.
+	StepTwice   Kind = "step-twice"
+	StepSkipped Kind = "step-skipped"
+	StepEarly   Kind = "step-early"
+	StepLate    Kind = "step-late"
+	StepLeftOut Kind = "step-left-out"
+
+	// A person has one vote; who stands in for somebody does so while that is in effect, for nobody who stands in
+	// as well, and for nobody whom the ask excludes.
+	TwoVotes      Kind = "two-votes"
+	StandInEnded  Kind = "stand-in-ended"
+	StandInChain  Kind = "stand-in-chain"
+	ExcludedVotes Kind = "excluded-votes"
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork, VoteUnkept, ShortPolicy}
+	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork, VoteUnkept, ShortPolicy, StepTwice, StepSkipped, StepEarly, StepLate, StepLeftOut, TwoVotes, StandInEnded, StandInChain, ExcludedVotes}
 }

@@ -99,6 +99,14 @@ func (c *Cache) fresh() bool {
 	return !c.contact.IsZero() && c.opts.Now().Sub(c.contact) < c.opts.FailAfter
 }
 
+// Read reports whether the bucket has been read, if only once: until then every
+// look-up is refused, so a replica of a service is not ready.
+func (c *Cache) Read() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.contact.IsZero()
+}
+
 // left returns how long the replica stays recent enough.
 func (c *Cache) left() time.Duration {
 	c.mu.Lock()

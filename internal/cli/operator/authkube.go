@@ -20,7 +20,7 @@ const keysSecret = "-keys"
 // rolesToKubernetes stores the keys of a deployment in a Secret, and each role's credential in
 // another. Two concurrent runs end with the same keys. If the deployment has servers, it notes that they have the ledger,
 // unless leave has a claim of those that had it.
-func rolesToKubernetes(ctx context.Context, a *cli.App, prefix string, types []string, responders map[string]ledger.Group, expires time.Duration, servers string, leave []string) error {
+func rolesToKubernetes(ctx context.Context, a *cli.App, prefix string, types []string, responders map[string]ledger.Group, leaf leafOf, expires time.Duration, servers string, leave []string) error {
 	c, err := kube.NewSecrets(kube.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func rolesToKubernetes(ctx context.Context, a *cli.App, prefix string, types []s
 	if _, err := natsd.Init(a.Dir); err != nil { // signs the rights of this version
 		return err
 	}
-	files, err := rolesOf(a, types, responders, "", expires)
+	files, err := rolesOf(a, types, responders, leaf, "", expires)
 	if err != nil {
 		return err
 	}

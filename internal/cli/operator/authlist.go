@@ -124,8 +124,7 @@ connections are closed. Processes of --dir reconnect by themselves.`,
 }
 
 func authConfigCmd(a *cli.App) *cobra.Command {
-	var hub []string
-	var creds string
+	var leaf rights.Leaf
 	cmd := &cobra.Command{
 		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs,
 		Example: "  askbus auth config > askbus-auth.conf\n  askbus auth config --leaf-of tls://bus.example.com:7422 > askbus-leaf.conf",
@@ -136,11 +135,15 @@ sync_interval: always. After a revocation print it again and reload the servers
 
 With --leaf-of it is for a leaf node: a nats-server without JetStream in another region or network,
 whose clients reach the bus through it with the same credentials. Its own one, in the file of
---leaf-creds, is what "askbus auth leaf" prints.`,
+--leaf-creds, is what "askbus auth leaf" prints. If a private CA signed the bus's certificate, name
+its file there with --leaf-ca. All files are those of the leaf node, which need not exist here.`,
 		RunE: func(*cobra.Command, []string) error {
+			if (leaf.Cert == "") != (leaf.Key == "") {
+				return cli.Usage("give --leaf-cert and --leaf-key together")
+			}
 			text, err := rights.Config(a.Dir)
-			if len(hub) > 0 {
-				text, err = rights.LeafConfig(a.Dir, hub, creds)
+			if len(leaf.Hub) > 0 {
+				text, err = rights.LeafConfig(a.Dir, leaf)
 			}
 			if err != nil {
 				return err
@@ -149,7 +152,10 @@ whose clients reach the bus through it with the same credentials. Its own one, i
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&hub, "leaf-of", nil, "URLs of the bus's servers for leaf nodes, such as tls://bus.example.com:7422")
-	cmd.Flags().StringVar(&creds, "leaf-creds", "leaf.creds", "with --leaf-of: file with the leaf node's credential")
+	cmd.Flags().StringSliceVar(&leaf.Hub, "leaf-of", nil, "URLs of the bus's servers for leaf nodes, such as tls://bus.example.com:7422")
+	cmd.Flags().StringVar(&leaf.Creds, "leaf-creds", leafCreds, "with --leaf-of: file with the leaf node's credential")
+	cmd.Flags().StringVar(&leaf.CA, "leaf-ca", "", "with --leaf-of: file with the CAs of the bus's certificate (default: the system's)")
+	cmd.Flags().StringVar(&leaf.Cert, "leaf-cert", "", "with --leaf-of: the leaf node's certificate, for servers with --tls-client-ca-file")
+	cmd.Flags().StringVar(&leaf.Key, "leaf-key", "", "with --leaf-cert: its key")
 	return cmd
 }

@@ -37,6 +37,7 @@ func authRolesCmd(a *cli.App) *cobra.Command {
 	var to, kube, only, servers string
 	var types, leave []string
 	var issuer, backup bool
+	var leaf leafOf
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use: "roles (--to DIR | --kubernetes PREFIX)", Short: "Make the credentials of all roles of a deployment, and the keys if there are none", Args: cobra.NoArgs,
@@ -48,7 +49,7 @@ the pod's namespace. There the keys are in the Secret PREFIX-keys.
 
 ROLE is broker, gateway, web (with the key of its cookies), test (an agent and a responder
 of session ` + CheckSession + `, for a test of the deployment), issuer with --issuer, backup with
---backup, and each of --responder-types: TYPE, TYPE@TENANT for one tenant, or NAME=TYPE@TENANT where
+--backup, leaf with --leaf-of (all that a nats-server of another region needs to connect as a leaf node), and each of --responder-types: TYPE, TYPE@TENANT for one tenant, or NAME=TYPE@TENANT where
 several are of one type (push also gets the cookie key). Run it again before they
 expire: it replaces the credentials and keeps the keys.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +65,7 @@ expire: it replaces the credentials and keeps the keys.`,
 			}
 			types = slices.Sorted(maps.Keys(responders))
 			for _, typ := range types {
-				if typ == "keys" || typ == rights.RoleIssuer || typ == rights.RoleBackup || slices.Contains(rolesOfAll, typ) {
+				if typ == "keys" || typ == rights.RoleIssuer || typ == rights.RoleBackup || typ == rights.RoleLeaf || slices.Contains(rolesOfAll, typ) {
 					return cli.Usage("--responder-types: %s is a role of every deployment; give the type another name", typ)
 				}
 			}
@@ -74,8 +75,13 @@ expire: it replaces the credentials and keeps the keys.`,
 			if backup {
 				types = append(types, rights.RoleBackup)
 			}
+			if len(leaf.hub) > 0 {
+				types = append(types, rights.RoleLeaf)
+			} else if leaf.tls != "" {
+				return cli.Usage("--leaf-tls needs --leaf-of: it is for leaf nodes")
+			}
 			if kube != "" {
-				return rolesToKubernetes(cmd.Context(), a, kube, types, responders, expires, servers, leave)
+				return rolesToKubernetes(cmd.Context(), a, kube, types, responders, leaf, expires, servers, leave)
 			}
 			if !rights.HasKeys(a.Dir) {
 				if _, err := natsd.Init(a.Dir); err != nil {
@@ -83,9 +89,9 @@ expire: it replaces the credentials and keeps the keys.`,
 				}
 			}
 			if only != "" {
-				return roleTo(a, to, only, expires)
+				return roleTo(a, to, only, leaf, expires)
 			}
-			files, err := rolesOf(a, types, responders, "", expires)
+			files, err := rolesOf(a, types, responders, leaf, "", expires)
 			if err != nil {
 				return err
 			}
@@ -107,20 +113,25 @@ expire: it replaces the credentials and keeps the keys.`,
 	f.StringSliceVar(&types, "responder-types", nil, "responders besides web, as [NAME=]TYPE[@TENANT]")
 	f.BoolVar(&issuer, "issuer", false, "also make the credential of \"askbus issuer\"")
 	f.BoolVar(&backup, "backup", false, "also make the credential of \"askbus ledger backup\"")
+	f.StringSliceVar(&leaf.hub, "leaf-of", nil, "also make a leaf node's credential and configuration: URLs where other regions reach the servers, such as tls://bus.example.com:7422")
+	f.StringVar(&leaf.tls, "leaf-tls", "", "with --leaf-of: directory with ca.crt of the servers, and with tls.crt and tls.key if they ask for certificates; what is there is handed out as well")
 	f.DurationVar(&expires, "expires", 0, "how long the credentials are valid (default: as \"askbus auth ROLE\")")
 	return cmd
 }
 
 // roleTo makes the credential of one role.
-func roleTo(a *cli.App, dir, role string, expires time.Duration) error {
+func roleTo(a *cli.App, dir, role string, leaf leafOf, expires time.Duration) error {
 	var types []string
 	if !slices.Contains(rolesOfAll, role) {
 		types = []string{role}
 	}
+	if role == rights.RoleLeaf && len(leaf.hub) == 0 {
+		return cli.Usage("--only leaf needs --leaf-of: where other regions reach the servers")
+	}
 	if err := broker.CheckTypes(types); err != nil {
 		return cli.Usage("--only: %w", err)
 	}
-	files, err := rolesOf(a, types, nil, role, expires)
+	files, err := rolesOf(a, types, nil, leaf, role, expires)
 	if err != nil {
 		return err
 	}
@@ -132,7 +143,7 @@ func roleTo(a *cli.App, dir, role string, expires time.Duration) error {
 }
 
 // roleFiles makes the credentials of all roles, or only of the named one.
-func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, only string, expires time.Duration) (roleFiles, error) {
+func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, leaf leafOf, only string, expires time.Duration) (roleFiles, error) {
 	keys, url, err := a.Keys()
 	if err != nil {
 		return nil, err
@@ -151,6 +162,12 @@ func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, onl
 	files := roleFiles{}
 	for _, role := range append(slices.Clone(rolesOfAll), types...) {
 		if only != "" && role != only {
+			continue
+		}
+		if role == rights.RoleLeaf {
+			if files[role], err = leaf.files(a, give); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		g := responders[role]

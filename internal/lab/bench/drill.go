@@ -42,6 +42,11 @@ type DrillOptions struct {
 	SlackTenant string        // tenant whose asks are answered in Slack
 	SlackEvery  time.Duration // interval of these asks; default 2 s: Slack takes one post a second in a channel and 50 edits a minute
 
+	Plain        int                                   // clients at the gateway, and as many at the inbox, that send each request once; half of them over new connections
+	Gateway      string                                // its URL, for them
+	Token        func(context.Context) (string, error) // returns an agent's token for every session of Tenant
+	NewTransport func() *http.Transport                // makes a transport to gateway and inbox
+
 	Progress func(string)
 	Logger   *slog.Logger
 }
@@ -86,6 +91,7 @@ type Drill struct {
 	Answer  Times   `json:"answer"` // until the inbox confirms the answer, including repeats
 	Whole   Times   `json:"whole"`  // from the ask to the outcome, including up to a second of people's reading time
 
+	Plain  Plain    `json:"plain"`            // what clients saw that repeat nothing
 	Faults []string `json:"faults,omitempty"` // the first faults
 }
 
@@ -99,13 +105,13 @@ func (d *Drill) Write(out io.Writer) error {
 		"answered", fmt.Sprintf("%d in the inbox, %d in Slack, %d by two at once", d.Web, d.Slack, d.Raced),
 		"lost", d.Lost, "doubled", d.Doubled, "unfinished", d.Late, "cards", fmt.Sprintf("%d, %d of them open", d.Cards, d.Open),
 		"longest time without", fmt.Sprintf("an ask %.1f s, an outcome %.1f s", d.NoAsk, d.NoEnd),
-		"ask", d.Ask, "answer", d.Answer, "from ask to outcome", d.Whole, "drill", verdict)
+		"ask", d.Ask, "answer", d.Answer, "from ask to outcome", d.Whole, "clients that repeat nothing", d.Plain, "drill", verdict)
 }
 
 // Failed reports whether anything was lost, doubled or left over, or nothing
 // was asked.
 func (d *Drill) Failed() bool {
-	return d.Lost > 0 || d.Doubled > 0 || d.Late > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0
+	return d.Lost > 0 || d.Doubled > 0 || d.Late > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0 || d.Plain.Failed > 0
 }
 
 // drill is a running drill.
@@ -164,8 +170,14 @@ func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
 			return r.d, err
 		}
 	}
+	token := ""
+	if o.Plain > 0 {
+		if token, err = o.Token(ctx); err != nil {
+			return r.d, err
+		}
+	}
 	o.Progress("asking")
-	r.load(ctx, agents, slack)
+	r.load(ctx, agents, slack, token)
 	o.Progress("reading every outcome again")
 	r.again(ctx)
 	return r.report(), ctx.Err()
@@ -226,7 +238,7 @@ func (r *drill) agents(ctx context.Context) (all []client.Session, slack client.
 
 // load asks for the given time, and returns when all asks have ended or the
 // wait for them is over.
-func (r *drill) load(ctx context.Context, agents []client.Session, slack client.Session) {
+func (r *drill) load(ctx context.Context, agents []client.Session, slack client.Session, token string) {
 	began := time.Now()
 	r.lastAsk, r.lastEnd = began, began
 	work, cancel := context.WithTimeout(ctx, r.o.For+r.o.Settle)
@@ -236,6 +248,12 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 	var clicks sync.WaitGroup
 	if r.fake != nil {
 		clicks.Go(func() { r.click(clicking) })
+	}
+	plainly, over := context.WithCancel(ctx)
+	defer over()
+	var plain sync.WaitGroup
+	if r.o.Plain > 0 {
+		plain.Go(func() { r.plain(plainly, token) })
 	}
 	nextSlack := began
 	for n := 0; time.Since(began) < r.o.For && ctx.Err() == nil; n++ {
@@ -248,6 +266,8 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 		}
 		_ = backoff.Sleep(ctx, time.Until(began.Add(time.Duration(float64(n+1)/r.o.Rate*float64(time.Second)))))
 	}
+	over()
+	plain.Wait()
 	r.mu.Lock()
 	r.d.Seconds = time.Since(began).Seconds()
 	r.d.PerSec = float64(r.ended) / r.d.Seconds

@@ -1,11 +1,14 @@
 package bench_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,5 +99,49 @@ func TestADrillAccountsForEveryAsk(t *testing.T) {
 				t.Errorf("%v\n%s", err, said.String())
 			}
 		})
+	}
+}
+
+// Clients that repeat nothing count what they are told, and a connection that nobody takes apart from it.
+func TestPlainClientsCountEachRequest(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	var mu sync.Mutex
+	stopping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped = !stopped; stopped {
+			http.Error(w, "stopping", http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer stopping.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for at, want := range map[string]func(bench.Plain) bool{
+		stopping.URL: func(p bench.Plain) bool {
+			return p.Failed > 0 && p.Why["POST "+stopping.Listener.Addr().String()+": 503 stopping\n"] > 0
+		},
+		gone.URL: func(p bench.Plain) bool { return p.Failed == 0 && p.Refused > 0 },
+	} {
+		d, err := bench.MeasureDrill(t.Context(), bench.DrillOptions{
+			Rate: 20, For: time.Second, Sessions: 1, Tenant: "acme", People: 1, Plain: 1, Gateway: at, Settle: time.Minute,
+			Inbox: inbox{r, func(bool) int { return http.StatusSeeOther }, true}, NewTransport: func() *http.Transport { return &http.Transport{} },
+			Token: func(context.Context) (string, error) { return "askb_x", nil },
+			Dial:  func(role rights.Role) (*nats.Conn, error) { return b.Connect(role), nil },
+			Link:  func(int) (string, error) { return gone.URL + "/login?t=x", nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !want(d.Plain) || d.Plain.Failed > 0 && !d.Failed() {
+			t.Errorf("%s: %s", at, d.Plain)
+		}
 	}
 }

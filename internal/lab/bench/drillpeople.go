@@ -84,7 +84,7 @@ func (r *drill) answer(ctx context.Context, at client.Session, id string, n int,
 	}
 	said := make(chan string, len(who))
 	for _, i := range who {
-		go func() { said <- r.decide(ctx, at, id, i) }()
+		go func() { said <- r.decide(ctx, at.String(), id, i) }()
 	}
 	for range who {
 		if answerID := <-said; answerID != "" {
@@ -96,10 +96,10 @@ func (r *drill) answer(ctx context.Context, at client.Session, id string, n int,
 
 // decide sends one person's answer until the inbox confirms it, or says that
 // somebody else was first.
-func (r *drill) decide(ctx context.Context, at client.Session, id string, i int) (answerID string) {
+func (r *drill) decide(ctx context.Context, at, id string, i int) (answerID string) {
 	answerID = id + "-" + strconv.Itoa(i)
 	form := url.Values{"answer_id": {answerID}, "select:go": {"=yes"}, "note:go": {answerID}}
-	to := r.home.Scheme + "://" + r.home.Host + "/ask/" + at.String() + "/" + id + "/answer"
+	to := r.home.Scheme + "://" + r.home.Host + "/ask/" + at + "/" + id + "/answer"
 	began := time.Now()
 	for attempt := 0; ; attempt++ {
 		status, err := r.visit(ctx, r.people[i%len(r.people)], http.MethodPost, to, form)

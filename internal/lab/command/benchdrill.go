@@ -1,14 +1,17 @@
 package command
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net/http"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/operator"
@@ -40,8 +43,8 @@ It prints what was lost, what was doubled and the longest time in which nothing 
 exits non-zero when a promise broke. The keys in --dir make a credential for each agent.`,
 		Example: "  askbus-lab bench drill --dir keys --nats-url nats://bus:4280 --inbox-url http://bus:8420 --rate 50 --for 5m",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.NATS.URL == "" || inbox == "" || o.Rate <= 0 || o.For <= 0 {
-				return cli.Usage("give --nats-url and --inbox-url, and a --rate and --for of more than 0")
+			if a.NATS.URL == "" || inbox == "" || o.Plain > 0 && o.Gateway == "" || o.Rate <= 0 || o.For <= 0 {
+				return cli.Usage("give --nats-url and --inbox-url, with --plain --gateway-url, and a --rate and --for of more than 0")
 			}
 			keys, err := operator.ExistingKeys(a.Dir)
 			if err != nil {
@@ -55,17 +58,21 @@ exits non-zero when a promise broke. The keys in --dir make a credential for eac
 			if err != nil {
 				return err
 			}
-			transport := httpserver.LocalTransport()
-			transport.MaxIdleConnsPerHost = 64
+			var trust *tls.Config
 			if caFile != "" {
 				pem, err := os.ReadFile(caFile)
 				if err != nil {
 					return cli.Usage("--inbox-ca-file: %w", err)
 				}
-				transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-				transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
+				trust = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+				trust.RootCAs.AppendCertsFromPEM(pem)
 			}
-			o.Inbox, o.Tenant, o.Logger = transport, a.Tenant, tortureLog(a)
+			o.NewTransport = func() *http.Transport {
+				transport := httpserver.LocalTransport()
+				transport.MaxIdleConnsPerHost, transport.TLSClientConfig = 64, trust.Clone()
+				return transport
+			}
+			o.Inbox, o.Tenant, o.Logger = o.NewTransport(), a.Tenant, tortureLog(a)
 			o.Progress = func(what string) { a.Note("askbus: %s", what) }
 			o.Link = func(person int) (string, error) {
 				return web.LoginLink(cookieKey, pages, ask.By{Principal: "os:person" + strconv.Itoa(person), Proof: ask.ProofOS}, time.Now())
@@ -76,6 +83,15 @@ exits non-zero when a promise broke. The keys in --dir make a credential for eac
 					return nil, err
 				}
 				return connection.Connect(connection.Credential(a.Trust(client.Credential(c))), o.Logger)
+			}
+			o.Token = func(ctx context.Context) (string, error) {
+				nc, err := o.Dial(rights.Role{Name: rights.RoleOperator})
+				if err != nil {
+					return "", err
+				}
+				defer nc.Close()
+				_, secret, err := token.NewIssuer(nc).Issue(ctx, token.Token{Role: token.Agent, Tenant: a.Tenant, Sessions: []string{token.Every}})
+				return secret, err
 			}
 			d, err := bench.MeasureDrill(cmd.Context(), o)
 			if err != nil {
@@ -93,7 +109,9 @@ exits non-zero when a promise broke. The keys in --dir make a credential for eac
 	f.DurationVar(&o.For, "for", o.For, "how long it asks")
 	f.IntVar(&o.Sessions, "sessions", o.Sessions, "agents, each with a connection of its own")
 	f.StringVar(&inbox, "inbox-url", "", "web inbox in which people answer")
-	f.StringVar(&caFile, "inbox-ca-file", "", "CAs of the inbox's certificate (default: the system's)")
+	f.IntVar(&o.Plain, "plain", 0, "clients of the gateway, and as many of the inbox, that send each request once")
+	f.StringVar(&o.Gateway, "gateway-url", "", "the gateway, for --plain")
+	f.StringVar(&caFile, "inbox-ca-file", "", "CAs of the certificates of inbox and gateway (default: the system's)")
 	f.StringVar(&o.SlackAddr, "slack-addr", "", "address at which the fake Slack listens (default: there is none)")
 	f.StringVar(&o.SlackHost, "slack-host", "", "host:port by which the Slack surface reaches it (default: --slack-addr)")
 	f.StringVar(&o.SlackTenant, "slack-tenant", o.SlackTenant, "tenant of the asks that are answered there")

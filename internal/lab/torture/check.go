@@ -28,6 +28,9 @@ const (
 	GivesUp       Rule = "gives-up"
 	VoteKept      Rule = "vote-kept"
 	PolicyReached Rule = "policy-reached"
+	OneVote       Rule = "one-vote"
+	StandIn       Rule = "stand-in"
+	StepOnce      Rule = "step-once"
 )
 
 // Limits is what the checker must know of a run.
@@ -36,6 +39,7 @@ type Limits struct {
 	Margin       time.Duration     // how late the server's timer may be; 0: as late as it likes
 	Unread       []Span            // periods in which the ledger was not read in time
 	Ends         time.Duration     // limit for an ask to end after its deadline
+	Steps        time.Duration     // limit for a step of a ladder to be taken
 	Learns       time.Duration     // limit after that for all parties to learn of it
 	Posts        time.Duration     // limit of a posting surface: a lost reply is repeated after a minute
 	End          time.Duration     // when the recording ended
@@ -63,10 +67,11 @@ type Violation struct {
 // exceeded the margin.
 func Check(events []Event, lim Limits) []Violation {
 	order, byKey := byKey(events)
+	aways := awaysOf(events)
 	var found []Violation
 	for _, k := range order {
 		if !late(byKey[k], lim) {
-			found = append(found, checkKey(k, byKey[k], lim)...)
+			found = append(found, checkKey(k, byKey[k], aways, lim)...)
 		}
 	}
 	return found
@@ -75,8 +80,9 @@ func Check(events []Event, lim Limits) []Violation {
 // overtaken counts the ids with violations that [Check] omits.
 func overtaken(events []Event, lim Limits) (n int) {
 	order, byKey := byKey(events)
+	aways := awaysOf(events)
 	for _, k := range order {
-		if late(byKey[k], lim) && len(checkKey(k, byKey[k], lim)) > 0 {
+		if late(byKey[k], lim) && len(checkKey(k, byKey[k], aways, lim)) > 0 {
 			n++
 		}
 	}
@@ -98,6 +104,16 @@ func byKey(events []Event) (order []ask.Key, byKey map[ask.Key][]Event) {
 	return order, byKey
 }
 
+// awaysOf returns what people said about who stands in for them.
+func awaysOf(events []Event) (all []Event) {
+	for _, e := range events {
+		if e.Away != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // late reports whether an expiry was stored later than the margin allows: it then outlives the
 // outcome before it, and counts as the first once that is gone.
 func late(events []Event, lim Limits) bool {
@@ -116,12 +132,14 @@ type life struct {
 	truth    *Truth // the first stored outcome, else the first learned one
 }
 
-func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
-	c := &checking{key: k, events: events, lim: lim}
+func checkKey(k ask.Key, events, aways []Event, lim Limits) []Violation {
+	c := &checking{key: k, events: events, aways: aways, lim: lim}
 	for _, l := range livesOf(events, lim) {
 		c.stored(l)
 		c.answers(l)
 		c.votes(l)
+		c.seats(l)
+		c.steps(l)
 		c.outsiders(l)
 		c.gaveUp(l)
 		c.lost(l)
@@ -136,6 +154,7 @@ func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
 type checking struct {
 	key    ask.Key
 	events []Event
+	aways  []Event // who was said to stand in for whom
 	lim    Limits
 	found  []Violation
 }

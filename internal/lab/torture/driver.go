@@ -182,7 +182,7 @@ func (d *driver) aim(s *script, index int) {
 		d.burstEnd.Store(at)
 	}
 	s.ask.Timeout, s.ask.Deadline = 0, d.burstAt()
-	s.reuse, s.raw, s.twice = false, false, false
+	s.reuse, s.raw, s.twice, s.ask.Escalate, s.ask.EscalateRepeat = false, false, false, nil, 0
 	if d.burst >= 1000 && index%10 != 0 { // of many, nine of ten just expire
 		s.acts, s.late = nil, nil
 		return

@@ -19,6 +19,7 @@ type Figures struct {
 	Answers, Races, Unknown     int
 	Full                        int
 	Kills, Stops, Ghosts        int
+	Steps, Aways, ForOthers     int // steps of ladders, who was said to stand in, and votes and answers by such people
 	Events, Stored              int
 	Took                        time.Duration
 	Ask, Answer, Notice         time.Duration // maximum
@@ -42,6 +43,7 @@ func figure(events []Event, lim Limits) Figures {
 		if e.Truth != nil && first[e.Truth.Life] == nil {
 			first[e.Truth.Life] = e.Truth
 			f.ByStatus[e.Truth.Status]++
+			f.count(e.Truth)
 		}
 		if e.Code == Unknown && e.Op != OpWait {
 			f.Unknown++
@@ -64,6 +66,8 @@ func figure(events []Event, lim Limits) Figures {
 			}
 		case OpStored:
 			f.Stored++
+		case OpAway:
+			f.Aways++
 		case OpGet, OpShown, OpPosted, OpUnvote, OpRetracted, OpGhost, OpFault, OpBegun, OpOver:
 		}
 	}
@@ -80,6 +84,23 @@ func figure(events []Event, lim Limits) Figures {
 	f.Answer, f.Answer99 = longest(answers)
 	f.Notice, f.Notice99 = longest(notices)
 	return f
+}
+
+// count counts what an outcome has of ladders and stand-ins.
+func (f *Figures) count(t *Truth) {
+	if t.Ladder != nil {
+		f.Steps += len(t.Ladder.Steps)
+	}
+	if t.Votes == nil && t.By != nil && t.By.For != "" {
+		f.ForOthers++
+	}
+	if t.Votes != nil {
+		for i := range t.Votes.Standing {
+			if t.Votes.Standing[i].For != "" {
+				f.ForOthers++
+			}
+		}
+	}
 }
 
 func longest(d []time.Duration) (most, p99 time.Duration) {
@@ -108,6 +129,9 @@ func (f *Figures) String() string {
 	}
 	fmt.Fprintf(&b, " %d tries to end one, %d replies lost, %d refused for room,", f.Answers, f.Unknown, f.Full)
 	fmt.Fprintf(&b, " %d kills, %d stops, %d ghosts met, longest outage %s;", f.Kills, f.Stops, f.Ghosts, short(f.Outage))
+	if f.Steps+f.ForOthers > 0 {
+		fmt.Fprintf(&b, " %d steps, %d absences, %d votes and answers by stand-ins;", f.Steps, f.Aways, f.ForOthers)
+	}
 	fmt.Fprintf(&b, " longest (99 %%) ask %s (%s), answer %s (%s), notification %s (%s)", short(f.Ask), short(f.Ask99), short(f.Answer), short(f.Answer99), short(f.Notice), short(f.Notice99))
 	if f.LedgerRead {
 		fmt.Fprintf(&b, ", timer late %s; %d outcomes read from the ledger", short(f.Late), f.Stored)

@@ -21,6 +21,7 @@ const (
 	OpAnswer    Op = "answer"    // a person answers
 	OpDecline   Op = "decline"   // a person declines the whole ask
 	OpUnvote    Op = "unvote"    // a person takes a vote back
+	OpAway      Op = "away"      // a person says who stands in, or ends that
 	OpWithdraw  Op = "withdraw"  // the agent withdraws
 	OpAbort     Op = "abort"     // an operator ends it
 	OpShown     Op = "shown"     // a live screen learns of a pending ask
@@ -65,6 +66,8 @@ type Event struct {
 	Deadline    time.Duration
 	Seq         uint64        // sequence of the stored message
 	Late        time.Duration // delay of a stored expiry after its deadline
+	Ladder      *Ladder       // of an ask that is shown
+	Away        *Away         // who stands in for whom
 }
 
 // Truth is an outcome as a party learned it.
@@ -76,59 +79,28 @@ type Truth struct {
 	At       time.Duration
 	GaveUp   bool // withdrawn because no agent waited
 	Votes    *Votes
-}
-
-// Votes are those in the outcome of an ask that several people decide.
-type Votes struct {
-	Need, Deny int                 // how many approve it, and how many deny it
-	Cast       map[string]string   // what each person said last: an option, "declined", or nothing
-	Given      map[string][]string // the answer ids of each person, all of them
-}
-
-// has reports whether an answer was counted as a vote.
-func (v *Votes) has(id string) bool {
-	for _, ids := range v.Given {
-		if slices.Contains(ids, id) {
-			return true
-		}
-	}
-	return false
-}
-
-// votesOf converts the votes of an outcome.
-func votesOf(o *ask.Outcome) *Votes {
-	if o.Ask == nil || o.Ask.Approval == nil {
-		return nil
-	}
-	p := o.Ask.Approval
-	v := &Votes{Need: p.AnyOf[0].Need, Deny: 1, Cast: map[string]string{}, Given: map[string][]string{}}
-	if p.Deny != nil {
-		v.Deny = p.Deny.Need
-	}
-	for i := range o.Votes {
-		one := &o.Votes[i]
-		v.Cast[one.By.Principal] = ""
-		switch {
-		case one.Declined:
-			v.Cast[one.By.Principal] = "declined"
-		case one.Stands():
-			v.Cast[one.By.Principal] = one.Option
-		}
-		v.Given[one.By.Principal] = append(append(v.Given[one.By.Principal], one.Earlier...), one.AnswerID)
-	}
-	return v
+	By       *Seat   // who answered or cancelled; nil: nobody
+	Ladder   *Ladder // nil: the ask has none
+	Needs    Needs
 }
 
 // truthOf converts an outcome. start is the start of the run.
 func truthOf(o *ask.Outcome, start time.Time) *Truth {
-	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp(), Votes: votesOf(o)}
+	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp(), Votes: votesOf(o, start)}
 	if o.Ask != nil {
-		t.Life = o.Ask.Title
+		t.Life, t.Needs = o.Ask.Title, needsOf(o.Ask)
+	}
+	t.Ladder = ladderOf(o.Ask, o.At.Add(-o.Waited), o.Escalated, start)
+	if o.By != nil && (o.Status == ask.StatusAnswered || o.Status == ask.StatusCancelled) {
+		t.By = seatOf(o.By, o.AnswerID, t.At)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s", o.Status, o.At.UTC().Format("15:04:05.000000"))
 	if o.By != nil {
 		fmt.Fprintf(&b, " by %s on %s", o.By.Principal, o.By.Responder)
+		if o.By.For != nil {
+			fmt.Fprintf(&b, " for %s", o.By.For.Principal)
+		}
 	}
 	for i := range o.Answers {
 		a := &o.Answers[i]
@@ -139,8 +111,16 @@ func truthOf(o *ask.Outcome, start time.Time) *Truth {
 			fmt.Fprintf(&b, " %s %s", v.name, v.value)
 		}
 	}
+	if t.Ladder != nil {
+		b.WriteString(t.Ladder.String())
+	}
 	for i := range o.Votes {
-		fmt.Fprintf(&b, " (%s %s %s %s)", o.Votes[i].By.Principal, o.Votes[i].Choice, o.Votes[i].Option, o.Votes[i].AnswerID)
+		v := &o.Votes[i]
+		fmt.Fprintf(&b, " (%s %s %s %s", v.By.Principal, v.Choice, v.Option, v.AnswerID)
+		if v.By.For != nil {
+			fmt.Fprintf(&b, " for %s", v.By.For.Principal)
+		}
+		b.WriteString(")")
 	}
 	t.Text = b.String()
 	return t
@@ -171,6 +151,12 @@ func (e *Event) String() string {
 	}
 	if e.Seq != 0 {
 		fmt.Fprintf(&b, " at sequence %d", e.Seq)
+	}
+	if e.Ladder != nil {
+		b.WriteString(e.Ladder.String())
+	}
+	if a := e.Away; a != nil {
+		b.WriteString(a.String())
 	}
 	if t := e.Truth; t != nil {
 		fmt.Fprintf(&b, ": %q %s", t.Life, t.Text)

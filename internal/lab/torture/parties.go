@@ -83,7 +83,11 @@ func (d *driver) get(ctx context.Context, k ask.Key, life string) {
 	began := d.h.now()
 	rec, err := d.agent(k).Get(ctx, k.ID)
 	code, _ := codeOf(err)
-	d.h.add(Event{Began: began, Who: "agent", Op: OpGet, Key: k, Life: life, Code: code, Truth: d.h.truth(rec.Outcome)})
+	e := Event{Began: began, Who: "agent", Op: OpGet, Key: k, Life: life, Code: code, Truth: d.h.truth(rec.Outcome)}
+	if err == nil && rec.Outcome == nil && rec.Ask.Title == life {
+		e.Ladder = ladderOf(&rec.Ask, rec.AskedAt, rec.Escalated, d.h.start)
+	}
+	d.h.add(e)
 }
 
 func (d *driver) withdraw(ctx context.Context, k ask.Key, life string) {
@@ -106,13 +110,13 @@ func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	var err error
 	switch a.op { //nolint:exhaustive // the others answer
 	case OpUnvote:
-		if _, err = r.Unvote(ctx, k, mine, a.person()); err == nil {
+		if _, err = r.Unvote(ctx, k, mine, a.person(d.shape.run)); err == nil {
 			err = ask.ErrVoted // it is counted, as a vote that says nothing
 		}
 	case OpDecline:
-		o, err = r.Cancel(ctx, k, responder.Decline{AnswerID: mine, Reason: "not mine to say", By: a.person()})
+		o, err = r.Cancel(ctx, k, responder.Decline{AnswerID: mine, Reason: "not mine to say", By: a.person(d.shape.run)})
 	default:
-		o, err = r.Answer(ctx, k, ask.Reply{AnswerID: mine, By: a.person(), Answers: []ask.Answer{{QuestionID: "go", Selected: []string{a.pick}, Notes: mine}}})
+		o, err = r.Answer(ctx, k, ask.Reply{AnswerID: mine, By: a.person(d.shape.run), Answers: []ask.Answer{{QuestionID: "go", Selected: []string{a.pick}, Notes: mine}}})
 	}
 	e := Event{Began: began, Who: a.typ, Op: a.op, Key: k, Life: s.life(), Mine: mine, Outsider: a.outsider && len(s.ask.Audience) > 0}
 	d.told(e, o, err)

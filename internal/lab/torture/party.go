@@ -20,6 +20,8 @@ type orders struct {
 	Seed              uint64
 	Longest           time.Duration
 	Long, Votes       int
+	Ladders           int
+	Life              time.Duration
 	From, Step        int
 	Resume            []int  // scripts that a killed party had started
 	Name              string // in the history
@@ -42,7 +44,7 @@ func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 	h.sink = func(e *Event) { failed = errors.Join(failed, enc.Encode(e)) }
 	d := &driver{
 		h: h, name: o.Name, retention: o.Retention, margin: o.Margin, log: log, end: o.End,
-		shape: shape{run: o.Run, seed: o.Seed, longest: o.Longest, long: o.Long, votes: o.Votes},
+		shape: shape{run: o.Run, seed: o.Seed, longest: o.Longest, long: o.Long, votes: o.Votes, ladders: o.Ladders, life: o.Life},
 		dial: func(r rights.Role) (*nats.Conn, error) {
 			keys, err := rights.LoadIssuer(o.Keys)
 			if err != nil {

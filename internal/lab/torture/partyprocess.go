@@ -41,6 +41,7 @@ func (p *Processes) party(d *driver, opts Options) (*partyProcess, error) {
 		self: p.self, d: d, begun: map[int]time.Time{},
 		orders: orders{
 			Start: d.h.start, End: d.end, Run: d.shape.run, Seed: d.shape.seed, Longest: d.shape.longest, Long: d.shape.long, Votes: d.shape.votes,
+			Ladders: d.shape.ladders, Life: d.shape.life,
 			From: 1, Step: 2, Asks: opts.Asks, Open: max(1, opts.Open/2), Retention: d.retention, Margin: d.margin, URL: p.urls, Keys: p.keys.Dir(),
 		},
 	}

@@ -119,7 +119,7 @@ func (d *driver) act(ctx context.Context, k ask.Key, s *script, a act, deadline 
 			ctx = short
 		}
 		d.wait(ctx, k, s.life())
-	case OpShown, OpEnded, OpPosted, OpRetracted, OpStored, OpGhost, OpFault, OpBegun, OpOver:
+	case OpAway, OpShown, OpEnded, OpPosted, OpRetracted, OpStored, OpGhost, OpFault, OpBegun, OpOver:
 		// These are events, not acts.
 	}
 }

@@ -18,13 +18,14 @@ import (
 
 // Options configures a run. Asks and For are required.
 type Options struct {
-	Asks  int           // maximum number of asks
-	For   time.Duration // maximum duration
-	Seed  uint64
-	Open  int // concurrently open asks; default 256
-	Long  int // percentage of asks with a far deadline, if the run is long enough; default 5
-	Burst int // number of asks that share a deadline; default: 1
-	Votes int // percentage of asks that several people decide; default 15
+	Asks    int           // maximum number of asks
+	For     time.Duration // maximum duration
+	Seed    uint64
+	Open    int // concurrently open asks; default 256
+	Long    int // percentage of asks with a far deadline, if the run is long enough; default 5
+	Burst   int // number of asks that share a deadline; default: 1
+	Votes   int // percentage of asks that several people decide; default 15
+	Ladders int // percentage of asks with a ladder, if the run is long enough; default 5
 
 	KillEvery time.Duration // between kills of a victim; default: none
 	StopEvery time.Duration // between stops of a victim; default: none
@@ -33,6 +34,7 @@ type Options struct {
 
 	Retention, Margin time.Duration // of the bus; default: [DefaultRetention], [DefaultMargin]
 	Ends, Learns      time.Duration // limits of liveness; default 10s, with faults 45s
+	Steps             time.Duration // the same for steps of ladders; default 10s, with faults 75s: the sweep finds those of a broker that died
 	Posts             time.Duration // the same for posting surfaces; default 90s
 	Skew              time.Duration // agents' clocks are ahead, surfaces' behind
 	Disturbed         bool          // faults are injected from outside: screens may miss short asks
@@ -50,6 +52,9 @@ func (o *Options) fill() {
 	if o.Votes == 0 {
 		o.Votes = 15
 	}
+	if o.Ladders == 0 {
+		o.Ladders = 5
+	}
 	if o.Burst > 0 {
 		o.Open = max(o.Open, o.Burst)
 	}
@@ -65,6 +70,12 @@ func (o *Options) fill() {
 	}
 	if o.Ends == 0 {
 		o.Ends = bound
+	}
+	if o.Steps == 0 {
+		o.Steps = bound
+		if o.Disturbed {
+			o.Steps += 30 * time.Second
+		}
 	}
 	if o.Learns == 0 {
 		o.Learns = bound
@@ -106,6 +117,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 		end: began.Add(opts.For),
 		shape: shape{
 			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: longShare(opts), votes: opts.Votes,
+			ladders: opts.Ladders, life: ladderLife(opts),
 		},
 		dial: func(r rights.Role) (*nats.Conn, error) { return dial(bus, r, opts.Logger) },
 	}
@@ -144,10 +156,13 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	var shaken sync.WaitGroup
 	shaken.Go(func() { faults.run(shaking, opts.Seed) })
 
+	var absences sync.WaitGroup
+	absences.Go(func() { d.absences(shaking) })
 	d.playAll(ctx, share{from: 0, step: step}, opts.Asks, opts.Open)
 	party.wait()
 	stopShaking()
 	shaken.Wait()
+	absences.Wait()
 	d.lookAgain(ctx)
 	surfaces.settle(ctx, d, opts.Learns)
 	d.over.Store(true)
@@ -163,7 +178,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 		lim.Unread = led.unread
 	}
 	lim.Margin = opts.Margin
-	lim.Retention, lim.Ends, lim.Learns, lim.Posts = opts.Retention, opts.Ends, opts.Learns, opts.Posts
+	lim.Retention, lim.Ends, lim.Learns, lim.Posts, lim.Steps = opts.Retention, opts.Ends, opts.Learns, opts.Posts, opts.Steps
 	lim.End, lim.Undisturbed = h.now(), !opts.Disturbed
 	res := &Result{Violations: Check(h.all(), lim), Overtaken: overtaken(h.all(), lim)}
 	res.Figures = figure(h.all(), lim)

@@ -27,23 +27,35 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 	posting.Posts = 5 * time.Second
 	voting := small
 	voting.Votes = 100
+	ladders := small
+	ladders.For, ladders.Ladders, ladders.Steps = 34*time.Second, 100, 3*time.Second
 	tests := []struct {
 		kind sabotage.Kind
 		opts torture.Options
 		want torture.Rule
+		says string // a part of a violation
 	}{
-		{sabotage.NoCompare, small, torture.OneOutcome},
-		{sabotage.LastWins, burst, torture.FirstWins},
-		{sabotage.AskUnstored, small, torture.AskKept},
-		{sabotage.AnswerUnkept, small, torture.AnswerKept},
-		{sabotage.TellOther, small, torture.ToldAsStored},
-		{sabotage.AnyAudience, small, torture.Audience},
-		{sabotage.NoExpiry, small, torture.Ends},
-		{sabotage.NoNotice, long, torture.AgentLearns},
-		{sabotage.NoWork, posting, torture.SurfaceLearns},
-		{sabotage.VoteUnkept, voting, torture.VoteKept},
-		{sabotage.ShortPolicy, voting, torture.PolicyReached},
-		{sabotage.None, torture.Options{Asks: 60, Open: 30, For: 14 * time.Second, Seed: 21}, ""},
+		{sabotage.NoCompare, small, torture.OneOutcome, ""},
+		{sabotage.LastWins, burst, torture.FirstWins, ""},
+		{sabotage.AskUnstored, small, torture.AskKept, ""},
+		{sabotage.AnswerUnkept, small, torture.AnswerKept, ""},
+		{sabotage.TellOther, small, torture.ToldAsStored, ""},
+		{sabotage.AnyAudience, small, torture.Audience, ""},
+		{sabotage.NoExpiry, small, torture.Ends, ""},
+		{sabotage.NoNotice, long, torture.AgentLearns, ""},
+		{sabotage.NoWork, posting, torture.SurfaceLearns, ""},
+		{sabotage.VoteUnkept, voting, torture.VoteKept, ""},
+		{sabotage.ShortPolicy, voting, torture.PolicyReached, ""},
+		{sabotage.StepTwice, ladders, torture.StepOnce, "was taken twice"},
+		{sabotage.StepSkipped, ladders, torture.StepOnce, "not in order"},
+		{sabotage.StepEarly, ladders, torture.StepOnce, "before its time"},
+		{sabotage.StepLate, ladders, torture.StepOnce, "after the end"},
+		{sabotage.StepLeftOut, ladders, torture.StepOnce, "was left out"},
+		{sabotage.TwoVotes, voting, torture.OneVote, ""},
+		{sabotage.StandInEnded, voting, torture.StandIn, "it was over"},
+		{sabotage.StandInChain, voting, torture.StandIn, "nobody had said so"},
+		{sabotage.ExcludedVotes, voting, torture.StandIn, "excludes"},
+		{sabotage.None, torture.Options{Asks: 60, Open: 30, For: 14 * time.Second, Seed: 21}, "", ""},
 	}
 	if len(tests) != len(sabotage.Kinds())+1 {
 		t.Fatal("a kind of sabotage has no test")
@@ -57,7 +69,7 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 			// On a busy machine a small run may not get to what is broken.
 			var last string
 			for range 8 {
-				found, report := reported(t, tt.kind, tt.want, tt.opts)
+				found, report := reported(t, tt.kind, tt.want, tt.says, tt.opts)
 				if found || tt.want == "" {
 					return
 				}
@@ -71,7 +83,7 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 }
 
 // reported runs a broken or a correct build.
-func reported(t *testing.T, kind sabotage.Kind, want torture.Rule, opts torture.Options) (bool, string) {
+func reported(t *testing.T, kind sabotage.Kind, want torture.Rule, says string, opts torture.Options) (bool, string) {
 	t.Helper()
 	var embedded torture.EmbeddedOptions
 	embedded.Sabotage = kind
@@ -88,9 +100,9 @@ func reported(t *testing.T, kind sabotage.Kind, want torture.Rule, opts torture.
 		t.Errorf("a correct build: %v\n%s", err, &out)
 	}
 	said := len(out.String()) > 0 && strings.Contains(out.String(), fmt.Sprintf("seed %d", opts.Seed))
-	return errors.Is(err, torture.ErrViolated) && broken(res, want) && len(res.Shortest) > 0 && said, out.String()
+	return errors.Is(err, torture.ErrViolated) && broken(res, want, says) && len(res.Shortest) > 0 && said, out.String()
 }
 
-func broken(res *torture.Result, rule torture.Rule) bool {
-	return slices.ContainsFunc(res.Violations, func(v torture.Violation) bool { return v.Rule == rule })
+func broken(res *torture.Result, rule torture.Rule, says string) bool {
+	return slices.ContainsFunc(res.Violations, func(v torture.Violation) bool { return v.Rule == rule && strings.Contains(v.Text, says) })
 }

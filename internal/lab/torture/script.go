@@ -30,9 +30,19 @@ type act struct {
 	aimed    bool
 	typ      string // the surface
 	who      int    // which person
+	role     role   // of the person
 	outsider bool
 	pick     string // the chosen option; an unknown one is refused
 }
+
+// role says which people an act is of.
+type role int
+
+const (
+	anybody   role = iota
+	theMember      // see [member]
+	theOther       // see [other]
+)
 
 // script is the life of one ask. It follows from the seed and the index.
 type script struct {
@@ -59,6 +69,8 @@ type shape struct {
 	longest time.Duration // maximum timeout
 	long    int           // percentage of asks with a far deadline
 	votes   int           // percentage of asks that several people decide
+	ladders int           // percentage of asks with a ladder
+	life    time.Duration // by how much those may outlive their first step
 }
 
 // write returns the script of an index.
@@ -134,6 +146,13 @@ func (sh shape) write(index int) script {
 	if chance(sh.votes) {
 		s.vote(r, when)
 	}
+	if sh.votes > 0 && chance(map[bool]int{true: 50, false: 5}[s.ask.Approval != nil]) {
+		s.absent(r, sh.run, when)
+	}
+	if sh.life > 0 && chance(sh.ladders) {
+		s.escalate(r, sh.life)
+	}
+	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
 	return s
 }
 
@@ -150,7 +169,6 @@ func (s *script) vote(r *rand.Rand, when func() (time.Duration, bool)) {
 		a.at, a.aimed = when()
 		s.acts = append(s.acts, a)
 	}
-	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
@@ -161,7 +179,14 @@ func (s *script) home() (tenant, session string) {
 }
 
 // person returns the acting person.
-func (a *act) person() ask.By {
+func (a *act) person(run string) ask.By {
+	switch a.role {
+	case theMember:
+		return member(run, a.who)
+	case theOther:
+		return other(run, a.who)
+	case anybody:
+	}
 	by := ask.By{Principal: "os:p" + strconv.Itoa(a.who), Name: "P" + strconv.Itoa(a.who), Proof: "torture"}
 	if !a.outsider {
 		by.Groups = []string{"deciders"}

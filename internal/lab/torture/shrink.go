@@ -8,9 +8,9 @@ import (
 )
 
 // Shrink returns a shorter history that breaks the same promise for the same ask: first only the
-// events of that id, then ever fewer of them. It stops at the deadline.
+// events of that id, and what was said about who stands in if that matters, then ever fewer of them. It stops at the deadline.
 func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
-	left := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Key != v.Key })
+	left := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Key != v.Key && (e.Away == nil || v.Rule != StandIn) })
 	broken := func(h []Event) bool {
 		return slices.ContainsFunc(Check(h, lim), func(w Violation) bool {
 			return w.Rule == v.Rule && w.Key == v.Key && w.Life == v.Life && w.Text == v.Text

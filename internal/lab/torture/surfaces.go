@@ -17,6 +17,9 @@ func (d *driver) screen(ctx context.Context, name string, r *responder.Responder
 	shown := map[ask.Key]string{}
 	return board.Watch(ctx, r, func(ev board.Event) {
 		e := Event{Who: name, Key: ev.Record.Ask.Key(), Life: ev.Record.Ask.Title, Code: OK, Truth: d.h.truth(ev.Record.Outcome), Seq: ev.Record.Seq}
+		if ev.Record.Outcome == nil {
+			e.Ladder = ladderOf(&ev.Record.Ask, ev.Record.AskedAt, ev.Record.Escalated, d.h.start)
+		}
 		switch ev.Kind {
 		case board.Pending:
 			e.Op = OpShown

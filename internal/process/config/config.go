@@ -84,6 +84,8 @@ type Listen struct {
 	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
 	HTTPConnectionsPerMinute  int `split_words:"true" desc:"new connections of one remote address in a minute; default: 30000"`
 
+	HTTPLinger time.Duration `split_words:"true" desc:"how long gateway and inbox still serve after the signal to stop, ending each connection with its response, so that clients go to another replica; default: not at all"`
+
 	TLS struct {
 		Own          bool   `desc:"askbus up makes a certificate of its own"`
 		CertFile     string `split_words:"true" desc:"file (PEM) of the certificate of this process's NATS and HTTP listeners, followed by its intermediates; read again when it changes, and on SIGHUP"`

@@ -116,6 +116,17 @@ func Run(ctx context.Context, parts ...Part) error {
 	return errors.Join(errs...)
 }
 
+// Leaving is [HTTP] with a part that sends clients elsewhere before anything else of the process stops: for linger,
+// requests are served, and each ends its connection. Start it last.
+func Leaving(name string, ln net.Listener, h http.Handler, limits httpserver.Limits, grace, linger time.Duration) (serve, leave Part) {
+	srv := httpserver.New(ln, h, limits)
+	return Part{name, func(ctx context.Context) error { return srv.Run(ctx, grace) }}, Part{name + " is left", func(ctx context.Context) error {
+		<-ctx.Done()
+		srv.Leave(linger)
+		return nil
+	}}
+}
+
 // HTTP serves a handler on a listener, within limits, until ctx ends; then it
 // finishes running requests for at most grace.
 func HTTP(name string, ln net.Listener, h http.Handler, limits httpserver.Limits, grace time.Duration) Part {

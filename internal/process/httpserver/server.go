@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -52,21 +53,23 @@ func IsSecure(ln net.Listener) bool {
 
 // Server serves one listener.
 type Server struct {
-	ln     *listener
-	config *tls.Config // nil: no TLS
-	srv    *http.Server
+	ln      *listener
+	config  *tls.Config // nil: no TLS
+	srv     *http.Server
+	leaving atomic.Bool // see Leave
 }
 
 // New makes a server. It starts nothing.
 func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 	limits.fill()
-	s := &Server{srv: &http.Server{
-		Handler: bodies(h, limits), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: limits.MaxHeader,
+	s := &Server{}
+	s.srv = &http.Server{
+		Handler: s.farewell(bodies(h, limits)), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: limits.MaxHeader,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, counted(c))
 		},
 		ErrorLog: log.New(errorLog{}, "", log.LstdFlags),
-	}}
+	}
 	if t, ok := ln.(secured); ok {
 		ln, s.config = t.Listener, t.config
 	}
@@ -115,6 +118,25 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 		return errors.Join(err, s.srv.Close())
 	}
 	return nil
+}
+
+// Leave sends clients elsewhere before the server stops, so that none of their requests comes too late. For a time it
+// serves as before, and ends each connection with its response; then it closes the idle ones. Requests that are held
+// until then end theirs as well.
+func (s *Server) Leave(linger time.Duration) {
+	s.leaving.Store(true)
+	time.Sleep(linger)
+	s.srv.SetKeepAlivesEnabled(false)
+}
+
+// farewell ends the connection of each request of a server that leaves.
+func (s *Server) farewell(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.leaving.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Connections returns how many connections are open, and how many of them are unidentified.

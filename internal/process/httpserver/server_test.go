@@ -338,3 +338,49 @@ func TestNothingIsLeftOf2000Connections(t *testing.T) {
 		t.Errorf("%d goroutines, %d before", now, before)
 	}
 }
+
+// A server that leaves still serves, and no client comes again over a connection that is about to close: not after a
+// request that comes meanwhile, nor after one that was held.
+func TestAServerThatLeavesSendsItsClientsElsewhere(t *testing.T) {
+	t.Parallel()
+	held, release := make(chan struct{}), make(chan struct{})
+	s, addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			close(held)
+			<-release
+		}
+		fmt.Fprint(w, "here")
+	}, httpserver.Limits{})
+	get := func(path string) (closes bool) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+path, nil)
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		defer resp.Body.Close() //nolint:errcheck // the body is only read
+		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "here" {
+			t.Errorf("%s: %q, %v", path, body, err)
+		}
+		return resp.Close
+	}
+	if get("/") {
+		t.Error("a server that stays ended a connection")
+	}
+	waits := make(chan bool, 1)
+	go func() { waits <- get("/held") }()
+	<-held
+	s.Leave(0)
+	if !get("/") {
+		t.Error("the connection of a request that came meanwhile stays open")
+	}
+	close(release)
+	if !<-waits {
+		t.Error("the connection of a request that was held stays open")
+	}
+}

@@ -137,9 +137,9 @@ func Brokers(all []Broker, err error) finding.List {
 	}
 	agree(&l, all)
 	b := slices.MaxFunc(all, func(a, b Broker) int { return int(a.Used - b.Used) })
-	raise := "raise --max-store of the brokers and of the servers, all to the same, or shorten the retention"
+	raise := "raise --max-store of the brokers and of the servers, all to the same"
 	if b.Server != "" && b.Budget == b.ServerMaxStore && b.MaxStore > b.ServerMaxStore {
-		raise = fmt.Sprintf("raise --max-store (max_file_store) of server %s, which limits them: that of the brokers is larger already; or shorten the retention", b.Server)
+		raise = fmt.Sprintf("raise --max-store (max_file_store) of server %s, which limits them: that of the brokers is larger already", b.Server)
 	}
 	switch {
 	case b.Budget == 0:

@@ -33,7 +33,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	case in.MaxStore == 0:
 		l.Say("JetStream", finding.Broken, "the account has no storage%s: give it JetStream (max_storage)", domain)
 	case in.MaxStore > 0 && in.Used >= in.MaxStore/10*9:
-		l.Say("JetStream", finding.Broken, "%d of %d bytes are used%s: raise the account's limit, or shorten the retention", in.Used, in.MaxStore, domain)
+		l.Say("JetStream", finding.Broken, "%d of %d bytes are used%s: raise the account's limit", in.Used, in.MaxStore, domain)
 	default:
 		l.Say("JetStream", finding.Good, "%d bytes are used%s", in.Used, domain)
 	}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/server/certificate"
+	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/certtest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	question "github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -26,7 +29,14 @@ func leafOf(t *testing.T, b *natstest.Bus, at string, r rights.Role) *server.Ser
 	creds, _ := handedOut(t, b.Dir, "", r)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "leaf.creds"), creds.Creds)
-	conf, err := rights.LeafConfig(b.Dir, []string{"nats://" + at}, filepath.Join(dir, "leaf.creds"))
+	return startLeaf(t, b.Dir, rights.Leaf{Hub: []string{"nats://" + at}, Creds: filepath.Join(dir, "leaf.creds")})
+}
+
+// startLeaf starts a nats-server as a leaf node of the bus with these keys.
+func startLeaf(t *testing.T, keys string, leaf rights.Leaf) *server.Server {
+	t.Helper()
+	dir := t.TempDir()
+	conf, err := rights.LeafConfig(keys, leaf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +135,39 @@ func TestTwoRegionsAnswerEachOther(t *testing.T) {
 	there.Choose(here.Next(board.Pending), "o1")
 	if o, err := near.Wait(t.Context(), "a4"); err != nil || o.Status != question.StatusAnswered {
 		t.Errorf("a4: %+v, %v", o, err)
+	}
+}
+
+// A bus whose certificate a private CA signed, and that asks for certificates, takes leaf nodes that name both in their
+// configuration, and no others.
+func TestALeafNodeConnectsOverMutualTLS(t *testing.T) {
+	t.Parallel()
+	servers, clients := certtest.New(t), certtest.New(t)
+	dir, own, shown := t.TempDir(), certtest.At(t.TempDir()), certtest.At(t.TempDir())
+	servers.Issue(own, time.Hour, "127.0.0.1")
+	clients.Issue(shown, time.Hour, "leaf.example")
+	keeper, err := certificate.Open(certificate.Files{Cert: own.Cert, Key: own.Key, ClientCA: clients.File}, certificate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0", LeafAddr: "127.0.0.1:0", TLS: keeper.NATS(), Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	creds, _ := handedOut(t, dir, "", rights.Role{Name: rights.RoleLeaf})
+	leaf := rights.Leaf{Hub: []string{"tls://" + srv.LeafAddr()}, Creds: filepath.Join(t.TempDir(), "leaf.creds"), CA: servers.File, Cert: shown.Cert, Key: shown.Key}
+	write(t, leaf.Creds, creds.Creds)
+	stranger, silent := leaf, leaf
+	stranger.CA = clients.File
+	silent.Cert, silent.Key = "", ""
+	refused := []*server.Server{startLeaf(t, dir, stranger), startLeaf(t, dir, silent)}
+	let := startLeaf(t, dir, leaf)
+	natstest.Eventually(t, "the leaf node is linked", func() bool { return let.NumLeafNodes() == 1 })
+	for i, r := range refused {
+		if r.NumLeafNodes() != 0 {
+			t.Errorf("leaf node %d is linked without trust", i)
+		}
 	}
 }
 

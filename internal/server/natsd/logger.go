@@ -73,6 +73,10 @@ func (l *logger) failedIn(stream string) bool {
 }
 
 func (l *logger) Noticef(format string, v ...any) {
+	if strings.Contains(format, "Slow Consumer") { // who was cut off: the alert AskbusSlowConsumers sends its reader here
+		l.Warnf(format, v...)
+		return
+	}
 	l.log.Debug("nats-server", slog.String("text", fmt.Sprintf(format, v...)))
 }
 

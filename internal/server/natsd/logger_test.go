@@ -41,6 +41,19 @@ func TestARebuiltStateIsNoWarning(t *testing.T) {
 	}
 }
 
+// The alert about slow consumers sends its reader to the server's log, which names the connection; the server itself takes
+// that for a notice.
+func TestTheLogNamesWhoReadsTooSlowly(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	l.Noticef("%s - Slow Consumer Detected: MaxPending of %d Exceeded", `127.0.0.1:5000 - cid:7 - "responder/web"`, 64<<20)
+	l.Noticef("Listening for client connections on %s", "127.0.0.1:4280")
+	if said := out.String(); strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "cid:7") || strings.Contains(said, "Listening") {
+		t.Errorf("logged %q", said)
+	}
+}
+
 func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -185,11 +185,18 @@ func Config(dir string) (string, error) {
 	return b.String(), nil
 }
 
+// Leaf is where a leaf node finds the bus and its own files. Paths are relative to its working directory.
+type Leaf struct {
+	Hub       []string // URLs of the bus's servers
+	Creds     string   // file of its credential
+	CA        string   // file of CAs of the bus's certificate; empty: the system's
+	Cert, Key string   // files of its own certificate, for servers that ask for one; empty: none
+}
+
 // LeafConfig is [Config] for a leaf node: a nats-server without streams, whose
-// clients reach the bus at hub with the credentials of the directory. creds is
-// the file of its own one. A connection that is cut without a word is noticed
-// within 15 s.
-func LeafConfig(dir string, hub []string, creds string) (string, error) {
+// clients reach the bus with the credentials of the directory. A connection that
+// is cut without a word is noticed within 15 s.
+func LeafConfig(dir string, leaf Leaf) (string, error) {
 	config, err := Config(dir)
 	if err != nil {
 		return "", err
@@ -198,9 +205,19 @@ func LeafConfig(dir string, hub []string, creds string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	urls := make([]string, len(hub))
-	for i, h := range hub {
+	urls := make([]string, len(leaf.Hub))
+	for i, h := range leaf.Hub {
 		urls[i] = strconv.Quote(h)
 	}
-	return config + fmt.Sprintf("ping_interval: \"5s\"\nping_max: 2\nleafnodes {\n  remotes: [{urls: [%s], account: %s, credentials: %q}]\n}\n", strings.Join(urls, ", "), a.Keys[identity.Bus], creds), nil
+	var tls []string
+	for _, f := range []struct{ key, file string }{{"ca_file", leaf.CA}, {"cert_file", leaf.Cert}, {"key_file", leaf.Key}} {
+		if f.file != "" {
+			tls = append(tls, f.key+": "+strconv.Quote(f.file))
+		}
+	}
+	trust := ""
+	if len(tls) > 0 {
+		trust = ", tls: {" + strings.Join(tls, ", ") + "}"
+	}
+	return config + fmt.Sprintf("ping_interval: \"5s\"\nping_max: 2\nleafnodes {\n  remotes: [{urls: [%s], account: %s, credentials: %q%s}]\n}\n", strings.Join(urls, ", "), a.Keys[identity.Bus], leaf.Creds, trust), nil
 }

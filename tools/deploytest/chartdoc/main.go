@@ -117,7 +117,7 @@ func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, v
 				fmt.Fprintf(b, "| `%s` | | %s |\n", path, strings.ReplaceAll(p.Description, "|", "\\|"))
 			}
 		}
-		if p.Items != nil && name == "responders" {
+		if p.Items != nil && (name == "responders" || name == "remotes") {
 			rows(b, defs, path+"[].", *p.Items, nil)
 		} else if len(props) > 0 && (prefix == "" || value != nil || name == "scaling" || name == "natsJetStream") {
 			inner, _ := value.(map[string]any)

@@ -118,6 +118,9 @@ func (s *Store) OnEnd(t *Token, f func(state.Ending)) (stop func()) {
 	}
 }
 
+// Read reports whether the tokens have been read, if only once.
+func (s *Store) Read() bool { return s.cache.Read() }
+
 // Watches returns the number of active calls of [Store.OnEnd].
 func (s *Store) Watches() int { return s.cache.Watches() }
 
