@@ -72,6 +72,8 @@ func TestFeishuClient(t *testing.T) {
 		"post again":              {"ok": true, "same": true},
 		"edit":                    {"ok": true, "code": 0.0},
 		"reply":                   {"ok": true, "code": 0.0},
+		"image":                   {"ok": true, "code": 0.0},
+		"file":                    {"ok": true, "code": 0.0},
 		"members":                 {"ok": true, "names": []any{"Mei", "Tom"}},
 		"user":                    {"ok": true, "user": "Mei"},
 		"an unknown property":     {"ok": false, "code": 230099.0},

@@ -76,6 +76,9 @@ func TestSlackWebAPI(t *testing.T) {
 		"dm":                       {"ok": true, "dm": true},
 		"by e-mail":                {"ok": true, "user": "U1"},
 		"view with a dead trigger": {"ok": false, "error": "invalid_trigger_id"},
+		"file":                     {"ok": true, "files": 1.0},
+		"file of nothing":          {"ok": false, "error": "invalid_arguments"},
+		"no file":                  {"ok": false, "error": "file_not_found"},
 		"storm":                    {"ok": false, "code": "slack_webapi_rate_limited_error"},
 	}
 	for name, fields := range want {

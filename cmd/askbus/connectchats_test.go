@@ -21,6 +21,7 @@ import (
 	"github.com/askbus/askbus/internal/lab/fakediscord"
 	"github.com/askbus/askbus/internal/lab/fakemail"
 	"github.com/askbus/askbus/internal/lab/fakemattermost"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/lab/faketeams"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 )
@@ -223,6 +224,37 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 			return false
 		})
 		finished(t, p, "Discord")
+	})
+	t.Run("slack", func(t *testing.T) {
+		t.Parallel()
+		f, err := fakeslack.Start(fakeslack.Options{NoLimits: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Close)
+		f.AddUser(fakeslack.User{ID: "U0MEI", Name: "mei", Team: "T0HOME"})
+		f.AddUser(fakeslack.User{ID: "U0GUS", Name: "gus", Team: "T0OTHER"})
+		f.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{fakeslack.BotUser, "U0MEI"}})
+		f.AddChannel(fakeslack.Channel{ID: "D0MEI", With: "U0MEI"})
+		f.AddChannel(fakeslack.Channel{ID: "D0GUS", With: "U0GUS"})
+		p := startWith(t, []string{"ASKBUS_SLACK_URL=" + f.URL()}, "xoxb-fake\nxapp-fake\n", "connect", "slack", "--dir", pl.dir)
+		code := pairingCode(t, p)
+		await(t, "connection", func() bool { _, live := f.Connections(); return live > 0 })
+		f.Write("U0MEI", "C0ASKS", "", code)   // for everybody to read
+		f.Write("U0GUS", "D0GUS", "", code)    // of another workspace
+		f.Write("U0MEI", "D0MEI", "", "hello") // no code
+		f.Write("U0MEI", "D0MEI", "", strings.ToLower(code))
+		p.err.wait(t, "paired with mei (slack:T0HOME/U0MEI)")
+		bus.err.wait(t, "askbus: Slack is connected")
+		await(t, "test question", func() bool {
+			for _, m := range f.Messages("D0MEI") {
+				if d := f.Click("U0MEI", m.Place, "It does"); d.Acked {
+					return true
+				}
+			}
+			return false
+		})
+		finished(t, p, "Slack")
 	})
 	t.Run("email", func(t *testing.T) {
 		t.Parallel()

@@ -108,7 +108,7 @@ type (
 func (c *chatEntry) env() string { return "ASKBUS_" + strings.ToUpper(c.Type) + "_" }
 
 // app makes the app from the settings. Extend, which may be nil, completes the options.
-func (c *chatEntry) app(a *cli.App, bus *responder.Responder, link func(ask.Key) string, extend func(*chat.Options)) (chatApp, error) {
+func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, extend func(*chat.Options)) (chatApp, error) {
 	for _, s := range c.Secrets {
 		text, err := cli.SecretOf(c.env()+s.Name, *s.Text, *s.File)
 		if err != nil {
@@ -126,7 +126,7 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, link func(ask.Key)
 		}
 		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
 	}
-	o := chat.Options{RouteFile: *c.Routes, Link: link, Logger: a.Logger()}
+	o := chat.Options{RouteFile: *c.Routes, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
 	o.Routes.Default.Channel = *c.Place
 	if extend != nil {
 		extend(&o)
@@ -162,9 +162,9 @@ func (c *chatEntry) set() bool {
 	return false
 }
 
-// chatLink returns a function for the URL at which an ask can be answered in a browser. Other machines cannot reach a
-// loopback address, so it uses one only if it was configured. Own is the address of an inbox in this process.
-func chatLink(a *cli.App, inbox, own string) func(ask.Key) string {
+// chatInbox returns the URL of the inbox for links in chats; empty: none is known. Other machines cannot reach a loopback
+// address, so it is one only if it was configured. Own is the address of an inbox in this process.
+func chatInbox(a *cli.App, inbox, own string) string {
 	if inbox == "" {
 		inbox = a.HTTP.URL
 	}
@@ -174,11 +174,18 @@ func chatLink(a *cli.App, inbox, own string) func(ask.Key) string {
 			inbox = before.HTTPURL
 		}
 		if u, err := url.Parse(inbox); err != nil || u.Hostname() == "" || loopback(u.Hostname()) {
-			return nil
+			return ""
 		}
 	}
-	base := strings.TrimRight(inbox, "/")
-	return func(k ask.Key) string { return base + "/ask/" + k.String() }
+	return strings.TrimRight(inbox, "/")
+}
+
+// askLink returns a function for the URL at which an ask can be answered in a browser; nil without an inbox.
+func askLink(inbox string) func(ask.Key) string {
+	if inbox == "" {
+		return nil
+	}
+	return func(k ask.Key) string { return inbox + "/ask/" + k.String() }
 }
 
 func loopback(host string) bool {

@@ -100,7 +100,7 @@ func fillUnder(cmd *cobra.Command, a *cli.App, c *chatEntry) error {
 func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, tenant string) error {
 	r := NewRunning(ctx, a)
 	defer r.Close()
-	one, err := r.chat(c, tenant, chatLink(a, *c.Inbox, ""))
+	one, err := r.chat(c, tenant, chatInbox(a, *c.Inbox, ""))
 	if err != nil {
 		return err
 	}
@@ -137,14 +137,14 @@ func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
 			if err := fillUnder(cmd, a, c); err != nil {
 				return err
 			}
-			app, err := c.app(a, nil, chatLink(a, *c.Inbox, ""), nil)
+			app, err := c.app(a, nil, chatInbox(a, *c.Inbox, ""), nil)
 			if err != nil {
 				return err
 			}
 			if c.DoctorOnBus {
 				r := NewRunning(cmd.Context(), a)
 				defer r.Close()
-				if one, err := r.chat(c, "", chatLink(a, *c.Inbox, "")); err != nil {
+				if one, err := r.chat(c, "", chatInbox(a, *c.Inbox, "")); err != nil {
 					a.Note("askbus: the rest is checked without the bus: %v", err)
 				} else {
 					app = one.app
@@ -170,7 +170,7 @@ func chatFindings(ctx context.Context, a *cli.App, entries []*chatEntry) (found 
 		}
 		var app chatApp
 		if err == nil {
-			app, err = c.app(a, nil, nil, nil)
+			app, err = c.app(a, nil, "", nil)
 		}
 		if err != nil {
 			found = append(found, finding.Finding{What: c.Type, State: finding.Broken, Words: err.Error()})

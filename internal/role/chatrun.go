@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -44,8 +43,8 @@ func (c *chatRun) drain() {
 }
 
 // chat makes a chat's app, without starting it.
-func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (_ *chatRun, err error) {
-	if _, err := c.app(r.a, nil, nil, nil); err != nil { // before anything is opened
+func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err error) {
+	if _, err := c.app(r.a, nil, "", nil); err != nil { // before anything is opened
 		return nil, err
 	}
 	cred, err := r.chatCred(c, tenant)
@@ -70,7 +69,7 @@ func (r *Process) chat(c *chatEntry, tenant string, link func(ask.Key) string) (
 	if err != nil {
 		return nil, err
 	}
-	app, err := c.app(r.a, bus, link, func(o *chat.Options) {
+	app, err := c.app(r.a, bus, inbox, func(o *chat.Options) {
 		if role.Session == "" { // others may not report
 			to, run, remove := r.reporter(nc, c.Type, audit.Surface(c.Type, role.Tenant))
 			one.parts, one.ends = append(one.parts, run), append(one.ends, remove)

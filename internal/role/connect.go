@@ -103,7 +103,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 			return err
 		}
 	}
-	app, err := c.app(a, nil, nil, func(o *chat.Options) { o.Unplaced = true })
+	app, err := c.app(a, nil, "", func(o *chat.Options) { o.Unplaced = true })
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -446,6 +447,7 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	if shared := pending.SharedStandIns(); shared != nil {
 		options.StandIns = shared
 	}
+	options.Links = board.NewSharedLinks(resp)
 	srv, err := web.New(pending, resp, options)
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}

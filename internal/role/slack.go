@@ -26,8 +26,9 @@ the ask was answered, and accepts clicks, forms and replies in threads.
 With an app-level token it receives clicks over Socket Mode: no public address, at most
 three replicas. With a signing secret it listens on --http-addr for Slack's requests to
 /slack/interactions, /slack/events and /slack/commands: any number of replicas.`,
-		ConnectLong: `Make the app from deploy/slack-manifest.yaml (docs/slack.md), install it, invite it into a channel, and
-have its bot token, its app-level token and the channel's id at hand. No public address is needed.`,
+		ConnectLong: `Make the app from deploy/slack-manifest.yaml (docs/slack.md), install it, and have its bot token and its
+app-level token at hand. Then send the code that this command shows to the app in a direct message; with
+--channel asks go to that channel instead. No public address is needed.`,
 		DoctorShort: "Check token, scopes, channels, groups, manifest and connections",
 		DoctorFlags: func(f *pflag.FlagSet) {
 			f.StringVar(&manifest, "manifest", "", "file with the app's manifest, as Slack's app page shows it (YAML or JSON)")

@@ -67,7 +67,7 @@ func runWebhook(ctx context.Context, a *cli.App, s webhookSettings) error {
 	}
 	base := c.URL
 	if base == "" { // of another process: only if receivers elsewhere can reach it
-		if link := chatLink(a, "", ""); link != nil {
+		if link := askLink(chatInbox(a, "", "")); link != nil {
 			base = r.before.HTTPURL
 		}
 	}

@@ -30,6 +30,15 @@ await call('members', async () => {
   return { names }
 })
 await call('user', async () => ({ user: (await client.contact.v3.user.get({ path: { user_id: 'on_mei' }, params: { user_id_type: 'union_id' } })).data.user.name }))
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+await call('image', async () => {
+  const { image_key } = await client.im.v1.image.create({ data: { image_type: 'message', image: png } })
+  return { code: (await client.im.v1.message.reply({ path: { message_id: id }, data: { msg_type: 'image', content: JSON.stringify({ image_key }) } })).code }
+})
+await call('file', async () => {
+  const { file_key } = await client.im.v1.file.create({ data: { file_type: 'stream', file_name: 'log.txt', file: Buffer.from('words') } })
+  return { code: (await client.im.v1.message.reply({ path: { message_id: id }, data: { msg_type: 'file', content: JSON.stringify({ file_key }) } })).code }
+})
 await call('an unknown property', () => send(card([{ ...words('x'), colour: 'red' }])))
 await call('an unknown element', () => send(card([{ tag: 'action', actions: [] }])))
 await call('a form without a button', () => send(card([{ tag: 'form', name: 'f', elements: [words('x')] }])))

@@ -26,5 +26,17 @@ await tried('member', async () => ({ user: (await client.getChannelMember(ROOM, 
 await tried('stranger', () => client.getChannelMember(ROOM, 'none'));
 await tried('members', async () => ({ count: (await client.getChannelStats(ROOM)).member_count }));
 await tried('direct', async () => ({ type: (await client.createDirectChannel(['botbotbotbotbotbotbotbotbo', MEI])).type }));
+const file = (channel) => {
+  const form = new FormData();
+  form.append('channel_id', channel);
+  form.append('files', new Blob(['png']), 'shot.png');
+  return client.uploadFile(form);
+};
+await tried('file', async () => {
+  const { file_infos: [made] } = await file(ROOM);
+  const p = await client.createPost({ channel_id: ROOM, root_id: id, message: '', file_ids: [made.id] });
+  return { name: made.name, files: p.file_ids.length };
+});
+await tried('file elsewhere', () => file('none'));
 client.setToken('wrong');
 await tried('a wrong token', () => client.getMe());

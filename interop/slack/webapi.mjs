@@ -40,4 +40,7 @@ await call('dm', async () => ({ dm: (await web.conversations.open({ users: 'U1' 
 await call('by e-mail', async () => ({ user: (await web.users.lookupByEmail({ email: 'mei@example.com' })).user.id }))
 await call('link', async () => ({ link: (await web.chat.getPermalink({ channel: 'C1', message_ts: ts })).permalink }))
 await call('view with a dead trigger', () => web.views.open({ trigger_id: 'no', view: { type: 'modal', title: { type: 'plain_text', text: 't' }, blocks: [section('x')] } }))
+await call('file', async () => ({ files: (await web.filesUploadV2({ channel_id: 'C1', thread_ts: ts, filename: 'shot.png', file: Buffer.from('png') })).files.length }))
+await call('file of nothing', () => web.files.getUploadURLExternal({ filename: 'shot.png', length: 0 }))
+await call('no file', () => web.files.completeUploadExternal({ files: [{ id: 'F404' }], channel_id: 'C1' }))
 await call('storm', async () => { for (let i = 0; i < 60; i++) await web.chat.update({ channel: 'C1', ts, text: `${i}` }) })

@@ -69,6 +69,12 @@ type Ask struct {
 	// decides the ask; they begin again EscalateRepeat times. See [Escalation].
 	Escalate       []Escalation `json:"escalate,omitempty"`
 	EscalateRepeat int          `json:"escalate_repeat,omitempty"`
+	// EscalateHours is the name of a calendar of the operator: After of the steps
+	// counts only its open hours, and steps are taken only in them. Empty: all.
+	EscalateHours string `json:"escalate_hours,omitempty"`
+	// OpenHours are those of that calendar, as it was when it was asked. Only the
+	// broker sets them.
+	OpenHours *OpenHours `json:"open_hours,omitempty" wire:"broker"`
 	// Policies are the operator's policies that apply to the ask, as they were
 	// when it was asked. Only the broker sets them.
 	Policies []Policy `json:"policies,omitempty" wire:"broker"`

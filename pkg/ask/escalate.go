@@ -96,7 +96,8 @@ func (e *Escalated) At() (at time.Time) {
 // NextStep returns the next step of an ask that was asked at this time, and
 // whether there is one: the ladder may be at its end, or the deadline before it.
 // A step counts from the one before as it was taken: after an outage people have
-// as long as without it.
+// as long as without it. With [Ask.EscalateHours] only open hours count; see
+// [Ask.StepDue] for a step that was missed.
 func (a *Ask) NextStep(asked time.Time, e *Escalated) (Next, bool) {
 	n, from := 1, asked
 	if last := e.Last(); last != nil {
@@ -106,14 +107,19 @@ func (a *Ask) NextStep(asked time.Time, e *Escalated) (Next, bool) {
 		return Next{}, false
 	}
 	step := &a.Escalate[(n-1)%len(a.Escalate)]
-	next := Next{N: n, At: from.Add(step.After), Tell: step.Tell, Via: step.Via, Widen: step.Widen}
+	next := Next{N: n, Tell: step.Tell, Via: step.Via, Widen: step.Widen}
+	at, ok := a.OpenHours.add(from, step.After)
 	if len(step.Tell) == 0 {
 		next.Tell, next.Remind = e.told(), true
 	}
 	if e != nil && slices.ContainsFunc(e.Seen, func(s Seen) bool { return s.N == n }) {
-		next.At, next.Paused = next.At.Add(step.After), true
+		next.Paused = true
+		if ok {
+			at, ok = a.OpenHours.add(at, step.After)
+		}
 	}
-	return next, a.Deadline.IsZero() || next.At.Before(a.Deadline)
+	next.At = at
+	return next, ok && (a.Deadline.IsZero() || at.Before(a.Deadline))
 }
 
 // steps returns how many steps the ask can take.
@@ -154,7 +160,7 @@ func (a *Ask) Tells(s *Step, by By) bool {
 
 func (a *Ask) validateEscalate(f *faults) {
 	switch n := len(a.Escalate); {
-	case n == 0 && a.EscalateRepeat != 0:
+	case n == 0 && (a.EscalateRepeat != 0 || a.EscalateHours != ""):
 		f.add("/escalate", FaultMissing, "ladder_steps")
 		return
 	case n > MaxEscalations:
@@ -166,6 +172,9 @@ func (a *Ask) validateEscalate(f *faults) {
 		f.add("/escalate_repeat", FaultOutOfRange, a.EscalateRepeat, 0, MaxRepeats)
 	case a.steps() > MaxSteps:
 		f.add("/escalate_repeat", FaultTooMany, a.steps(), "steps", MaxSteps)
+	}
+	if a.EscalateHours != "" && !ValidToken(a.EscalateHours) {
+		f.add("/escalate_hours", FaultBadToken, clip(a.EscalateHours), MaxToken)
 	}
 	for i := range a.Escalate {
 		a.validateStep(f, "/escalate/"+strconv.Itoa(i), &a.Escalate[i])

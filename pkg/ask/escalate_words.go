@@ -22,10 +22,17 @@ func (a *Ask) LadderWords(asked time.Time, e *Escalated, now time.Time, lang str
 		parts = append(parts, fmt.Sprintf(w.told, w.whom(last.Tell, last.Remind), w.span(now.Sub(last.At))))
 	}
 	next, ok := a.NextStep(asked, e)
+	at := next.At
+	if ok {
+		at, ok = a.StepDue(&next, now)
+	}
 	if !ok {
 		return strings.Join(append(parts, w.none), w.semicolon)
 	}
-	said := fmt.Sprintf(w.next, w.whom(next.Tell, next.Remind), w.span(next.At.Sub(now)))
+	said := fmt.Sprintf(w.next, w.whom(next.Tell, next.Remind), w.span(at.Sub(now)))
+	if a.OtherHours(at, now) {
+		said = fmt.Sprintf(w.later, w.whom(next.Tell, next.Remind), w.clock(at, now))
+	}
 	if next.Paused {
 		i := slices.IndexFunc(e.Seen, func(s Seen) bool { return s.N == next.N })
 		by := e.Seen[i].By
@@ -75,6 +82,9 @@ type wordsOfLadders struct {
 	told, next, none, paused, remind         string
 	seconds, minutes, hours, days, semicolon string
 
+	later, date string // of a step in other open hours
+	weekdays    [7]string
+
 	votes *wordsOfVotes
 }
 
@@ -82,11 +92,13 @@ func ladderWords(lang string) *wordsOfLadders {
 	if speaksChinese(lang) {
 		return &wordsOfLadders{
 			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "提醒可决定的人",
-			"%d 秒", "%d 分钟", "%d 小时", "%d 天", "；", voteWords(lang),
+			"%d 秒", "%d 分钟", "%d 小时", "%d 天", "；",
+			"下一步：通知 %s（%s）", "1月2日", [...]string{"周日", "周一", "周二", "周三", "周四", "周五", "周六"}, voteWords(lang),
 		}
 	}
 	return &wordsOfLadders{
 		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "a reminder",
-		"%d s", "%d min", "%d h", "%d d", "; ", voteWords(lang),
+		"%d s", "%d min", "%d h", "%d d", "; ",
+		"next: %s, %s", "2 Jan", [...]string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}, voteWords(lang),
 	}
 }

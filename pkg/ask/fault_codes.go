@@ -63,6 +63,7 @@ const (
 	FaultApprovalUndeclared  FaultCode = "approval_undeclared"
 	FaultBadSchedule         FaultCode = "bad_schedule"
 	FaultNoSchedule          FaultCode = "no_schedule"
+	FaultNoCalendar          FaultCode = "no_calendar"
 	FaultWidensNothing       FaultCode = "widens_nothing"
 	FaultApprovalGroups      FaultCode = "approval_groups"
 	FaultApprovalUnreachable FaultCode = "approval_unreachable"

@@ -132,6 +132,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultApprovalCancels:     {english: `is {given:quoted}, which cancels; name it in deny_options`, chinese: `是 {given:quoted}，它会取消提问；请写在 deny_options 中`},
 	FaultBadSchedule:         {english: `is {given:quoted}, which names no schedule; use "schedule:<name>"`, chinese: `是 {given:quoted}，不是值班表；请用 "schedule:<名称>"`},
 	FaultNoSchedule:          {english: `is {given:quoted}, which this bus does not have; an operator adds it to schedules in the approvals file`, chinese: `是 {given:quoted}，本总线没有它；管理员可在审批文件的 schedules 中添加`},
+	FaultNoCalendar:          {english: `is {given:quoted}, a calendar which this bus does not have; an operator adds it to calendars in the approvals file`, chinese: `是 {given:quoted}，本总线没有这个日历；管理员可在审批文件的 calendars 中添加`},
 	FaultWidensNothing:       {english: `is true, but the ask has no audience, so everybody may decide it already; give an audience, or leave widen out`, chinese: `为 true，但该提问没有 audience，人人都可决定；请给出 audience，或去掉 widen`},
 	FaultApprovalUndeclared:  {english: `leaves out option {given:quoted}; name each option in approve_options or deny_options`, chinese: `没有选项 {given:quoted}；每个选项都须写在 approve_options 或 deny_options 中`},
 	FaultApprovalGroups:      {english: `is "all", which waits for people by name; give principals in each from, without groups`, chinese: `是 "all"，需要逐个等待具名的人；请在每个 from 中写主体，不要写组`},

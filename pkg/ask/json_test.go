@@ -88,7 +88,7 @@ func TestEndingSaysWhoAndWhere(t *testing.T) {
 		"answered by Mei on Slack at 10:02:03 UTC":              {Status: ask.StatusAnswered, By: mei},
 		"declined by Mei on Slack at 10:02:03 UTC: too soon":    {Status: ask.StatusCancelled, By: mei, Reason: "too soon"},
 		"withdrawn by the agent at 10:02:03 UTC":                {Status: ask.StatusWithdrawn},
-		"withdrawn by an operator at 10:02:03 UTC: halt":          {Status: ask.StatusAborted, Reason: "halt"},
+		"withdrawn by an operator at 10:02:03 UTC: halt":        {Status: ask.StatusAborted, Reason: "halt"},
 		"answered by a policy at 10:02:03 UTC, not by a person": {Status: ask.StatusAnswered, Source: ask.SourcePolicy, By: mei},
 		"expired at 10:02:03 UTC: nobody answered in time":      {Status: ask.StatusExpired},
 	} {

@@ -31,9 +31,10 @@ type Head struct {
 	Asker    []string
 	Approval *ask.Approval
 	Votes    []ask.Vote
-	// Escalate, EscalateRepeat and Escalated are its ladder and how far it has come.
+	// Escalate, EscalateRepeat, OpenHours and Escalated are its ladder and how far it has come.
 	Escalate       []ask.Escalation
 	EscalateRepeat int
+	OpenHours      *ask.OpenHours
 	Escalated      *ask.Escalated
 	Handed         *Handover // to whom it was handed over; nil: nobody
 }
@@ -43,7 +44,7 @@ func (h Head) Record() ask.Record {
 	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Votes: h.Votes, Escalated: h.Escalated, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
 		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.askers()),
-		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval, Escalate: h.Escalate, EscalateRepeat: h.EscalateRepeat,
+		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval, Escalate: h.Escalate, EscalateRepeat: h.EscalateRepeat, OpenHours: h.OpenHours,
 	}}
 }
 
@@ -80,6 +81,7 @@ type deciders struct {
 	votes          []ask.Vote
 	escalate       []ask.Escalation
 	repeat         int
+	open           *ask.OpenHours
 	escalated      *ask.Escalated
 }
 
@@ -108,7 +110,7 @@ func (h *head) public() Head {
 	}
 	if d := h.deciders; d != nil {
 		p.Only, p.Exclude, p.Asker, p.Approval, p.Votes = d.only, d.exclude, d.asker, d.approval, d.votes
-		p.Escalate, p.EscalateRepeat, p.Escalated = d.escalate, d.repeat, d.escalated
+		p.Escalate, p.EscalateRepeat, p.OpenHours, p.Escalated = d.escalate, d.repeat, d.open, d.escalated
 	}
 	return p
 }
@@ -155,7 +157,7 @@ func (b *Board) headOf(rec *ask.Record) *head {
 		h.excluded = b.lists.share(a.Asker...)
 	}
 	if a.Only != "" || len(a.Exclude) > 0 || a.Approval != nil || len(a.Escalate) > 0 {
-		h.deciders = &deciders{a.Only, a.Exclude, a.Asker, a.Approval, rec.Votes, a.Escalate, a.EscalateRepeat, rec.Escalated}
+		h.deciders = &deciders{a.Only, a.Exclude, a.Asker, a.Approval, rec.Votes, a.Escalate, a.EscalateRepeat, a.OpenHours, rec.Escalated}
 	}
 	return h
 }

@@ -14,6 +14,7 @@ type Viewer struct {
 	Access   ask.Access     // which of these may be seen and decided; nil: all
 	Language string         // a BCP 47 tag, such as "en" or "zh-CN"
 	Zone     *time.Location // for times; nil: UTC
+	Linked   []string       // further principals that this person has, in chats
 	// StandIns returns who is away now and has this person as stand-in, such as
 	// [SharedStandIns.Of]; nil: nobody.
 	StandIns func(ask.By) []ask.StandIn
@@ -26,6 +27,11 @@ func (v Viewer) as(a *ask.Ask) (ask.By, bool) {
 		by, ok = a.As(v.By, v.StandIns(v.By), time.Time{})
 	}
 	return by, ok
+}
+
+// Is reports whether somebody is the viewer.
+func (v Viewer) Is(principal string) bool {
+	return principal != "" && (principal == v.By.Principal || slices.Contains(v.Linked, principal))
 }
 
 // Sees reports whether the viewer may see an ask with this audience.
@@ -52,7 +58,7 @@ func (v Viewer) MayAnswer(h Head) bool {
 func (v Viewer) Mine(h Head) bool {
 	if h.Handed != nil {
 		to := ask.Ask{Audience: []string{h.Handed.To}}
-		if !to.Allows(v.By) {
+		if !to.Allows(v.By) && !slices.Contains(v.Linked, h.Handed.To) {
 			return false
 		}
 	}

@@ -115,7 +115,7 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 			said += w.colon + line(label)
 		}
 	}
-	own := v.By.Principal != "" && r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal)
+	own := v.By.Principal != "" && (r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal) || v.is(&one.By))
 	by := one.By
 	by.Name = line(cmp.Or(by.Name, by.Principal))
 	you := ""

@@ -13,7 +13,7 @@ type Ladder struct {
 	Told   string // "told group oncall"; empty: nobody was told yet
 	ToldAt Moment
 	Next   string // "next: schedule sre"; empty: no further step
-	NextAt Moment
+	NextAt Moment // "in 4 min"; "Mon 09:00" if it is in other open hours than now
 	Waits  string // "it waits, because Mei is looking"; empty: it does not
 }
 
@@ -34,7 +34,14 @@ func newLadder(r *ask.Record, v Viewer, now time.Time) *Ladder {
 	if !ok {
 		return l
 	}
-	l.Next, l.NextAt = w.Say("next: %s", line(next.Whom(w.Tag))), v.When(next.At, now, coming)
+	at, ok := r.Ask.StepDue(&next, now)
+	if !ok {
+		return l
+	}
+	l.Next, l.NextAt = w.Say("next: %s", line(next.Whom(w.Tag))), v.When(at, now, coming)
+	if r.Ask.OtherHours(at, now) {
+		l.Next, l.NextAt = w.Say("next: %s,", line(next.Whom(w.Tag))), v.When(at, now, OnDay)
+	}
 	if next.Paused {
 		i := slices.IndexFunc(r.Escalated.Seen, func(s ask.Seen) bool { return s.N == next.N })
 		by := r.Escalated.Seen[i].By

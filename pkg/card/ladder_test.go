@@ -39,3 +39,33 @@ func TestTheLadderOnACard(t *testing.T) {
 		t.Errorf("at its end: %+v", got)
 	}
 }
+
+func TestAStepInOtherOpenHours(t *testing.T) {
+	t.Parallel()
+	berlin := time.FixedZone("", 3600)
+	friday := time.Date(2026, 11, 27, 9, 0, 0, 0, berlin)
+	span := func(days int) ask.Span {
+		return ask.Span{From: friday.AddDate(0, 0, days), To: friday.AddDate(0, 0, days).Add(8 * time.Hour)}
+	}
+	rec := ask.Record{State: ask.StatePending, AskedAt: friday.Add(7*time.Hour + 30*time.Minute), Ask: ask.Ask{
+		ID: "a1", Deadline: friday.AddDate(0, 0, 20), Questions: []ask.Question{{ID: "q1", Text: "Deploy?", Kind: ask.KindBoolean}},
+		Escalate: []ask.Escalation{{After: time.Hour, Tell: []string{"group:oncall"}}}, OpenHours: &ask.OpenHours{Name: "office", Spans: []ask.Span{span(0), span(3), span(11)}},
+	}}
+	for name, c := range map[string]struct {
+		v    card.Viewer
+		now  time.Time
+		want string
+	}{
+		"before the weekend":     {card.Viewer{}, friday.Add(7*time.Hour + 45*time.Minute), "next: group oncall, Mon 09:30 UTC+01:00"},
+		"in the viewer's zone":   {card.Viewer{Zone: time.FixedZone("", -5*3600)}, friday.Add(8 * time.Hour), "next: group oncall, Mon 03:30"},
+		"in Chinese, in a chat":  {card.Viewer{Lang: "zh", Shared: true}, friday.Add(24 * time.Hour), "下一步：通知 组 oncall， 周一 09:30 UTC+01:00"},
+		"in these open hours":    {card.Viewer{}, friday.AddDate(0, 0, 3).Add(10 * time.Minute), "next: group oncall in 20 min"},
+		"missed, and closed now": {card.Viewer{}, friday.AddDate(0, 0, 3).Add(9 * time.Hour), "next: group oncall, 8 Dec 09:00 UTC+01:00"},
+		"missed for good":        {card.Viewer{}, friday.AddDate(0, 0, 12), ""},
+		"missed, and open again": {card.Viewer{}, friday.AddDate(0, 0, 11).Add(time.Minute), "next: group oncall now"},
+	} {
+		if got := card.New(&rec, c.v, c.now).Ladder.Text(); got != c.want {
+			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+}

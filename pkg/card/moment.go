@@ -19,10 +19,23 @@ const (
 	Until Style = "until" // "in 40 min", "now"
 	Left  Style = "left"  // "4:32", "2 h": until an urgent ask ends
 	Clock Style = "clock" // "10:02", "3 Nov 10:02" on another day
+	OnDay Style = "day"   // "Mon 10:02", "3 Nov 10:02" from a week ahead; with "UTC+01:00" where the viewer's zone is unknown
 )
 
 // Stamp returns the time in RFC 3339.
 func (m Moment) Stamp() string { return m.At.UTC().Format(time.RFC3339) }
+
+// onDay formats a time with its day. Without the viewer's zone it is that of the time.
+func (v Viewer) onDay(at, now time.Time) string {
+	w, zone := v.words(), at.Format(" UTC-07:00")
+	if v.Zone != nil {
+		at, zone = at.In(v.Zone), ""
+	}
+	if at.Sub(now) >= 6*24*time.Hour {
+		return at.Format(w.Say("2 Jan 15:04")) + zone
+	}
+	return w.shortDay(at.Weekday()) + at.Format(" 15:04") + zone
+}
 
 // When formats a time for this viewer.
 func (v Viewer) When(at, now time.Time, style Style) Moment {
@@ -38,6 +51,8 @@ func (v Viewer) When(at, now time.Time, style Style) Moment {
 		m.Words = w.left(at.Sub(now))
 	case Clock:
 		m.Words = w.clock(v.zoned(at, now), v.zoned(now, now))
+	case OnDay:
+		m.Words = v.onDay(at, now)
 	}
 	return m
 }

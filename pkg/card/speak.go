@@ -47,6 +47,10 @@ func (v Viewer) Day(at time.Time) string {
 	return strings.Replace(on.Format(w.Say("Monday, 2 January 2006")), on.Weekday().String(), w.weekday(on.Weekday()), 1)
 }
 
+func (w *catalogue) shortDay(d time.Weekday) string {
+	return [...]string{w.Say("Sun"), w.Say("Mon"), w.Say("Tue"), w.Say("Wed"), w.Say("Thu"), w.Say("Fri"), w.Say("Sat")}[d]
+}
+
 func (w *catalogue) weekday(d time.Weekday) string {
 	return [...]string{w.Say("Sunday"), w.Say("Monday"), w.Say("Tuesday"), w.Say("Wednesday"), w.Say("Thursday"), w.Say("Friday"), w.Say("Saturday")}[d]
 }

@@ -20,6 +20,8 @@ type Viewer struct {
 	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
 	Access ask.Access
 
+	// Linked are further principals that this person has, in chats.
+	Linked []string
 	// StandIns returns who is away now and has this person as stand-in; nil: nobody.
 	StandIns func(ask.By) []ask.StandIn
 
@@ -57,7 +59,7 @@ func (v Viewer) who(by *ask.By) string {
 }
 
 func (v Viewer) is(by *ask.By) bool {
-	return by != nil && by.Principal != "" && by.Principal == v.By.Principal
+	return by != nil && by.Principal != "" && (by.Principal == v.By.Principal || slices.Contains(v.Linked, by.Principal))
 }
 
 // Name returns a person's name.

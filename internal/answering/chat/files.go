@@ -72,22 +72,28 @@ func (f *Attached) Filename() string {
 const attachFor = 20 * time.Second
 
 // Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all
-// files, and leads to them, so one that cannot be read or sent is left out.
-func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(ctx context.Context, f *Attached) error) {
+// files, and leads to them, so one that cannot be read or sent is left out, and is among those that it returns.
+func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(ctx context.Context, f *Attached) error) (left []ask.File) {
 	ctx, cancel := context.WithTimeout(ctx, attachFor)
 	defer cancel()
 	var seen []string
 	for _, f := range a.AllFiles() {
-		if slices.Contains(seen, f.ID) || f.Size > most {
+		if slices.Contains(seen, f.ID) {
 			continue
 		}
-		seen, most = append(seen, f.ID), most-f.Size
+		if seen = append(seen, f.ID); f.Size > most {
+			left = append(left, *f)
+			continue
+		}
+		most -= f.Size
 		_, data, err := s.Bus.File(ctx, a.Key().InSession(), f.ID)
 		if err == nil {
 			err = send(ctx, &Attached{*f, data})
 		}
 		if err != nil {
+			left = append(left, *f)
 			s.Log.WarnContext(ctx, "a file is not sent with its ask", slog.String("ask_id", a.ID), slog.String("file", f.ID), slog.String("error", err.Error()))
 		}
 	}
+	return left
 }

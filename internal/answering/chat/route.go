@@ -64,6 +64,7 @@ type Target struct {
 	// nobody by itself: "mention" mentions in the card who may answer, and shows it in the channel as
 	// well if that is nobody; "broadcast" always shows it there. Empty: each card is a message of its
 	// own.
+	// In Telegram "topic" makes a topic of each session, where the chat is a forum.
 	Threads string `json:"threads,omitempty"`
 }
 
@@ -71,6 +72,7 @@ type Target struct {
 const (
 	ThreadsMention   = "mention"
 	ThreadsBroadcast = "broadcast"
+	ThreadsTopic     = "topic"
 )
 
 // Decision is the target of an ask, and the reason.

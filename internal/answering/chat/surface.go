@@ -29,6 +29,9 @@ type Options struct {
 	// Link returns the URL at which an ask can be answered in a browser; nil: none.
 	Link func(ask.Key) string
 
+	// Inbox is the URL of the inbox, for what is about no ask; empty: people find it themselves.
+	Inbox string
+
 	// Refused is called for each refused request and answer that no broker sees, without waiting; nil: not called.
 	Refused func(Refusal)
 
@@ -62,6 +65,7 @@ type Surface struct {
 	Log    *slog.Logger
 
 	link    func(ask.Key) string
+	inbox   string
 	refused func(Refusal)
 	server  atomic.Pointer[responder.Server]
 	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
@@ -72,7 +76,7 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 	o.Routes.Member = ids.Member
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		Routes: func() *Routes { return &o.Routes }, link: o.Link, refused: o.Refused, clicked: NewCache[string, struct{}](2_000),
+		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000),
 	}
 	if o.RouteFile != "" {
 		f, err := file.OpenLive(o.RouteFile, func(data []byte) (*Routes, error) { return ParseRoutes(data, ids) }, s.Log)

@@ -121,14 +121,14 @@ func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error,
 }
 
 // landing returns the path that a login leads to: an ask of this inbox, a
-// waiting terminal, or else the inbox.
+// waiting terminal, a chat to be linked, or else the inbox.
 func landing(to string) string {
 	if request, ok := strings.CutPrefix(to, TerminalPath+"/"); ok {
 		if _, ok := readTerminalRequest(request); ok {
 			return to
 		}
 	}
-	if to == SetupPath {
+	if code, ok := strings.CutPrefix(to, ChatsPath+"/"); to == SetupPath || to == ChatsPath || ok && codeForm.MatchString(code) {
 		return to
 	}
 	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
@@ -239,6 +239,11 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, board.View
 			s.notePerson(r, "connection", ask.CodeQuota, err.Error(), by, ask.Key{})
 			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("You have too many pages of this inbox open. Close some, then try again.")}, Back: true})
 			return
+		}
+		if s.opts.Links != nil {
+			for _, one := range s.opts.Links.Of(by.By) {
+				by.Linked = append(by.Linked, one.Principal)
+			}
 		}
 		if s.opts.StandIns != nil {
 			by.StandIns = s.opts.StandIns.Of

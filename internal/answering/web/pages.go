@@ -59,7 +59,7 @@ func (s *Server) today(me board.Viewer) string {
 	rows, _ := s.past.known(s.board.Ended(board.Filter{Viewer: me}))
 	for _, one := range rows {
 		at := one.ended.In(now.Location())
-		if one.by == nil || one.by.Principal != me.By.Principal || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+		if one.by == nil || !me.Is(one.by.Principal) || at.YearDay() != now.YearDay() || at.Year() != now.Year() {
 			continue
 		}
 		switch one.status {

@@ -68,7 +68,7 @@ func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list
 				e.Group = row.Asker.Agent
 			}
 		}
-		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
+		if h := heads[i].Handed; h != nil && me.Is(h.To) {
 			e.Handed = say(me, "handed to you")
 		} else if h != nil {
 			e.Handed = say(me, "handed to %s", h.Whom())

@@ -81,7 +81,7 @@ func askPath(k ask.Key) string { return "/ask/" + k.String() }
 
 // viewer returns the presentation options of a viewer of this inbox.
 func viewer(me board.Viewer) card.Viewer {
-	return card.Viewer{By: me.By, Access: me.Access, StandIns: me.StandIns, Surface: "web", Lang: me.Language, Zone: me.Zone}
+	return card.Viewer{By: me.By, Access: me.Access, Linked: me.Linked, StandIns: me.StandIns, Surface: "web", Lang: me.Language, Zone: me.Zone}
 }
 
 // say returns a message in the viewer's language.

@@ -74,6 +74,17 @@ type StandIns interface {
 
 var _ StandIns = (*board.SharedStandIns)(nil)
 
+// Links is which members of chats are which people. The inbox runs it.
+type Links interface {
+	Of(by ask.By) []ask.Link
+	Claimed(ctx context.Context, by ask.By, code string) (ask.Link, error)
+	Link(ctx context.Context, by ask.By, code string) (ask.Link, error)
+	Unlink(ctx context.Context, by ask.By, principal string) error
+	Run(ctx context.Context) error
+}
+
+var _ Links = (*board.SharedLinks)(nil)
+
 var _ Board = (*board.Board)(nil)
 
 var _ Asks = (*responder.Responder)(nil)
@@ -115,6 +126,8 @@ type Options struct {
 	Push Pushes
 	// StandIns is who stands in for whom; nil: nobody can be away.
 	StandIns StandIns
+	// Links is which members of chats are which people; nil: nobody links any.
+	Links Links
 	// Setup connects what is on this machine, for the person who is Identity and
 	// comes from this machine; nil: nothing is set up here.
 	Setup Setup
@@ -240,10 +253,13 @@ func (s *Server) Run(life context.Context) error {
 		defer close(posting)
 		s.posted.run(ctx, s.board, s.streams)
 	}()
-	people := make(chan error, 2)
+	people := make(chan error, 3)
 	parts := []func(context.Context) error{s.opts.Sessions.Run}
 	if s.opts.Passkeys != nil {
 		parts = append(parts, s.opts.Passkeys.Run)
+	}
+	if s.opts.Links != nil {
+		parts = append(parts, s.opts.Links.Run)
 	}
 	for _, part := range parts {
 		go func() {
@@ -312,6 +328,11 @@ func (s *Server) Handler() http.Handler {
 	if s.opts.StandIns != nil {
 		mux.HandleFunc("GET /away", s.person(s.showAway))
 		mux.HandleFunc("POST /away", s.person(s.setAway))
+	}
+	if s.opts.Links != nil {
+		mux.HandleFunc("GET "+ChatsPath, s.person(s.showChats))
+		mux.HandleFunc("GET "+ChatsPath+"/{code}", s.person(s.showChats))
+		mux.HandleFunc("POST "+ChatsPath, s.person(s.setChats))
 	}
 	mux.HandleFunc("GET /bulk", s.person(s.bulk))
 	mux.HandleFunc("POST /bulk", s.person(s.declineAll))

@@ -1,7 +1,7 @@
 // Package approvals reads the operator's file of approvals: named policies that
 // say whose votes asks need, whatever their agents say, the list of people, which
-// says which principals are one person, and the schedules, which say who is on
-// call.
+// says which principals are one person, the schedules, which say who is on call, and
+// the calendars, which say when an office is open.
 //
 // A policy says where it applies by what NATS checks, the tenant and the session,
 // and then what it demands: by patterns of the command that is permitted, and
@@ -33,12 +33,17 @@ type File struct {
 	// person are one voter, and where it matters who is who a principal that
 	// nobody has may not vote.
 	People []Person `json:"people"`
+	// SelfLink says whether people may link their chats to themselves; default: they
+	// may. The list goes before their links.
+	SelfLink *bool `json:"self_link"`
 	// Schedules say who is on call, for the steps of ladders that tell "schedule:<name>".
 	Schedules []Schedule `json:"schedules"`
+	// Calendars say which hours the steps of a ladder count, for asks that name one.
+	Calendars []Calendar `json:"calendars"`
 	// BreakGlass are the roles whose people may decide alone asks that need votes.
 	BreakGlass []BreakGlass `json:"break_glass"`
 
-	linked ask.People
+	linked map[string]string
 	digest string
 }
 
@@ -106,8 +111,9 @@ func Parse(data []byte) (*File, error) {
 	}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople || len(f.Schedules) > maxSchedules {
-		return nil, fmt.Errorf("%d policies, %d people and %d schedules are too many; give at most %d, %d and %d", len(f.Policies), len(f.People), len(f.Schedules), maxPolicies, maxPeople, maxSchedules)
+	if len(f.Policies) > maxPolicies || len(f.People) > maxPeople || len(f.Schedules) > maxSchedules || len(f.Calendars) > maxCalendars {
+		return nil, fmt.Errorf("%d policies, %d people, %d schedules and %d calendars are too many; give at most %d, %d, %d and %d",
+			len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars), maxPolicies, maxPeople, maxSchedules, maxCalendars)
 	}
 	names := map[string]bool{}
 	for i := range f.Policies {
@@ -120,6 +126,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.link(fault)
 	f.checkSchedules(fault)
+	f.checkCalendars(fault)
 	f.checkBreakGlass(fault)
 	f.checkNamed(fault)
 	if err := errors.Join(faults...); err != nil {
@@ -220,6 +227,9 @@ func (f *File) link(fault func(string, ...any)) {
 		if strings.TrimSpace(p.Name) == "" || len(p.Name) > ask.MaxName || names[p.Name] {
 			fault("%s.name: %.80q is empty, too long or taken; give each person one name", at, p.Name)
 		}
+		if strings.Contains(p.Name, ":") {
+			fault("%s.name: %.80q has a colon, like a principal; give a name without", at, p.Name)
+		}
 		names[p.Name] = true
 		if len(p.Principals) == 0 {
 			fault("%s.principals: is missing; give the principals of %.80q, such as oidc:mei@example.com and os:mei", at, p.Name)
@@ -233,7 +243,7 @@ func (f *File) link(fault func(string, ...any)) {
 				continue
 			}
 			if f.linked == nil {
-				f.linked = ask.People{}
+				f.linked = map[string]string{}
 			}
 			f.linked[principal] = p.Name
 		}
@@ -241,7 +251,10 @@ func (f *File) link(fault func(string, ...any)) {
 }
 
 // Linked returns whose the principals are; nil: the file has no people.
-func (f *File) Linked() ask.People { return f.linked }
+func (f *File) Linked() map[string]string { return f.linked }
+
+// LinksAllowed reports whether people may link their chats to themselves.
+func (f *File) LinksAllowed() bool { return f.SelfLink == nil || *f.SelfLink }
 
 // Digest identifies the content, however the file is written.
 func (f *File) Digest() string { return f.digest }

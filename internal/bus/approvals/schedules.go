@@ -242,6 +242,11 @@ func (f *File) Sources() map[string]oncall.Source {
 			all["schedule "+s.Name] = s.source
 		}
 	}
+	for i := range f.Calendars {
+		if c := &f.Calendars[i]; c.source != (oncall.Source{}) {
+			all["holidays of calendar "+c.Name] = c.source
+		}
+	}
 	return all
 }
 

@@ -40,10 +40,12 @@ const (
 	AskAborted    Action = "ask.aborted"
 	AskExpired    Action = "ask.expired"
 	// AskSnoozed and AskHandedOver also record that somebody took one back.
-	AskSnoozed    Action = "ask.snoozed"
-	AskHandedOver Action = "ask.handed-over"
-	StandInSet    Action = "stand-in.set" // somebody is away, and said who stands in
-	StandInEnded  Action = "stand-in.ended"
+	AskSnoozed     Action = "ask.snoozed"
+	AskHandedOver  Action = "ask.handed-over"
+	StandInSet     Action = "stand-in.set" // somebody is away, and said who stands in
+	StandInEnded   Action = "stand-in.ended"
+	PersonLinked   Action = "person.linked" // somebody said that a member of a chat is them
+	PersonUnlinked Action = "person.unlinked"
 )
 
 // Events of people, tokens and credentials, and of the audit itself.
@@ -79,7 +81,7 @@ const (
 // Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
-		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, Refused,
+		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, PersonLinked, PersonUnlinked, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}

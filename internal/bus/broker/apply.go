@@ -35,7 +35,10 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		s.Left, s.People, s.OnCall = left, b.people(), b.onCallFor(&s)
+		s.Left, s.OnCall = left, b.onCallFor(&s)
+		if s.People, err = b.people(ctx, k.Tenant, &s, c); err != nil && !looks {
+			return lifecycle.State{}, err
+		}
 		s.BreakGlass = b.breakGlass(k.Tenant, c)
 		if s.Will.Votes, err = b.standing(ctx, k.Tenant, &s); err != nil && !looks {
 			return lifecycle.State{}, err

@@ -119,6 +119,7 @@ type Broker struct {
 	audit         *recorder
 	reported      *ratelimit.PerMinute // reports to the audit, by credential
 	issued        *ratelimit.PerMinute // likewise, of issuers
+	codes         *ratelimit.PerMinute // codes of claims that a person tries
 
 	requests, refused, dropped, late atomic.Int64
 	ready                            atomic.Bool
@@ -146,6 +147,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	}
 	b.audit = newRecorder(led, &b.opts, b.id, b.counts.AuditLost)
 	b.reported, b.issued = ratelimit.New(reportsPerMinute), ratelimit.New(issuerPerMinute)
+	b.codes = ratelimit.New(codesPerMinute)
 	return b
 }
 
@@ -297,7 +299,7 @@ func endpoints() map[string]string {
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet, subject.VerbUpload, subject.VerbFile} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
-	for _, v := range []subject.Verb{subject.VerbAway, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
+	for _, v := range []subject.Verb{subject.VerbAway, subject.VerbClaim, subject.VerbLink, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
 		m[string(v)] = subject.Responders + ".*.*." + string(v)
 		m["tenant-"+string(v)] = subject.Responders + ".*.*.*." + string(v)
 	}

@@ -36,11 +36,14 @@ func (b *Broker) govern(ctx context.Context, sent ask.Ask, r *request, now time.
 	if err := b.checkSchedules(&a); err != nil {
 		return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
 	}
+	if err := b.setOpenHours(&a, now); err != nil {
+		return lifecycle.State{}, b.unlessAsked(ctx, r, &sent, err)
+	}
 	resolved := &a
 	if len(a.Schedules()) > 0 {
 		resolved = a.OnDuty(b.onCall())
 	}
-	if changed || governed || resolved != &a {
+	if changed || governed || a.OpenHours != nil || resolved != &a {
 		if digest, err = wire.Digest(&sent); err != nil {
 			return lifecycle.State{}, err
 		}

@@ -156,7 +156,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater, subject.VerbRepeat, subject.VerbDelivered:
 		r.body = msg.Data
 		return nil
-	case subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbAway:
+	case subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbAway, subject.VerbClaim, subject.VerbLink:
 		r.body, r.jwt = msg.Data, credentials(msg.Header)
 		return nil
 	case subject.VerbGet, subject.VerbWait:
@@ -265,6 +265,10 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 		return b.seen(ctx, r)
 	case subject.VerbAway:
 		return b.away(ctx, r)
+	case subject.VerbClaim:
+		return b.claim(ctx, r)
+	case subject.VerbLink:
+		return b.link(ctx, r)
 	case subject.VerbList:
 		return b.list(ctx, r)
 	case subject.VerbNext:

@@ -125,11 +125,14 @@ func (b *Broker) offDuty(a *ask.Ask) (told []string) {
 	return told
 }
 
-// scheduleNotes says which schedules cannot be read, and whom they name that nobody
-// knows.
+// scheduleNotes says which schedules and calendars cannot be read, and whom they name
+// that nobody knows.
 func (b *Broker) scheduleNotes() (notes []string) {
 	for _, d := range b.duties.all() {
 		notes = append(notes, d.Note()...)
+	}
+	if b.duties.file != nil {
+		notes = append(notes, b.duties.file().CalendarNotes(b.duties.kept.Of)...)
 	}
 	return notes
 }

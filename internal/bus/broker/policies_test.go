@@ -98,9 +98,10 @@ func TestAnAgentCannotAskForLess(t *testing.T) {
 	}
 	// Names that only the broker gives, under which it would be somebody else's.
 	for name, fields := range map[string]string{
-		"policies": `"policies":[{"name":"acme-two","version":"1"}]`,
-		"policy":   `"approval":{"any_of":[{"need":1}],"policy":"acme-two"}`,
-		"and":      `"approval":{"any_of":[{"need":1}],"and":[]}`,
+		"policies":   `"policies":[{"name":"acme-two","version":"1"}]`,
+		"open_hours": `"escalate":[{"after":"10m"}],"open_hours":{"name":"office","version":"1"}`,
+		"policy":     `"approval":{"any_of":[{"need":1}],"policy":"acme-two"}`,
+		"and":        `"approval":{"any_of":[{"need":1}],"and":[]}`,
 	} {
 		_, nc := askingFor(t, b, "deploy2", "os:mei")
 		reply := request(t, nc, "askv1.acme.deploy2.ask.a1", nil, event("dev.askbus.ask.requested.v1", "a1", `{"id":"a1","questions":[{"id":"go","kind":"boolean","text":"Deploy?"}],`+fields+`}`))

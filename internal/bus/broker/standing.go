@@ -10,14 +10,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// people returns the operator's list of people; nil: there is none.
-func (b *Broker) people() ask.People {
-	if b.opts.Approvals == nil {
-		return nil
-	}
-	return b.opts.Approvals().Linked()
-}
-
 // breakGlass returns the operator's roles as they are now, for a command that uses one.
 func (b *Broker) breakGlass(tenant string, c lifecycle.Command) []ask.BreakGlassRole {
 	if r, ok := c.(lifecycle.Reply); !ok || r.Reply.BreakGlass == nil || b.opts.Approvals == nil {
@@ -29,12 +21,12 @@ func (b *Broker) breakGlass(tenant string, c lifecycle.Command) []ask.BreakGlass
 // standing returns the votes, in which those are marked as revoked that count no
 // more: their credential or API token was revoked, or their person signed out by
 // an operator or the provider, since they were given, or is in the list of people
-// no more, where that matters. Who is one person is read from that list as well. It reads shared state from
+// no more, where that matters. Who is one person is as s.People says. It reads shared state from
 // its leader, so a decision anywhere counts what was revoked before it. With an
 // error it returns the votes as far as it has read.
 func (b *Broker) standing(ctx context.Context, tenant string, s *lifecycle.State) ([]ask.Vote, error) {
 	votes := s.Votes()
-	all := votes
+	all, needs := votes, len(votes) > 0 && s.Ask.NeedsPerson()
 	own := func() { // they are shared
 		if &all[0] == &votes[0] {
 			all = slices.Clone(votes)
@@ -42,11 +34,11 @@ func (b *Broker) standing(ctx context.Context, tenant string, s *lifecycle.State
 	}
 	for i := range votes {
 		v := &votes[i]
-		person, seat := s.People[v.By.Principal], ""
+		person, seat := s.People.Of(v.By.Principal), ""
 		if v.By.For != nil {
-			seat = s.People[v.By.For.Principal]
+			seat = s.People.Of(v.By.For.Principal)
 		}
-		if s.People != nil && (person != v.Person || seat != v.ForPerson) {
+		if needs && (person != v.Person || seat != v.ForPerson) {
 			own()
 			all[i].Person, all[i].ForPerson = person, seat
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,12 +49,16 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
 		return e
 	}
-	to, err := b.standInOf(&by, a.To)
+	to, err := b.standInOf(ctx, r.Tenant, &by, a.To)
 	if err != nil {
 		return err
 	}
 	now := b.led.Now()
-	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Also: b.others(to), Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
+	also, err := b.others(ctx, r.Tenant, to)
+	if err != nil {
+		return err
+	}
+	s := wire.StoredStandIn{Principal: by.Principal, Name: ask.CleanLine(by.Name), Groups: by.Groups, Proof: by.Proof, To: to, Also: also, Since: now.UTC(), Until: a.Until.UTC(), Credential: r.User}
 	note := b.noteOf(r, subject.BucketStandIns, subject.StandInKey(r.Tenant, to, by.Principal), audit.StandInEnded, by)
 	note.record.Object = &audit.Object{Kind: "stand-in", Principal: to}
 	note.share, note.most = subject.StandInsFor(r.Tenant, by.Principal), standInsOfPerson
@@ -103,16 +108,17 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 
 // standInOf returns the principal of whom a person names as stand-in: a principal, a
 // name of the list of people, or, of a user of a machine, another user of it.
-func (b *Broker) standInOf(by *ask.By, named string) (string, error) {
+func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named string) (string, error) {
 	wrong := func(why string, args ...any) (string, error) {
 		e := ask.Refuse(ask.CodeInvalid, why, args...)
 		e.Faults = []ask.Fault{ask.NewFault("/to", ask.FaultNoStandIn, ask.Clip(named, 80))}
 		return "", e
 	}
-	people, to := b.people(), named
+	list, _ := b.listed()
+	to := named
 	if !strings.Contains(named, ":") {
 		to = ""
-		for principal, name := range people {
+		for principal, name := range list {
 			if strings.EqualFold(name, named) && (to == "" || principal < to) {
 				to = principal
 			}
@@ -124,7 +130,11 @@ func (b *Broker) standInOf(by *ask.By, named string) (string, error) {
 	if err := assertion.CheckAsker([]string{to}); err != nil || !(ask.By{Principal: to}).IsPerson() {
 		return wrong("%.80q is nobody who can stand in: give a principal, such as oidc:ana@example.com or os:ana, or a name of the list of people", named)
 	}
-	if name := people[to]; to == by.Principal || name != "" && name == people[by.Principal] {
+	self, err := b.selves(ctx, tenant, by.Principal)
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(self, to) {
 		return wrong("%.80q is yourself: name another person", named)
 	}
 	return to, nil
@@ -144,6 +154,16 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 		return nil, err
 	}
 	standIns = b.breakStandIns(ctx, &by, &s, now, standIns)
+	if s.Ask.NeedsPerson() && len(standIns) > 0 {
+		absent := make([]string, len(standIns))
+		for i := range standIns {
+			absent[i] = standIns[i].Absent.Principal
+		}
+		s.People.Links = maps.Clone(s.People.Links)
+		if err := b.addLinks(ctx, s.Ask.Tenant, &s.People, absent...); err != nil {
+			return nil, err
+		}
+	}
 	for _, as := range by.Selves(s.Ask.Tenant, standIns, now)[1:] {
 		effect, err := lifecycle.Decide(s, lifecycle.As(c, as), now)
 		if err == nil || !errors.Is(err, ask.ErrForbidden) { // such as a reason that is missing
@@ -160,31 +180,25 @@ func (b *Broker) decide(ctx context.Context, s lifecycle.State, c lifecycle.Comm
 const maxAlso = 16
 
 // others returns the other principals of a person, as far as an entry names them.
-func (b *Broker) others(principal string) []string {
-	all := others(b.people(), principal)
+func (b *Broker) others(ctx context.Context, tenant, principal string) ([]string, error) {
+	all, err := b.selves(ctx, tenant, principal)
+	if err != nil {
+		return nil, err
+	}
+	all = all[1:]
 	slices.Sort(all)
-	return all[:min(len(all), maxAlso)]
-}
-
-// others returns the other principals of a person.
-func others(people ask.People, principal string) (all []string) {
-	name := people[principal]
-	if name == "" {
-		return nil
-	}
-	for one, other := range people {
-		if other == name && one != principal {
-			all = append(all, one)
-		}
-	}
-	return all
+	return all[:min(len(all), maxAlso)], nil
 }
 
 // standIns returns the people for whom somebody stands in, under each of their
 // principals, as the leader has it: who was absent first is first. It leaves out who
 // was revoked since.
 func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, now time.Time) (all []ask.StandIn, err error) {
-	for _, principal := range append([]string{by.Principal}, others(s.People, by.Principal)...) {
+	principals, err := b.selves(ctx, s.Ask.Tenant, by.Principal)
+	if err != nil {
+		return nil, err
+	}
+	for _, principal := range principals {
 		for _, tenant := range []string{"", s.Ask.Tenant} {
 			entries, _, err := b.led.StateChanges(ctx, subject.StandInsBy(tenant, principal), 0, absentOfStandIn)
 			if err != nil {

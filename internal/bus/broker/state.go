@@ -166,6 +166,9 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 		w.Expires = b.led.Now().Add(p.TTL)
 	}
 	e, err := b.writeState(ctx, r, &w)
+	if err == nil && r.Bucket == subject.BucketRevoked {
+		err = b.revokeLinked(ctx, r, &w)
+	}
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (n *steps) expect(s *lifecycle.State) {
 		return
 	}
 	if next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated()); ok {
-		n.earlier(next.At)
+		n.earlier(next.At) // one that was missed is found by the sweep, once its calendar is open
 	}
 }
 

@@ -92,6 +92,9 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
 	s.Warnings = append(s.Warnings, append(b.unheard(ctx, &a, s.Present), b.offDuty(&a)...)...)
+	if held.Pending() {
+		s.Warnings = append(s.Warnings, b.unreached(held.Ask, held.AskedAt)...)
+	}
 	s.RawAsk = nil // the agent has it
 	return b.replyStatus(r, s)
 }

@@ -57,6 +57,7 @@ type StateWrite struct {
 	Expect  *uint64 // the expected revision, 0: none or a marker; nil: any
 	Expires time.Time
 	ID      string
+	Over    string // wildcard over entries of which Expect is the last revision; empty: that of the key
 }
 
 // openState creates the stream of shared state if it is missing.
@@ -98,6 +99,9 @@ func (l *Ledger) WriteState(ctx context.Context, w *StateWrite, now time.Time) (
 	msg.Data = w.Value
 	if w.Expect != nil {
 		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(*w.Expect, 10))
+	}
+	if w.Over != "" {
+		msg.Header.Set(hdrExpectedSubject, w.Over)
 	}
 	e := StateEntry{Key: w.Key, Value: w.Value, Write: w.ID, Written: now.UTC(), Expires: w.Expires}
 	if w.ID != "" {

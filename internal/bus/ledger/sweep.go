@@ -138,6 +138,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, 
 // So is one whose deciders are on call, if this stretch was not read for this turn.
 func (s *stretch) add(q dueQuestion, limit time.Time, late []Due, unread bool, turn uint64) []Due {
 	due := q.due.Add(lifecycle.Overdue)
+	q.wait(limit)
 	if !q.step.IsZero() {
 		if due = q.step; s.step.IsZero() || q.step.Before(s.step) {
 			s.step = q.step
@@ -165,6 +166,7 @@ type dueQuestion struct {
 	due  time.Time
 	step time.Time // the next step of its ladder, which is before it is due; zero: none
 	size int64
+	open *ask.OpenHours // in which the step is taken; nil: at any time
 
 	onCall   bool      // schedules say who may decide it
 	relieved time.Time // when a broker wrote it to say who is on call; zero: it was written for something else
@@ -184,7 +186,7 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		step, _ := time.Parse(time.RFC3339Nano, m.Header.Get(hdrNext))
-		q := dueQuestion{key: k, seq: m.Seq, due: due, step: step, size: body + int64(size(m.Msg)), onCall: m.Header.Get(hdrOnCall) != ""}
+		q := dueQuestion{key: k, seq: m.Seq, due: due, step: step, size: body + int64(size(m.Msg)), onCall: m.Header.Get(hdrOnCall) != "", open: parseOpen(m.Header.Get(hdrOpen))}
 		if m.Header.Get(hdrRelieved) != "" {
 			q.relieved = m.Time
 		}

@@ -31,6 +31,7 @@ const (
 	hdrTTL             = "Nats-TTL"
 	hdrRollup          = "Nats-Rollup"
 	hdrNext            = "Askbus-Next"     // of a question: when the next step of its ladder is due
+	hdrOpen            = "Askbus-Open"     // of a question: the open hours from the next step on, if only these count
 	hdrOnCall          = "Askbus-On-Call"  // of a question: the schedules that say who may decide it
 	hdrRelieved        = "Askbus-Relieved" // of a question: a broker wrote it to say who is on call
 )
@@ -93,6 +94,9 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 	}
 	if next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated()); ok {
 		msg.Header.Set(hdrNext, next.At.UTC().Format(time.RFC3339Nano))
+		if s.Ask.OpenHours != nil {
+			msg.Header.Set(hdrOpen, formatOpen(s.Ask.OpenHours, next.At))
+		}
 	}
 	if names := s.Ask.Schedules(); len(names) > 0 {
 		msg.Header.Set(hdrOnCall, strings.Join(names, ","))

@@ -25,6 +25,7 @@ const (
 	Snoozes       = subject.BucketSnoozes
 	Handovers     = subject.BucketHandovers
 	StandIns      = subject.BucketStandIns
+	Links         = subject.BucketLinks
 	Push          = subject.BucketPush
 	Policy        = subject.BucketPolicy
 	Leases        = subject.BucketLeases

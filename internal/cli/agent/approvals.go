@@ -85,9 +85,17 @@ func checkPolicies(ctx context.Context, a *cli.App, name string, fetch bool) err
 		printDuty(a, &d)
 		failed = failed || d.Err != nil && fetch
 	}
-	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules\n", len(f.Policies), len(f.People), len(f.Schedules))
+	for i := range f.Calendars {
+		open, err := calendar(f, f.Calendars[i].Name, time.Now().Add(ask.MaxTimeout), reader(ctx, f, fetch))
+		if err != nil {
+			return err
+		}
+		printOpen(a, &open)
+		failed = failed || open.Err != nil && fetch
+	}
+	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules, %d calendars\n", len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars))
 	if failed {
-		return errors.New("a schedule cannot be read from here")
+		return errors.New("a schedule or calendar cannot be read from here")
 	}
 	return nil
 }
@@ -171,6 +179,9 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 		}
 	}
 	q = *q.OnDuty(duties)
+	if err := printHours(ctx, a, file, &q, fetch); err != nil {
+		return err
+	}
 	printLadder(a, &q)
 	if q.Approval == nil {
 		fmt.Fprintln(a.Stdout, "It has no approval: the first answer decides it.")
@@ -202,8 +213,54 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 	return nil
 }
 
-// printLadder says whom its steps tell.
+// calendar returns the open hours of a calendar from now on.
+func calendar(f *approvals.File, name string, until time.Time, read func(oncall.Source) oncall.Reading) (approvals.Open, error) {
+	open, ok := f.OpenHours(name, time.Now(), until, read)
+	if !ok {
+		return open, ask.InvalidError("ask", []ask.Fault{ask.NewFault("/escalate_hours", ask.FaultNoCalendar, ask.Clip(name, 80))})
+	}
+	return open, nil
+}
+
+// printOpen says when a calendar is open next.
+func printOpen(a *cli.App, open *approvals.Open) {
+	next := "never, within 30 days"
+	if len(open.Spans) > 0 {
+		s := open.Spans[0]
+		next = "next " + s.From.Format("Mon 2 Jan 15:04") + s.To.Format(" to Mon 2 Jan 15:04 UTC-07:00")
+		if !s.From.After(time.Now()) {
+			next = "now, until " + s.To.Format("Mon 2 Jan 15:04 UTC-07:00")
+		}
+	}
+	fmt.Fprintln(a.Stdout, ask.CleanLine("Calendar "+open.Name+", version "+open.Version+", is open "+next))
+	if open.Err != nil {
+		fmt.Fprintln(a.Stdout, ask.CleanLine("  Its holidays are not known here: "+open.Err.Error()))
+	}
+}
+
+// printHours gives an ask the open hours of the calendar that it names, and prints them.
+func printHours(ctx context.Context, a *cli.App, file *approvals.File, q *ask.Ask, fetch bool) error {
+	switch {
+	case q.EscalateHours == "":
+		return nil
+	case file == nil:
+		fmt.Fprintln(a.Stdout, "Calendar "+q.EscalateHours+" is not known here; give the file of the brokers with --approvals")
+		return nil
+	}
+	open, err := calendar(file, q.EscalateHours, q.Due(time.Now()), reader(ctx, file, fetch))
+	if err != nil {
+		return err
+	}
+	printOpen(a, &open)
+	q.OpenHours = &open.OpenHours
+	return nil
+}
+
+// printLadder says whom its steps tell, and when, if only some hours count.
 func printLadder(a *cli.App, q *ask.Ask) {
+	now, e := time.Now(), ask.Escalated{}
+	q.Deadline = q.Due(now)
+	unreached := q.Unreached(now)
 	for i := range q.Escalate {
 		step := &q.Escalate[i]
 		who, via, may := "reminds those who may decide and who were told", "", ""
@@ -216,7 +273,15 @@ func printLadder(a *cli.App, q *ask.Ask) {
 		if step.Widen {
 			may = "; they may then decide it"
 		}
-		fmt.Fprintln(a.Stdout, ask.CleanLine(fmt.Sprintf("Step %d, after %s, %s%s%s", i+1, step.After, who, via, may)))
+		at := ""
+		next, _ := q.NextStep(now, &e)
+		if unreached > 0 && i+1 >= unreached {
+			at = "; never, because the ask ends before"
+		} else if q.OpenHours != nil {
+			at = "; if asked now: " + next.At.Format("Mon 2 Jan 15:04 UTC-07:00")
+		}
+		fmt.Fprintln(a.Stdout, ask.CleanLine(fmt.Sprintf("Step %d, after %s, %s%s%s%s", i+1, step.After, who, via, may, at)))
+		e.Steps = append(e.Steps, ask.Step{N: i + 1, At: next.At, Tell: step.Tell})
 	}
 	if q.EscalateRepeat > 0 {
 		fmt.Fprintf(a.Stdout, "The steps begin again %d times\n", q.EscalateRepeat)

@@ -28,6 +28,8 @@ policies:
   - { name: two, tenants: [acme], otherwise: { approval: { any_of: [ { need: 2, from: ["group:sre"] } ] }, exclude_asker: true } }
 `)
 	bad := write("bad.yaml", "policies: [ { name: two } ]")
+	hours := write("hours.yaml", `calendars: [ { name: office, time_zone: Europe/Berlin, hours: { mon-sun: ["00:00-24:00"] } } ]`)
+	ladder := write("ladder.json", `{"questions":[{"text":"Deploy?","kind":"boolean"}],"timeout":"1h","escalate":[{"after":"10m"},{"after":"55m"}],"escalate_hours":"office"}`)
 	for _, v := range []struct {
 		name, tenant string
 		args         []string
@@ -35,6 +37,9 @@ policies:
 	}{
 		{"an ask", "acme", []string{ask}, []string{"Approved by 1 of os:ana\n", "may not vote: neither"}},
 		{"policies", "acme", []string{good}, []string{"Policy two, version ", "1 policies, 0 people"}},
+		{"calendars", "acme", []string{hours}, []string{"Calendar office, version ", "is open now, until ", "0 schedules, 1 calendars\n"}},
+		{"a ladder of a calendar", "acme", []string{ladder, "--approvals", hours}, []string{"Calendar office, version ", "Step 1, after 10m0s, reminds those who may decide and who were told; if asked now: ", "Step 2, after 55m0s, reminds those who may decide and who were told; never, because the ask ends before\n"}},
+		{"a ladder of an unknown calendar", "acme", []string{ladder, "--approvals", good, "--asker", "os:mei"}, []string{"/escalate_hours"}},
 		{"an invalid file", "acme", []string{bad}, []string{"bad.yaml: policies[0].otherwise: is missing"}},
 		{"both", "acme", []string{ask, "--approvals", good, "--asker", "os:mei"}, []string{"Policy two applies, version ", ": otherwise\n", "Approved by 1 of os:ana\n", "By policy two: Approved by 2 of group:sre\n", "Not by os:mei\n"}},
 		{"no asker", "acme", []string{ask, "--approvals", good}, []string{"the policy two of this bus excludes the asker"}},

@@ -28,7 +28,7 @@ type askFlags struct {
 	approveBy, approveOptions, escalate                               []string
 	escalateRepeat                                                    int
 	escalateWiden                                                     bool
-	denyBy                                                            string
+	denyBy, escalateHours                                             string
 	questions, options, audience, asker                               []string
 	excludeAsker                                                      bool
 	multiple, text, noOther, optional, requireResponder, whileWaiting bool
@@ -97,6 +97,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringArrayVar(&f.approveOptions, "approve-option", nil, "label of an option that approves, with --approve-by; repeatable; all others deny")
 	fl.StringArrayVar(&f.escalate, "escalate", nil, `while nobody decides it, whom to tell and after how long: 10m:group:oncall, "10m:os:ana,os:jo via slack", or 10m to remind; repeatable, one after the other`)
 	fl.IntVar(&f.escalateRepeat, "escalate-repeat", 0, "how often the steps of --escalate begin again, at most 9 times")
+	fl.StringVar(&f.escalateHours, "escalate-hours", "", "a calendar of the operator: the times of --escalate count only its open hours, and nobody is told outside them")
 	fl.BoolVar(&f.escalateWiden, "escalate-widen", false, "those whom --escalate tells may then decide as well; needs --audience")
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
 	fl.StringVar(&f.callback, "callback", "", "name of a callback that an operator registered: the outcome is sent there too")

@@ -11,12 +11,12 @@ import (
 // ladder adds the ladder of the flags to an ask.
 func (f *askFlags) ladder(q *ask.Ask) error {
 	if len(f.escalate) == 0 {
-		if f.escalateRepeat != 0 || f.escalateWiden {
-			return cli.Usage("--escalate-repeat and --escalate-widen need --escalate")
+		if f.escalateRepeat != 0 || f.escalateWiden || f.escalateHours != "" {
+			return cli.Usage("--escalate-repeat, --escalate-hours and --escalate-widen need --escalate")
 		}
 		return nil
 	}
-	q.Escalate, q.EscalateRepeat = nil, f.escalateRepeat
+	q.Escalate, q.EscalateRepeat, q.EscalateHours = nil, f.escalateRepeat, f.escalateHours
 	for _, s := range f.escalate {
 		step, err := escalation(s)
 		if err != nil {

@@ -95,7 +95,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // callName shortens a path: "messages", "reply", "members".
 func callName(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	for _, name := range []string{"reply", "members", "messages", "chats", "users", "info", "internal", "endpoint"} {
+	for _, name := range []string{"reply", "members", "messages", "chats", "users", "info", "internal", "endpoint", "images", "files"} {
 		if slices.Contains(parts, name) {
 			return name
 		}
@@ -163,6 +163,8 @@ func (s *Server) call(name string, r *http.Request, body []byte, fields map[stri
 			return nil, refuse(230011, "The message was recalled.")
 		}
 		return s.post("chat_id", to.Chat, text("msg_type"), text("content"), text("uuid"), to.ID)
+	case "POST images", "POST files":
+		return s.upload(name, r, body)
 	case "PATCH messages":
 		return s.patch(parts[len(parts)-1], text("content"), len(body))
 	case "GET chats":
@@ -256,6 +258,10 @@ func (s *Server) post(typ, to, kind, content, uuid, parent string) (any, *refusa
 			return nil, refused
 		}
 		m.show(card)
+	case "image", "file":
+		if refused := s.shows(m, kind, content); refused != nil {
+			return nil, refused
+		}
 	default:
 		return nil, refuse(230001, "Your request contains an invalid request parameter, ext=invalid msg_type.")
 	}

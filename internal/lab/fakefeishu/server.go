@@ -40,7 +40,8 @@ type User struct {
 // Message is a message as the fake holds it.
 type Message struct {
 	ID, Chat string
-	Kind     string // interactive, text
+	Kind     string // interactive, text, image, file
+	File     string // name of an image or a file
 	Text     string // of a text
 	Card     map[string]any
 	Key      string // uuid
@@ -63,6 +64,8 @@ type Server struct {
 	users     []User
 	chats     map[string][]string // union_ids of members
 	messages  []*Message
+	files     map[string]upload
+	noFiles   bool                 // the app may not upload
 	tokens    map[string]time.Time // until when each is valid
 	recent    map[string][]time.Time
 	calls     map[string]int
@@ -80,7 +83,7 @@ type Server struct {
 func Start() *Server {
 	s := &Server{
 		now: time.Now, changed: make(chan struct{}), chats: map[string][]string{}, tokens: map[string]time.Time{}, recent: map[string][]time.Time{},
-		calls: map[string]int{}, secret: AppSecret, delays: map[string]chan struct{}{}, within: 3 * time.Second,
+		calls: map[string]int{}, secret: AppSecret, delays: map[string]chan struct{}{}, files: map[string]upload{}, within: 3 * time.Second,
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s

@@ -106,8 +106,11 @@ func check(p *Post) error {
 	if utf8.RuneCountInString(p.Message) > 16_383 {
 		return errors.New("the message is longer than 16,383 characters")
 	}
-	if strings.TrimSpace(p.Message) == "" && len(p.Props.Attachments) == 0 {
+	if strings.TrimSpace(p.Message) == "" && len(p.Props.Attachments) == 0 && len(p.FileIDs) == 0 {
 		return errors.New("invalid message")
+	}
+	if len(p.FileIDs) > 10 {
+		return errors.New("more than 10 files")
 	}
 	seen := map[string]bool{}
 	for _, a := range p.Actions() {
@@ -140,6 +143,15 @@ func (s *Server) create(w http.ResponseWriter, _ *http.Request, body []byte) {
 		return
 	case stray:
 		fail(w, http.StatusBadRequest, "api.post.create_post.root_id.app_error", "Invalid RootId parameter.")
+		return
+	}
+	if len(p.FileIDs) > 0 { // the server drops those that it does not know
+		s.locked(func() {
+			p.ID = s.next()
+			p.FileIDs = s.attached(p)
+			s.posts = append(s.posts, p)
+			write(w, http.StatusCreated, *p)
+		})
 		return
 	}
 	if !s.watch(w, "post", p, false) {

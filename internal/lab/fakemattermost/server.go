@@ -65,6 +65,7 @@ type Post struct {
 		Attachments []Attachment `json:"attachments"`
 		Key         string       `json:"askbus"` // that the surface gave it
 	} `json:"props"`
+	FileIDs []string `json:"file_ids"`
 	Edited  bool     `json:"-"` // other than by its first buttons
 	Keys    []string `json:"-"` // of asks, that its buttons ever carried
 	Deleted bool     `json:"-"`
@@ -112,6 +113,8 @@ type Server struct {
 	sequence  int
 	limited   int // the next calls are refused
 	revoked   bool
+	files     []File
+	maxFile   int
 	intercept func(method string, p *Post, done bool) (time.Duration, error)
 }
 
@@ -124,6 +127,7 @@ func Start() *Server {
 	mux.HandleFunc("GET /api/v4/channels/{channel}/stats", s.called(s.stats))
 	mux.HandleFunc("POST /api/v4/channels/direct", s.called(s.direct))
 	mux.HandleFunc("POST /api/v4/posts", s.called(s.create))
+	mux.HandleFunc("POST /api/v4/files", s.called(s.upload))
 	mux.HandleFunc("PUT /api/v4/posts/{post}/patch", s.called(s.patch))
 	mux.HandleFunc("GET /api/v4/posts/{post}", s.called(s.get))
 	mux.HandleFunc("POST /api/v4/actions/dialogs/open", s.called(s.open))

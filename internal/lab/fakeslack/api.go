@@ -117,6 +117,10 @@ func methodOf(name string) (method, bool) {
 		return method{call: (*Server).chatScheduledList, perM: tier3}, true
 	case "chat.deleteScheduledMessage":
 		return method{call: (*Server).chatUnschedule, perM: tier3, scope: "chat:write"}, true
+	case "files.getUploadURLExternal":
+		return method{call: (*Server).filesUploadURL, perM: tier4, scope: "files:write"}, true
+	case "files.completeUploadExternal":
+		return method{call: (*Server).filesComplete, perM: tier4, scope: "files:write"}, true
 	case "chat.getPermalink":
 		return method{call: (*Server).chatPermalink}, true
 	case "conversations.open":

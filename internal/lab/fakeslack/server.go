@@ -55,6 +55,7 @@ type Server struct {
 	throttled map[string]time.Time
 	buckets   map[string]*bucket
 	calls     []Call
+	uploads   map[string]*File
 	counts    map[string]int
 
 	states map[string]map[string]map[string]any // element values, by place and user
@@ -84,13 +85,14 @@ func Start(opts Options) (*Server, error) {
 		opts: opts, addr: cmp.Or(opts.Host, l.Addr().String()),
 		users: map[string]*User{}, groups: map[string]*Group{}, channels: map[string]*Channel{}, messages: map[Place]*Message{},
 		views: map[string]*View{}, homes: map[string]*View{}, triggers: map[string]*trigger{}, responses: map[string]Place{},
-		throttled: map[string]time.Time{}, buckets: map[string]*bucket{}, counts: map[string]int{}, closed: make(chan struct{}), changed: make(chan struct{}),
+		throttled: map[string]time.Time{}, buckets: map[string]*bucket{}, counts: map[string]int{}, uploads: map[string]*File{}, closed: make(chan struct{}), changed: make(chan struct{}),
 	}
 	s.users[BotUser] = &User{ID: BotUser, Team: opts.Team, Name: "askbus", Bot: true}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/{method}", s.serveAPI)
 	mux.HandleFunc("/link/{ticket}", s.serveSocket)
 	mux.HandleFunc("/respond/{id}", s.serveResponse)
+	mux.HandleFunc("POST /upload/{id}", s.serveUpload)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	s.work.Go(func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -113,7 +115,7 @@ func (o *Options) fill() {
 	set(&o.Addr, "127.0.0.1:0")
 	if o.Scopes == nil {
 		o.Scopes = []string{
-			"chat:write", "chat:write.public", "im:write", "users:read", "users:read.email", "usergroups:read",
+			"chat:write", "chat:write.public", "im:write", "files:write", "users:read", "users:read.email", "usergroups:read",
 			"channels:history", "groups:history", "im:history", "channels:read", "groups:read", "im:read", "commands",
 		}
 	}

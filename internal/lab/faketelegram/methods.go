@@ -133,6 +133,9 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		}
 		unmarshal(r.FormValue("reply_parameters"), &reply)
 		topic, _ := strconv.Atoi(r.FormValue("message_thread_id"))
+		if err := s.mayWrite(chat, topic); err != nil {
+			return nil, err
+		}
 		m := s.add(&Message{Chat: chat, Topic: topic, Text: text, Entities: entities, First: entities, Force: force, ReplyTo: reply.ID, From: s.users[Bot]})
 		m.show(keyboard)
 		return s.shown(m), nil
@@ -190,6 +193,8 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		s.told[r.FormValue("callback_query_id")] = text
 		s.touch()
 		return true, nil
+	case "createForumTopic":
+		return s.createTopic(chat, r.FormValue("name"))
 	case "getChat":
 		if s.members[chat] == nil {
 			return nil, errors.New("Bad Request: chat not found")

@@ -111,6 +111,7 @@ type Server struct {
 	told      map[string]string
 	calls     map[string]int
 	revoked   bool
+	forums    map[int64][]*Topic
 	webhook   string
 	secret    string // that is sent along
 	repeats   int    // of each update of the webhook

@@ -8,14 +8,17 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// decideClimb takes the next step of the ladder, if it is due. None follows the
-// end of the ask, or the moment at which its agent left it.
+// decideClimb takes the next step of the ladder, if it is due and its calendar is
+// open. None follows the end of the ask, or the moment at which its agent left it.
 func decideClimb(s *State, now time.Time) Effect {
 	if !s.Pending() || s.Left || now.IsZero() {
 		return Tell{}
 	}
 	next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated())
-	if !ok || now.Before(next.At) {
+	if !ok {
+		return Tell{}
+	}
+	if due, ok := s.Ask.StepDue(&next, now); !ok || now.Before(due) {
 		return Tell{}
 	}
 	step := ask.Step{N: next.N, At: now.UTC(), Via: next.Via, Remind: next.Remind}
@@ -67,7 +70,10 @@ func decideAttend(s *State, c Attend, now time.Time) (Effect, error) {
 		return nil, ask.Refuse(ask.CodeForbidden, "%s may not decide this ask and was not told of it, so its next step does not wait", c.By.Principal)
 	}
 	next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated())
-	if !ok || next.Paused || now.IsZero() || !now.Before(next.At) {
+	if !ok || next.Paused || now.IsZero() {
+		return Tell{}, nil
+	}
+	if due, ok := s.Ask.StepDue(&next, now); !ok || !now.Before(due) {
 		return Tell{}, nil
 	}
 	by := c.By

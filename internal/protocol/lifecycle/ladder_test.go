@@ -199,3 +199,35 @@ func TestAStepTellsWhoIsOnCall(t *testing.T) {
 		t.Error("it tells those who may decide")
 	}
 }
+
+func TestNoStepOutsideOpenHours(t *testing.T) {
+	t.Parallel()
+	hour := func(n float64) time.Time { return now.Add(time.Duration(n * float64(time.Hour))) }
+	w := escalating(t, func(a *ask.Ask) {
+		a.Timeout = 48 * time.Hour
+		a.Escalate = []ask.Escalation{{After: time.Hour, Tell: []string{"os:jo"}}, {After: time.Hour}}
+		a.OpenHours = &ask.OpenHours{Name: "office", Spans: []ask.Span{{From: hour(0), To: hour(2)}, {From: hour(24), To: hour(26)}}}
+	})
+	climb := func(at float64) int {
+		t.Helper()
+		w.now = hour(at)
+		s, err := w.do(t, lifecycle.Climb{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Escalated() == nil {
+			return 0
+		}
+		return len(s.Escalated().Steps)
+	}
+	if n := climb(3); n != 0 { // it was due an hour before closing time
+		t.Error("a missed step is taken after closing time")
+	}
+	w.now = hour(4)
+	if s, err := w.do(t, lifecycle.Attend{By: person("mei", "dev")}); err != nil || len(s.Escalated().Seen) != 1 {
+		t.Fatalf("who looks while it is closed: %+v, %v", s.Escalated(), err)
+	}
+	if climb(24) != 1 || climb(24.9) != 1 || climb(25) != 2 { // at closing time plus an hour of pause: the opening; then an open hour
+		t.Errorf("%+v", w.held.Escalated())
+	}
+}

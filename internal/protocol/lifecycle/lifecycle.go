@@ -188,10 +188,10 @@ func excludedAs(s *State, by ask.By) error {
 	if !linked && !unknown {
 		return nil
 	}
-	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People[by.Principal])
+	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People.Of(by.Principal))
 	why := ask.NewFault("/by/principal", ask.FaultExcluded)
 	if unknown {
-		e = ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file", by.Principal)
+		e = ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file, and a chat's principal can be linked to a person of that list on the page \"Your chats\" of the inbox", by.Principal)
 		why = ask.NewFault("/by/principal", ask.FaultNotLinked)
 	}
 	e.Faults = []ask.Fault{why}

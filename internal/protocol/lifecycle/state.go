@@ -26,7 +26,7 @@ type State struct {
 	AskedAt  time.Time
 	End      *ask.Outcome // the first outcome, which counts, with its ask
 	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
-	People   ask.People   // the operator's list, as it is now; it is not stored
+	People   ask.People   // who is who now, as far as the ask needs it; it is not stored
 
 	// BreakGlass are the operator's roles that hold in this tenant now; they are not stored.
 	BreakGlass []ask.BreakGlassRole

@@ -59,9 +59,9 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 	if v.At = now.UTC(); v.At.Before(s.AskedAt) {
 		v.At = s.AskedAt
 	}
-	v.Person = s.People[v.By.Principal]
+	v.Person = s.People.Of(v.By.Principal)
 	if v.By.For != nil {
-		v.ForPerson = s.People[v.By.For.Principal]
+		v.ForPerson = s.People.Of(v.By.For.Principal)
 	}
 	votes := slices.Clone(s.Votes())
 	who, seat := s.Ask.VoterOf(&v), s.Ask.SeatOf(&v)
@@ -104,7 +104,7 @@ func seatTaken(v, by *ask.Vote) error {
 
 // indexOf returns the last vote of the person that a principal is; -1: none.
 func indexOf(s *State, votes []ask.Vote, principal string) int {
-	who := s.Ask.VoterOf(&ask.Vote{By: ask.By{Principal: principal}, Person: s.People[principal]})
+	who := s.Ask.VoterOf(&ask.Vote{By: ask.By{Principal: principal}, Person: s.People.Of(principal)})
 	for i := len(votes) - 1; i >= 0; i-- {
 		if s.Ask.VoterOf(&votes[i]) == who {
 			return i
@@ -120,7 +120,7 @@ func voted(s *State, r ask.Reply) bool {
 	if s.End != nil {
 		votes = s.End.Votes
 	}
-	who := s.Ask.VoterOf(&ask.Vote{By: r.By, Person: s.People[r.By.Principal]})
+	who := s.Ask.VoterOf(&ask.Vote{By: r.By, Person: s.People.Of(r.By.Principal)})
 	return slices.ContainsFunc(votes, func(v ask.Vote) bool {
 		return (v.By.Principal == r.By.Principal || s.Ask.VoterOf(&v) == who) && (v.AnswerID == r.AnswerID || slices.Contains(v.Earlier, r.AnswerID))
 	})

@@ -18,6 +18,8 @@ const (
 	BucketSnoozes       = "snoozes"         // the asks that each person put off; brokers write them
 	BucketHandovers     = "handovers"       // to whom asks were handed over; brokers write them
 	BucketStandIns      = "stand-ins"       // who stands in for whom; brokers write them
+	BucketClaims        = "link-claims"     // codes with which a chat's member can be linked to a person; brokers write them
+	BucketLinks         = "links"           // which members of chats are which people, as they say; brokers write them
 	BucketPush          = "push"            // push subscriptions of browsers
 	BucketPolicy        = "policy"          // operators' decisions, by tenant
 	BucketLeases        = "leases"          // liveness of agents' sessions
@@ -74,6 +76,57 @@ func StandInsFor(tenant, absent string) string {
 func standInToken(principal string) string {
 	sum := sha256.Sum256([]byte("askbus stand-in\x00" + principal))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// ClaimKey returns the entry in [BucketClaims] of a code, as [CodeToken] returns it,
+// and the principal for which it was made.
+func ClaimKey(tenant, code, principal string) StateKey {
+	return StateKey{Tenant: tenant, Name: code + "." + linkToken(principal)}
+}
+
+// ClaimsByCode and ClaimsOf return the wildcards over the ledger's entries of a code
+// in one tenant (empty: in none), or in all, and of a principal.
+func ClaimsByCode(tenant, code string, every bool) string {
+	return StateLedger + "." + BucketClaims + "." + scopeOrAll(tenant, every) + "." + code + ".*"
+}
+
+// ClaimsOf is described at [ClaimsByCode].
+func ClaimsOf(tenant, principal string) string {
+	return StateLedger + "." + BucketClaims + "." + StateKey{Tenant: tenant}.scope() + ".*." + linkToken(principal)
+}
+
+// CodeToken returns what is stored and sent of the code of a claim.
+func CodeToken(code string) string {
+	sum := sha256.Sum256([]byte("askbus link code\x00" + code))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// LinkKey returns the entry in [BucketLinks] of a principal that an account linked.
+func LinkKey(tenant, account, principal string) StateKey {
+	return StateKey{Tenant: tenant, Name: linkToken(account) + "." + linkToken(principal)}
+}
+
+// LinksOf and LinksBy return the wildcards over the ledger's entries, of every tenant
+// and of none, of a principal that was linked, and of the account that linked it.
+func LinksOf(principal string) string {
+	return StateLedger + "." + BucketLinks + ".*.*." + linkToken(principal)
+}
+
+// LinksBy is described at [LinksOf].
+func LinksBy(account string) string {
+	return StateLedger + "." + BucketLinks + ".*." + linkToken(account) + ".*"
+}
+
+func scopeOrAll(tenant string, every bool) string {
+	if every {
+		return "*"
+	}
+	return StateKey{Tenant: tenant}.scope()
+}
+
+func linkToken(principal string) string {
+	sum := sha256.Sum256([]byte("askbus link\x00" + principal))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // RevokedKey returns the entry in [BucketRevoked] of a person in a tenant; empty:
@@ -140,6 +193,8 @@ func Buckets() []Bucket {
 		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketStandIns, 16 << 10, 91 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch}}}, false},
+		{BucketClaims, 2 << 10, day, true, 2_000, 10_000, []Grant{operators(remove)}, false},
+		{BucketLinks, 2 << 10, 3650 * day, false, 20_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWeb, []Verb{VerbList, VerbWatch}}}, false},
 		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}, false},
 		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketLeases, 512, day, true, 10_000, 50_000, []Grant{

@@ -110,8 +110,10 @@ const (
 	VerbReceipt   Verb = "receipt"
 	VerbSnooze    Verb = "snooze"
 	VerbHandOver  Verb = "handover"
-	VerbSeen      Verb = "seen" // a person looks, so that a step of the ladder waits
-	VerbAway      Verb = "away" // a person says who stands in for them
+	VerbSeen      Verb = "seen"  // a person looks, so that a step of the ladder waits
+	VerbAway      Verb = "away"  // a person says who stands in for them
+	VerbClaim     Verb = "claim" // a chat's member wants to be linked to a person of the inbox
+	VerbLink      Verb = "link"  // a person of the inbox links a chat's member, or ends that
 	VerbNext      Verb = "next"
 	VerbDone      Verb = "done"
 	VerbExtend    Verb = "extend"
@@ -179,7 +181,7 @@ func (r Request) Asserts() bool {
 		return r.Root == Responders && (r.Type == TypeAgent || r.Type == TypeOperator)
 	case VerbAnswer, VerbCancel:
 		return r.Root == Responders || r.Root == Hosts
-	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen, VerbAway:
+	case VerbUnvote, VerbSnooze, VerbHandOver, VerbSeen, VerbAway, VerbClaim, VerbLink:
 		return r.Root == Responders
 	}
 	return false
@@ -275,7 +277,7 @@ func (r Request) known() bool {
 		return r.Root == Responders && r.ID != ""
 	case VerbList:
 		return (r.Root == Agents || r.Root == Responders) && r.ID == ""
-	case VerbAway:
+	case VerbAway, VerbClaim, VerbLink:
 		return r.Root == Responders && r.Session == "" && r.Type != TypeGateway && r.Type != TypeOperator
 	case VerbNext, VerbDone, VerbExtend, VerbLater:
 		return r.Root == Responders && r.Session == ""

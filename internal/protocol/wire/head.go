@@ -27,6 +27,8 @@ type headJSON struct {
 	Approval  json.RawMessage   `json:"approval,omitempty"`
 	Escalate  json.RawMessage   `json:"escalate,omitempty"`
 	Repeat    int               `json:"escalate_repeat,omitempty"`
+	Hours     string            `json:"escalate_hours,omitempty"`
+	Open      json.RawMessage   `json:"open_hours,omitempty"`
 	Deadline  time.Time         `json:"deadline,omitzero"`
 	Questions []json.RawMessage `json:"questions"`
 }

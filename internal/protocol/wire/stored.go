@@ -25,12 +25,12 @@ func Digest(a *ask.Ask) (string, error) {
 // DigestJSON identifies the content of a normalized ask's JSON: "sha256:" and
 // the hex SHA-256 of the RFC 8785 JSON of its questions, title, context,
 // audience, min_proof, exclude_asker, asker, only, exclude, approval, escalate,
-// escalate_repeat at_deadline and files. Deadline, agent, priority and metadata are excluded.
+// escalate_repeat, escalate_hours, at_deadline and files. Deadline, agent, priority and metadata are excluded.
 func DigestJSON(raw []byte) (string, error) {
 	content := append(make(jsontext.Value, 0, len(raw)), '{')
 	err := members(raw, func(name string, value []byte) {
 		switch name {
-		case "title", "context", "audience", "min_proof", "exclude_asker", "asker", "only", "exclude", "approval", "escalate", "escalate_repeat", "at_deadline", "questions", "files":
+		case "title", "context", "audience", "min_proof", "exclude_asker", "asker", "only", "exclude", "approval", "escalate", "escalate_repeat", "escalate_hours", "at_deadline", "questions", "files":
 			if len(content) > 1 {
 				content = append(content, ',')
 			}

@@ -87,6 +87,8 @@ func state() map[string]map[string]string {
 		subject.BucketSnoozes:       all(read, map[string]string{"operator": remove, "gateway": read}),
 		subject.BucketHandovers:     all(read, map[string]string{"operator": remove, "gateway": read}),
 		subject.BucketStandIns:      all("list watch", map[string]string{"operator": remove}),
+		subject.BucketClaims:        {"operator": remove},
+		subject.BucketLinks:         {"operator": remove, "web": "list watch"},
 		subject.BucketPush:          {"operator": remove, "web": write, "push": remove},
 		subject.BucketPolicy:        all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:        all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
@@ -138,7 +140,7 @@ func publish() []line {
 	add("agent-tenant", "ansv1.agent.~.acme.s2.ask.a1")
 	add(nobody, "ansv1.agent.~.other.s1.ask.a1", "ansv1.agent."+other+".acme.s1.ask.a1", "ansv1.agent.~.acme.s1.answer.a1", "ansv1.agent.~.acme.s1.get.a1", "ansv1.agent.~.list")
 	// Responders: the type, the key, the tenant and the session are the sender's.
-	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "seen.a1", "get.a1", "look.a1", "here.x1", "upload.f1", "file.f1", "list"}, []string{"list", "away", "next", "done", "extend", "later"}
+	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "unvote.a1", "receipt.a1", "snooze.a1", "handover.a1", "seen.a1", "get.a1", "look.a1", "here.x1", "upload.f1", "file.f1", "list"}, []string{"list", "away", "claim", "link", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all
 		"slack":    {slack, slackWide, "responder"},
 		"web":      {web, web, "responder-web"},

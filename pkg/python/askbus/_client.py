@@ -39,7 +39,7 @@ class Askbus:
     Every method that asks takes id=, wait= (seconds or "30s", before it returns Pending; 0 returns at once; default: as
     long as it takes) and what an ask may say beside its questions: title, context, agent, priority, audience, min_proof,
     asker, exclude_asker, only, exclude, approval, require_responder, while_waiting, callback, timeout, deadline,
-    at_deadline, metadata, escalate, escalate_repeat, files. It returns the answer, or an End.
+    at_deadline, metadata, escalate, escalate_repeat, escalate_hours, files. It returns the answer, or an End.
     """
 
     def __init__(self, url=None, token=None, session=None, tenant=None, agent=None, *, transport=over_network):

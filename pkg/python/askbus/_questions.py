@@ -12,7 +12,7 @@ from ._ends import Other
 ONLY = "answer"  # the id of the only question of choose, confirm, text, number and date
 ENVELOPE = {
     "title", "context", "agent", "priority", "audience", "min_proof", "asker", "exclude_asker", "only", "exclude", "approval", "require_responder", "while_waiting", "callback", "timeout",
-    "deadline", "at_deadline", "metadata", "escalate", "escalate_repeat", "files",
+    "deadline", "at_deadline", "metadata", "escalate", "escalate_repeat", "escalate_hours", "files",
 }  # fmt: skip
 FIELDS = {
     "choice": ("multiple", "other", "min", "max"), "boolean": (), "date": ("min", "max", "message"), "number": ("min", "max", "integer", "message"),

@@ -79,6 +79,8 @@ export interface AskOptions {
   escalate?: Ask['escalate']
   /** How often these steps are taken again. */
   escalateRepeat?: number
+  /** A calendar of the operator: only its open hours count, and steps are taken only in them. */
+  escalateHours?: string
   /** Evidence: what POST /v1/files returned. */
   files?: Ask['files']
   requireResponder?: boolean
@@ -136,7 +138,7 @@ export function question(id: string, text: string, field: AnyField): Question {
 export function envelope(o: AskOptions): Omit<Ask, 'id' | 'questions'> {
   return prune({
     title: o.title, context: o.context, agent: o.agent, priority: o.priority, audience: o.audience, min_proof: o.minProof, asker: o.asker,
-    exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, escalate: o.escalate, escalate_repeat: o.escalateRepeat, files: o.files, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
+    exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, escalate: o.escalate, escalate_repeat: o.escalateRepeat, escalate_hours: o.escalateHours, files: o.files, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
     deadline: o.deadline instanceof Date ? o.deadline.toISOString() : o.deadline, at_deadline: o.atDeadline, metadata: o.metadata,
   } satisfies Record<Exclude<keyof Ask, 'id' | 'questions' | 'policies' | 'break_glass'>, unknown>) as unknown as Omit<Ask, 'id' | 'questions'>
 }

@@ -95,6 +95,20 @@ export interface Ask {
   })[]
   /** How often the steps begin again; at most 50 steps in all. */
   escalate_repeat?: number
+  /** Name of a calendar of the operator: after of the steps counts only its open hours, and steps are taken only in them. Left out: every hour. */
+  escalate_hours?: string
+  /** The open hours of that calendar, as it was when it was asked, until the deadline. Only the broker sets them: an ask that is sent with them is refused. */
+  open_hours?: {
+    name: string
+    /** Changes with what the operator's file says of the calendar. */
+    version: string
+    /** Its holidays could not be read since then. */
+    as_of?: string
+    spans?: ({
+      from: string
+      to: string
+    })[]
+  }
   /** The operator's roles whose people may decide the ask alone, as they were when it was asked. Only the broker sets them: an ask that is sent with them is refused. */
   break_glass?: ({
     name: string

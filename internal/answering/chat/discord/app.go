@@ -169,7 +169,7 @@ func (s *App) Listen(ctx context.Context) error {
 			_ = backoff.Sleep(ctx, checkEvery) // fails only when ctx ends
 			continue
 		}
-		s.receive(ctx, 0, s.dispatched)
+		s.receive(ctx, intentDirect, s.dispatched)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -63,6 +64,7 @@ type letter struct {
 	Cut     bool   // not everything is in the mail
 	Again   string // why it comes again; empty: it is the first
 	Votes   []string
+	Left    []string // files that are not attached
 }
 
 // button is a link to the page with one option chosen; the page's form sends it.
@@ -146,12 +148,32 @@ func (d *letter) optionFiles() (names []string) {
 // third more than they have.
 const maxFiles = 7 << 20
 
-// attach adds an ask's files to a mail.
-func (s *App) attach(ctx context.Context, m *mail.Msg, a *ask.Ask) {
-	s.Attach(ctx, a, maxFiles, func(_ context.Context, f *chat.Attached) error {
+// attach adds an ask's files to a mail, up to a number of bytes, and names those that it leaves out.
+func (s *App) attach(ctx context.Context, m *mail.Msg, d *letter, a *ask.Ask, most int64) {
+	left := s.Attach(ctx, a, most, func(_ context.Context, f *chat.Attached) error {
 		return m.AttachReader(f.Filename(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
 	})
+	for i := range left {
+		d.Left = append(d.Left, literal(left[i].Label(), 160))
+	}
 }
+
+// LeftWords says which files are not attached, and where they are.
+func (d *letter) LeftWords() string {
+	names := strings.Join(d.Left, ", ")
+	switch {
+	case len(d.Left) == 0:
+		return ""
+	case d.Page != "":
+		return d.Lang.Say("Not attached, but on the page: %s", names)
+	case d.Inbox != "":
+		return d.Lang.Say("Not attached, but in the inbox: %s", names)
+	}
+	return d.Lang.Say("Not attached: %s", names)
+}
+
+// FilesAt is where the files are that are not attached; empty: nowhere that the mail knows.
+func (d *letter) FilesAt() string { return cmp.Or(d.Page, d.Inbox) }
 
 // Text returns the mail as plain text.
 func (d *letter) Text() string {
@@ -165,6 +187,9 @@ func (d *letter) Text() string {
 	parts = append(parts, d.Card.Text())
 	if names := d.optionFiles(); len(names) > 0 {
 		parts = append(parts, strings.Join(names, "\n"))
+	}
+	if left := d.LeftWords(); left != "" {
+		parts = append(parts, strings.TrimSpace(left+"\n"+d.FilesAt()))
 	}
 	add := func(label, to string) {
 		if to != "" {
@@ -223,8 +248,8 @@ func (s *App) envelope(to, post, tenant, subject string) (*mail.Msg, error) {
 	return m, nil
 }
 
-// question makes the mail about a pending ask.
-func (s *App) question(ctx context.Context, to, post string, rec *ask.Record) (*mail.Msg, error) {
+// question makes the mail about a pending ask, with files of so many bytes.
+func (s *App) question(ctx context.Context, to, post string, rec *ask.Record, most int64) (*mail.Msg, error) {
 	d := s.letterTo(to, post, rec)
 	m, err := s.envelope(to, post, rec.Ask.Tenant, s.subject(d.Lang, &rec.Ask))
 	if err != nil {
@@ -234,11 +259,8 @@ func (s *App) question(ctx context.Context, to, post string, rec *ask.Record) (*
 	if rec.Ask.Priority == ask.PriorityUrgent {
 		m.SetImportance(mail.ImportanceUrgent)
 	}
-	if err := s.fill(m, d.Lang, d.Text(), "mail.html", d); err != nil {
-		return nil, err
-	}
-	s.attach(ctx, m, &rec.Ask)
-	return m, nil
+	s.attach(ctx, m, d, &rec.Ask, most)
+	return m, s.fill(m, d.Lang, d.Text(), "mail.html", d)
 }
 
 // reminder makes the mail about a step of an ask's ladder: the question to who has not got it, else once more in its

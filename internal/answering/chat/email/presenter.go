@@ -40,14 +40,16 @@ func (p presenter) Present(ctx context.Context, post responder.Post) (places []a
 			continue
 		}
 		err := p.once(ctx, post.Ask.Tenant, p.messageID(post.Key, to, ""), func() error {
-			m, err := p.question(ctx, to, post.Key, rec)
+			m, err := p.question(ctx, to, post.Key, rec, maxFiles)
 			if err != nil {
 				return err
 			}
 			err = p.mailer.send(ctx, to, chat.RankOf(&post), m)
 			if hopeless(err) && len(m.GetAttachments()) > 0 { // perhaps for its files, which the page has too
 				p.Log.WarnContext(ctx, "a mail was refused; sending it without its files", slog.String("ask_id", post.Ask.ID), slog.String("error", err.Error()))
-				m.UnsetAllAttachments()
+				if m, err = p.question(ctx, to, post.Key, rec, 0); err != nil {
+					return err
+				}
 				err = p.mailer.send(ctx, to, chat.RankOf(&post), m)
 			}
 			return err

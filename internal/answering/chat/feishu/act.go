@@ -291,10 +291,15 @@ func (s *App) closed(words string) *shown {
 	return &shown{"raw", raw(words, "grey", []object{markdown(escape(words))})}
 }
 
+// proven returns a user as Feishu proves them.
+func proven(e *event, u user, tenant string) ask.By {
+	return ask.By{Principal: Type + ":" + url.PathEscape(cmp.Or(tenant, e.Header.Tenant)) + "/" + url.PathEscape(u.Union), Proof: ask.ProofFeishu}
+}
+
 // by returns the person for the broker, or why they may not act at all. A person of another tenant may only if the routing
 // file names them.
 func (s *App) by(ctx context.Context, e *event, u user, tenant, in string, a *ask.Ask) (ask.By, string) {
-	by := ask.By{Principal: Type + ":" + url.PathEscape(cmp.Or(tenant, e.Header.Tenant)) + "/" + url.PathEscape(u.Union), Proof: ask.ProofFeishu}
+	by := proven(e, u, tenant)
 	name, err := s.people.Person(ctx, in+"/"+u.Union)
 	if err != nil {
 		s.Log.InfoContext(ctx, "cannot look up a user's name", slog.String("error", err.Error()))

@@ -108,8 +108,9 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	class        string // its queue
-	place        string // a chat, person or message, which has its own queue; may be empty
+	form         *upload // instead of a body
+	class        string  // its queue
+	place        string  // a chat, person or message, which has its own queue; may be empty
 }
 
 // call makes a call at its turn. The answer's data is decoded into out, or the whole answer if it has none.
@@ -191,11 +192,15 @@ func (a *api) send(ctx context.Context, req request, token string, out any) erro
 		}
 		body = bytes.NewReader(data)
 	}
+	kind := "application/json; charset=utf-8"
+	if req.form != nil {
+		body, kind = bytes.NewReader(req.form.data), req.form.kind
+	}
 	r, err := http.NewRequestWithContext(ctx, req.method, a.origin+req.path+"?"+req.query.Encode(), body)
 	if err != nil {
 		return errors.New("invalid address of Feishu's API")
 	}
-	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	r.Header.Set("Content-Type", kind)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -273,7 +278,12 @@ func (a *api) reply(ctx context.Context, r responder.Rank, chat, id, words, uuid
 
 // replyWith replies to a message with the content of a text.
 func (a *api) replyWith(ctx context.Context, r responder.Rank, chat, id, content, uuid string) error {
-	body := map[string]string{"msg_type": "text", "content": content, "uuid": uuid}
+	return a.replyAs(ctx, r, chat, id, "text", content, uuid)
+}
+
+// replyAs replies to a message with the content of a kind.
+func (a *api) replyAs(ctx context.Context, r responder.Rank, chat, id, kind, content, uuid string) error {
+	body := map[string]string{"msg_type": kind, "content": content, "uuid": uuid}
 	return a.call(ctx, r, request{method: http.MethodPost, path: "/open-apis/im/v1/messages/" + url.PathEscape(id) + "/reply", body: body, class: classPost, place: chat}, nil)
 }
 

@@ -132,7 +132,7 @@ func (d *drawing) elements(r room) []object {
 		}
 	}
 	add(d.Context, r.context)
-	for _, file := range chat.InboxFiles(d.Card, d.link, literal) {
+	for _, file := range chat.FileTexts(d.Files, literal) {
 		all = append(all, small(file))
 	}
 	for i := range d.Questions {

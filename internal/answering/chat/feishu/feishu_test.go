@@ -142,8 +142,14 @@ func (s *surface) Said() (all []string) {
 	return all
 }
 
-// Files returns none: cards name them, and their link leads to them.
-func (s *surface) Files() (names []string, takes bool) { return nil, false }
+func (s *surface) Files() (names []string, takes bool) {
+	for _, m := range s.fake.Messages() {
+		if m.File != "" {
+			names = append(names, m.File)
+		}
+	}
+	return names, true
+}
 
 func (s *surface) Revoke() { s.fake.Revoke() }
 

@@ -41,10 +41,20 @@ func (s *App) where(id string) string {
 	return "https://applink." + s.opts.Domain + "/client/chat/open?openChatId=" + url.QueryEscape(id)
 }
 
-// Open adds the buttons.
+// Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
 	d := p.drawn(chat.Pending(&post), post.Link)
-	return p.EditAll(ctx, &post.Ask, post.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
+	err := p.EditAll(ctx, &post.Ask, post.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
+	if err != nil {
+		return err
+	}
+	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(post.Key) {
+		p.attached.Add(post.Key, struct{}{})
+		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+			return p.api.attach(ctx, chat.RankOf(&post), at, fmt.Sprintf("%s-f%.6s", post.Key, f.ID), f)
+		})
+	}
+	return nil
 }
 
 // Find finds nothing: an app cannot search for its messages. An earlier one has no buttons.

@@ -76,6 +76,7 @@ type post struct {
 	Message  string         `json:"message"`
 	Props    map[string]any `json:"props,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
+	Files    []string       `json:"file_ids,omitempty"`
 }
 
 // attachment is a message attachment, which every version of the server draws.
@@ -132,12 +133,17 @@ func hopeless(err error) bool {
 
 // call makes a call at its turn.
 func (a *api) call(ctx context.Context, r responder.Rank, method, path string, body, into any) error {
+	return a.turn(ctx, r, func(ctx context.Context) error { return a.do(ctx, method, path, body, into) })
+}
+
+// turn makes a call at its turn.
+func (a *api) turn(ctx context.Context, r responder.Rank, f func(context.Context) error) error {
 	return chat.Call(ctx, a.limiter, []chat.Queue{{Class: classServer}}, "", r, func(err error) time.Duration {
 		if e, ok := errors.AsType[*callError](err); ok && e.Status == http.StatusTooManyRequests {
 			return max(e.After, time.Second)
 		}
 		return 0
-	}, func(ctx context.Context) error { return a.do(ctx, method, path, body, into) })
+	}, f)
 }
 
 func (a *api) do(ctx context.Context, method, path string, body, into any) error {
@@ -149,12 +155,17 @@ func (a *api) do(ctx context.Context, method, path string, body, into any) error
 		}
 		reader = bytes.NewReader(data)
 	}
+	return a.request(ctx, method, path, "application/json", reader, into)
+}
+
+// request sends a body of a type, and reads the reply.
+func (a *api) request(ctx context.Context, method, path, contentType string, reader io.Reader, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, reader)
 	if err != nil {
 		return fmt.Errorf("address of the server: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	res, err := a.http.Do(req)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Type is the responder type.
@@ -81,8 +82,10 @@ type App struct {
 	api    *api
 	codes  codes
 	people *chat.People[user]
-	busy   chan struct{} // one entry for each request in progress
-	after  sync.WaitGroup
+
+	attached *lru.Cache[string, struct{}] // posts whose files were sent
+	busy     chan struct{}                // one entry for each request in progress
+	after    sync.WaitGroup
 }
 
 // Bounds.
@@ -111,7 +114,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := newAPI(opts.URL, opts.Token, surface.Clock)
-	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chan struct{}, maxBusy)}
+	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chan struct{}, maxBusy), attached: chat.NewCache[string, struct{}](10_000)}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
 	return s, nil
 }

@@ -72,7 +72,7 @@ func (d *drawing) text(s card.Steps) string {
 	if d.Context != nil {
 		d.body(d.Context, maxContext)
 	}
-	for _, line := range chat.InboxFiles(d.Card, d.link, clean) {
+	for _, line := range chat.FileTexts(d.Files, clean) {
 		d.add(line + "\n")
 	}
 	for _, l := range s.Review(d.Card) {

@@ -53,12 +53,21 @@ func (p presenter) post(rec *ask.Record, text string, actions []action) *post {
 	return &post{Props: map[string]any{"attachments": []attachment{a}, "askbus": responder.PostKey(Type, rec.Ask.Key(), rec.Life)}}
 }
 
-// Open adds the buttons.
+// Open adds the buttons, and then sends the files, once in this process: after a crash they may come twice.
 func (p presenter) Open(ctx context.Context, asked responder.Post, places []ask.Place) error {
 	if p.Begun(asked.Key) { // somebody answers already: it has its buttons
 		return nil
 	}
-	return p.redraw(ctx, chat.Pending(&asked), asked.Link, places, chat.RankOf(&asked))
+	if err := p.redraw(ctx, chat.Pending(&asked), asked.Link, places, chat.RankOf(&asked)); err != nil {
+		return err
+	}
+	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(asked.Key) {
+		p.attached.Add(asked.Key, struct{}{})
+		p.Attach(ctx, &asked.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+			return p.api.attach(ctx, chat.RankOf(&asked), at, f)
+		})
+	}
+	return nil
 }
 
 // Find finds nothing. An earlier post has no buttons.

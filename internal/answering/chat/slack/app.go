@@ -68,7 +68,8 @@ type App struct {
 	reminders *lru.Cache[string, string]   // scheduled messages, by card; "": removed
 	seen      *lru.Cache[string, struct{}] // handled events
 	sockets   socketState
-	busy      chan struct{} // one entry per request in progress
+	pairing   atomic.Pointer[pairing] // it only waits for a code
+	busy      chan struct{}           // one entry per request in progress
 	after     sync.WaitGroup
 }
 

@@ -51,6 +51,7 @@ type asked struct {
 	Mentions []string // user and user group ids to notify
 	Link     string   // the ask in the web inbox
 	Earlier  string   // the previous card of its session in the channel
+	Sends    bool     // its files are sent below it
 	Replies  bool     // replies in the thread are received
 	Chosen   string   // id of the option that a form begins with
 }
@@ -73,7 +74,11 @@ func pendingCard(a asked) content {
 		add(said)
 		cut = less
 	}
-	if files := chat.InboxFiles(c, a.Link, literal); len(files) > 0 {
+	files := chat.InboxFiles(c, a.Link, literal)
+	if a.Sends {
+		files = chat.FileTexts(c.Files, literal)
+	}
+	if len(files) > 0 {
 		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(files, "\n"), maxSection), nil, nil))
 	}
 	for i := range c.Questions {

@@ -89,6 +89,7 @@ func (d *doctor) scopes(routes *Routes) {
 		{"chat:write", true, true, "nothing can be posted"},
 		{"chat:write.public", false, true, "the bot must be invited to each public channel"},
 		{"im:write", person, true, "direct messages cannot be opened"},
+		{"files:write", false, true, "files of asks are not sent: cards lead to them"},
 		{"users:read", false, true, "people have the name from the click, and members of a grid's other workspaces are refused"},
 		{"users:read.email", d.app.opts.EmailPrefix != "", d.app.opts.EmailPrefix != "", "nobody can answer as their e-mail address"},
 		{"usergroups:read", len(routes.Groups) > 0, len(routes.Groups) > 0, "nobody counts as a member of a group, so asks for a group cannot be answered here"},

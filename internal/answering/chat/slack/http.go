@@ -184,6 +184,7 @@ type event struct {
 		Channel  string `json:"channel"`
 		TS       string `json:"ts"`
 		Thread   string `json:"thread_ts"`
+		In       string `json:"channel_type"` // im: a direct message to the bot
 		Tab      string `json:"tab"`
 	} `json:"event"`
 }

@@ -28,7 +28,7 @@ func allowance(class string) (perMinute, burst int) {
 		return 280, 60
 	case "chat.update", "chat.scheduleMessage", "chat.scheduledMessages.list", "chat.deleteScheduledMessage", "conversations.open", "conversations.info", "conversations.history", "conversations.replies":
 		return 48, 20
-	case "chat.postEphemeral", "views.open", "views.update", "views.publish", "users.info":
+	case "chat.postEphemeral", "files.getUploadURLExternal", "files.completeUploadExternal", "views.open", "views.update", "views.publish", "users.info":
 		return 95, 40
 	case "usergroups.list", "usergroups.users.list":
 		return 19, 10

@@ -63,6 +63,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	m := message{Channel: channel, ID: ts, Thread: thread}
 	p.sessions.Posted(&post.Ask, m)
 	p.remind(ctx, a, m)
+	p.attach(ctx, &post, m)
 	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, nil
 }
 
@@ -87,7 +88,7 @@ func (s *App) asked(rec *ask.Record, link string) asked {
 
 // askedIn is asked in a language, for a message to one person.
 func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
-	return asked{Card: s.Card(l, rec), Record: *rec, Life: rec.Life, Link: link}
+	return asked{Card: s.Card(l, rec), Record: *rec, Life: rec.Life, Link: link, Sends: s.Identity().can(scopeFiles)}
 }
 
 // replies reports whether the app receives replies in a thread of the channel.

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"html"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -18,7 +20,15 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 	if strings.TrimSpace(ev.User) == "" {
 		return // what Slack itself or an app without a user writes
 	}
+	if p := s.pairing.Load(); p != nil || s.Bus == nil {
+		if p != nil {
+			s.pairs(ctx, p, e, proof)
+		}
+		return
+	}
 	switch {
+	case ev.Type == "message" && ev.Subtype == "" && ev.BotID == "" && ev.In == "im" && chat.SaysLink(ev.Text):
+		s.link(ctx, message{Channel: ev.Channel, ID: ev.TS}, actor{User: ev.User, Team: cmp.Or(ev.UserTeam, ev.Team), Proof: proof})
 	case ev.Type == "app_home_opened" && ev.Tab != "messages":
 		s.home(ctx, actor{User: ev.User, Team: s.Identity().Team, Proof: proof})
 	case ev.Type == "message" && ev.Subtype == "" && ev.BotID == "" && ev.Thread != "" && ev.Thread != ev.TS:
@@ -28,6 +38,20 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 		}
 		s.replied(ctx, message{Channel: ev.Channel, ID: ev.TS, Thread: ev.Thread}, ev.Text, actor{User: ev.User, Team: team, Proof: proof})
 	}
+}
+
+// link tells a member of this workspace how to be linked with a person of the inbox.
+func (s *App) link(ctx context.Context, m message, who actor) {
+	if again, _ := s.seen.ContainsOrAdd(m.Channel+"/"+m.ID, struct{}{}); again || who.Team != s.Identity().Team {
+		return
+	}
+	one, _ := s.people.Person(ctx, who.User) // without a name it is the id
+	told := s.LinkMe(ctx, s.speaks(who.User, nil), ask.By{Principal: s.Identity().principal(who.User), Name: cmp.Or(one.name, who.User), Proof: who.Proof})
+	s.background(ctx, func(ctx context.Context) {
+		if _, err := s.api.post(ctx, s.Now(), m.Channel, "", false, textCard(told), nil); err != nil {
+			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
+		}
+	})
 }
 
 // replied handles what somebody wrote in a thread: an answer to its open ask, or talk.

@@ -183,8 +183,12 @@ func (s *surface) Said() (all []string) {
 	return all
 }
 
-// Files returns none: cards name them, and their link leads to them.
-func (s *surface) Files() (names []string, takes bool) { return nil, false }
+func (s *surface) Files() (names []string, takes bool) {
+	for _, f := range s.fake.Files() {
+		names = append(names, f.Name)
+	}
+	return names, true
+}
 
 func (s *surface) Revoke() { s.fake.Revoke("token_revoked") }
 

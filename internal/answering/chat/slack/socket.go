@@ -219,7 +219,11 @@ func (s *App) ping(ctx context.Context, conn *websocket.Conn, dead func(string))
 // envelope handles and acknowledges one envelope.
 func (s *App) envelope(ctx context.Context, conn *websocket.Conn, f *frame) {
 	var answer any
-	switch f.Type {
+	kind := f.Type
+	if s.Bus == nil && kind != "events_api" {
+		kind = "" // it is only paired: others have to hear of it again
+	}
+	switch kind {
 	case "interactive":
 		answer = s.inTime(ctx, f.Payload, func(ctx context.Context) any { return s.interact(ctx, f.Payload, proofSocket) })
 	case "events_api":

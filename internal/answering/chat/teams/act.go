@@ -128,7 +128,7 @@ func (s *App) may(ctx context.Context, l *lang.Language, in *activity, what stri
 // list of members whether they are a guest.
 func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask) (ask.By, string) {
 	object := strings.ToLower(in.From.Object)
-	by := ask.By{Principal: Type + ":" + s.opts.Directory + "/" + object, Name: cmp.Or(in.From.Name, object), Proof: ask.ProofTeams}
+	by := s.member(in)
 	if !guidForm.MatchString(object) || in.From.Role == "bot" {
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
 	}
@@ -153,6 +153,12 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 	return by, ""
 }
 
+// member returns who acted as Teams proves them.
+func (s *App) member(in *activity) ask.By {
+	object := strings.ToLower(in.From.Object)
+	return ask.By{Principal: Type + ":" + s.opts.Directory + "/" + object, Name: cmp.Or(in.From.Name, object), Proof: ask.ProofTeams}
+}
+
 // notify writes to the person who acted: to them alone where they have added the app, else where they acted.
 func (s *App) notify(ctx context.Context, in *activity, words string) {
 	to := place{Service: in.Service, Conversation: in.Conversation.ID}
@@ -173,6 +179,10 @@ func (s *App) wrote(ctx context.Context, in *activity) {
 	text, mentioned := in.words()
 	if id := strings.ToLower(strings.Trim(text, "/ ")); id == "id" || id == "start" {
 		s.tell(ctx, in, l.Say("The id of this chat is %s, yours is %s.", base(in.Conversation.ID), in.From.Object))
+		return
+	}
+	if in.personal() && chat.SaysLink(text) && guidForm.MatchString(in.From.Object) && in.From.Role != "bot" {
+		s.tell(ctx, in, s.LinkMe(ctx, l, s.member(in)))
 		return
 	}
 	thread, err := s.open(ctx, in)

@@ -57,12 +57,18 @@ func (s *App) turn(ctx context.Context, id string, u *models.User, m *models.Mes
 
 // by returns the person for the broker, or why they may not act at all.
 func (s *App) by(ctx context.Context, l *lang.Language, who *models.User, id string, a *ask.Ask) (ask.By, string) {
-	by := ask.By{Principal: Type + ":" + id, Name: cmp.Or(strings.TrimSpace(who.FirstName+" "+who.LastName), id), Proof: ask.ProofTelegram}
+	by := member(who)
 	if who.IsBot { // and anonymous administrators, who come as a bot
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
 	}
 	s.Identify(ctx, &by, id, a, func(group string) (bool, error) { return s.people.In(ctx, group+"/"+id, id) })
 	return by, ""
+}
+
+// member returns a user as Telegram proves them.
+func member(who *models.User) ask.By {
+	id := strconv.FormatInt(who.ID, 10)
+	return ask.By{Principal: Type + ":" + id, Name: cmp.Or(strings.TrimSpace(who.FirstName+" "+who.LastName), id), Proof: ask.ProofTelegram}
 }
 
 // prompt asks a person for words, as a message that their reply names.
@@ -103,6 +109,10 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	here := place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID}
 	if word, _, _ := strings.Cut(m.Text, "@"); word == "/start" || word == "/id" {
 		s.notify(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
+		return
+	}
+	if m.Chat.Type == models.ChatTypePrivate && !m.From.IsBot && chat.SaysLink(m.Text) {
+		s.notify(ctx, here, s.LinkMe(ctx, l, member(m.From)))
 		return
 	}
 	id, n, _, ok := s.marked(m.ReplyToMessage)

@@ -63,7 +63,7 @@ func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(da
 func ids() chat.IDs {
 	const id, user = `^-?[0-9]{1,19}$`, `^[0-9]{1,19}$`
 	return chat.IDs{
-		Channel: `^-?[0-9]{1,19}(/[0-9]{1,18})?$`, Person: user, Group: id, Mention: user,
+		Channel: `^-?[0-9]{1,19}(/[0-9]{1,18})?$`, Person: user, Group: id, Mention: user, Threads: []string{chat.ThreadsTopic},
 		Member: func(principal string) (string, bool) { return strings.CutPrefix(principal, Type+":") },
 	}
 }
@@ -73,6 +73,7 @@ func ids() chat.IDs {
 type App struct {
 	*chat.Stepwise
 	api    *api
+	topics *topics
 	people *chat.People[struct{}]
 	me     atomic.Pointer[models.User]
 	polled atomic.Pointer[error] // how the last poll, or look at the webhook, went; nil: there was none yet
@@ -100,6 +101,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		people: chat.NewPeople(surface.Clock.Now, func(context.Context, string) (struct{}, error) { return struct{}{}, nil }, a.member),
 	}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
+	s.topics = newTopics(s)
 	return s, nil
 }
 

@@ -29,7 +29,15 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 	c := p.drawn(chat.Pending(&post), post.Link)
 	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
 		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
-		at.ID, err = p.api.send(ctx, at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
+		send := func(at *place) (err error) {
+			at.ID, err = p.api.send(ctx, *at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
+			return err
+		}
+		if to.Threads == chat.ThreadsTopic && at.Topic == 0 && at.Chat < 0 {
+			err = p.topics.in(ctx, &post.Ask, &at, chat.RankOf(&post), send)
+		} else {
+			err = send(&at)
+		}
 		return ask.Place{Ref: at.ref(), Where: where(at)}, err
 	})
 }

@@ -37,6 +37,8 @@ const clocks = language === 'en' ? 'en-GB' : language;
 const clock = new Intl.DateTimeFormat(clocks, { hour: '2-digit', minute: '2-digit' });
 const dayClock = new Intl.DateTimeFormat(clocks, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
+const weekdayClock = new Intl.DateTimeFormat(clocks, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+
 // left rounds the time that is left to the unit in which span shows it.
 function left(ms) {
   for (const [unit, below] of [[1e3, 60e3], [60e3, 3600e3], [3600e3, 48 * 3600e3]]) {
@@ -52,6 +54,7 @@ function words(style, at, now) {
     case 'ago': return now - at < 10_000 ? say('just now') : say('%s ago', span(now - at));
     case 'left': return at - now < 3600e3 ? `${Math.floor(Math.max(0, at - now) / 60e3)}:${String(Math.floor(Math.max(0, at - now) / 1e3) % 60).padStart(2, '0')}` : left(at - now);
     case 'until': return at <= now ? say('now') : say('in %s', left(at - now));
+    case 'day': return (at - now < 6 * 86400e3 ? weekdayClock : dayClock).format(at);
     default: return (new Date(at).toDateString() === new Date(now).toDateString() ? clock : dayClock).format(at);
   }
 }

@@ -34,12 +34,17 @@ func parseICal(data []byte, at *time.Location, from, to time.Time) (shifts []Shi
 		return nil, fmt.Errorf("it has %d events; the maximum is %d", len(events), maxEvents)
 	}
 	moved := map[string][]time.Time{} // by UID: the occurrences that an event of their own replaces
+	defined, in := zonesOf(cal, from, to), make([]*time.Location, len(events))
 	for i := range events {
+		if in[i], err = defined.settle(&events[i], at); err != nil {
+			name, _ := events[i].Props.Text(ical.PropSummary)
+			return nil, fmt.Errorf("event %.80q: %w", name, err)
+		}
 		uid, instead := events[i].Props.Get(ical.PropUID), events[i].Props.Get(ical.PropRecurrenceID)
 		if uid == nil || instead == nil {
 			continue
 		}
-		when, err := instead.DateTime(at)
+		when, err := instead.DateTime(in[i])
 		if err != nil {
 			return nil, fmt.Errorf("event %.80q: RECURRENCE-ID: %w", uid.Value, err)
 		}
@@ -52,7 +57,7 @@ func parseICal(data []byte, at *time.Location, from, to time.Time) (shifts []Shi
 		if status, _ := e.Status(); status == ical.EventCancelled {
 			continue
 		}
-		starts, took, err := occurrences(e, moved, at, from, to)
+		starts, took, err := occurrences(e, moved, in[i], from, to)
 		if err != nil {
 			return nil, fmt.Errorf("event %.80q: %w", name, err)
 		}

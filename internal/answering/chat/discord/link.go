@@ -1,0 +1,38 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// wrote handles a direct message: somebody who wants to be linked with a person of the inbox. Every replica hears it; of
+// their replies the nonce lets one through.
+func (s *App) wrote(ctx context.Context, data json.RawMessage) {
+	var m struct {
+		ID      string `json:"id"`
+		Channel string `json:"channel_id"`
+		Server  string `json:"guild_id"`
+		Author  user   `json:"author"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(data, &m) != nil || m.Server != "" || m.Author.Bot || m.Author.ID == "" || !chat.SaysLink(m.Content) {
+		return
+	}
+	select {
+	case s.busy <- struct{}{}:
+	default:
+		return
+	}
+	s.after.Go(func() {
+		defer s.done()
+		told := s.LinkMe(ctx, s.Speaks("", nil), ask.By{Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username), Proof: ask.ProofDiscord})
+		if _, err := s.api.post(ctx, s.Now(), m.Channel, message{Content: &told, Components: []component{}, Mentions: mentions{Parse: []string{}}, Nonce: "link" + m.ID, Enforce: true}); err != nil {
+			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
+		}
+	})
+}

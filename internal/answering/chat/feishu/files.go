@@ -1,0 +1,79 @@
+package feishu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Bounds of files, in bytes.
+const (
+	maxFiles = 50 << 20 // of one ask
+	maxImage = 10 << 20 // Feishu's, of what is shown as an image
+)
+
+// upload is a body with a file.
+type upload struct {
+	kind string // content type
+	data []byte
+}
+
+// formOf returns a form with fields and a file.
+func formOf(fields map[string]string, name, filename string, data []byte) (*upload, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for field, value := range fields {
+		if err := w.WriteField(field, value); err != nil {
+			return nil, err
+		}
+	}
+	part, err := w.CreateFormFile(name, filename)
+	if err == nil {
+		_, err = part.Write(data)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return &upload{w.FormDataContentType(), b.Bytes()}, err
+}
+
+// attach uploads a file, and replies with it to a card: as an image, or as a file. Feishu takes a reply with the same uuid
+// once within an hour.
+func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, uuid string, f *chat.Attached) error {
+	fields, part, path, kind := map[string]string{"image_type": "message"}, "image", "/open-apis/im/v1/images", "image"
+	if !f.IsImage() || len(f.Data) > maxImage {
+		fields, part, path, kind = map[string]string{"file_type": "stream", "file_name": f.Filename()}, "file", "/open-apis/im/v1/files", "file"
+		if f.MediaType == ask.MediaPDF {
+			fields["file_type"] = "pdf"
+		}
+	}
+	body, err := formOf(fields, part, f.Filename(), f.Data)
+	if err != nil {
+		return err
+	}
+	var key struct {
+		Image string `json:"image_key"`
+		File  string `json:"file_key"`
+	}
+	if err := a.call(ctx, r, request{method: http.MethodPost, path: path, form: body, class: classPost}, &key); err != nil {
+		return err
+	}
+	content := map[string]string{"image_key": key.Image}
+	if kind == "file" {
+		content = map[string]string{"file_key": key.File}
+	}
+	if key.Image == "" && key.File == "" {
+		return errors.New("feishu names no file that it has stored")
+	}
+	data, err := encode(content)
+	if err != nil {
+		return err
+	}
+	return a.replyAs(ctx, r, at.Channel, at.ID, kind, string(data), uuid)
+}

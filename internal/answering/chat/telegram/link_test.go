@@ -1,0 +1,36 @@
+package telegram_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+var linkCode = regexp.MustCompile(`[2-9A-Z]{4}-[2-9A-Z]{4}-[2-9A-Z]{4}`)
+
+// Who writes "link" to the bot in private gets a code, with which the inbox links them under the id that Telegram proves;
+// in a group nobody does.
+func TestAMemberAsksToBeLinked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.fake.Write(tom, group, "link", 0)
+	w.fake.Write(tom, tom, "/Link", 0)
+	told := w.message("a code", func(m *faketelegram.Message) bool { return linkCode.MatchString(m.Text) })
+	if told.Chat != tom {
+		t.Fatalf("it is told in %d", told.Chat)
+	}
+	mei := ask.By{Principal: "oidc:mei", Name: "Mei", Proof: ask.ProofOIDC}
+	l, err := w.Other.Link(t.Context(), mei, linkCode.FindString(told.Text))
+	if err != nil || !strings.HasPrefix(l.Principal, "telegram:") || l.Name == "" || l.Account != "oidc:mei" {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for _, m := range w.fake.Messages() {
+		if m.Chat == group && linkCode.MatchString(m.Text) {
+			t.Errorf("a group reads a code: %s", m.Text)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Bounds of links between members of chats and people of the inbox.
+const (
+	claimLasts     = 10 * time.Minute
+	claimsOfPerson = 5  // codes of one member of a chat; those that have expired count until the server removes them
+	linksOfPerson  = 20 // members of chats that are one person
+	codesPerMinute = 20 // that one person tries
+	linksRead      = 64 // entries and markers of one principal
+)
+
+// claim notes a code with which a person of the inbox can say that they are the member
+// of a chat whom the sender's credential asserts. A surface claims only principals of
+// its own type, whatever a routing file lets it assert.
+func (b *Broker) claim(ctx context.Context, r *request) error {
+	c, err := wire.DecodeClaim(r.body)
+	if err != nil {
+		return err
+	}
+	by, err := b.vouched(r, c.By)
+	if err != nil {
+		return err
+	}
+	if !by.IsPerson() || !strings.HasPrefix(by.Principal, r.Type+":") {
+		e := ask.Refuse(ask.CodeForbidden, "%.80q is no member of %s: a surface lets its own members be linked, and nobody else", by.Principal, r.Type)
+		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
+		return e
+	}
+	if err := b.mayLink(by.Principal); err != nil {
+		return err
+	}
+	note := b.noteOf(r, subject.BucketClaims, subject.ClaimKey(r.Tenant, c.Code, by.Principal), "", by)
+	note.record, note.share, note.most = nil, subject.ClaimsOf(r.Tenant, by.Principal), claimsOfPerson
+	one := wire.StoredClaim{Principal: by.Principal, Name: ask.Clip(ask.CleanLine(by.Name), ask.MaxName), Until: b.led.Now().Add(claimLasts).UTC(), Credential: r.User}
+	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, Expires: one.Until, ID: c.ID}
+	if w.Value, err = wire.Marshal(one); err != nil {
+		return err
+	}
+	if _, err := b.writeState(ctx, note, &w); err != nil {
+		return err
+	}
+	return b.replyJSON(r, w.Value)
+}
+
+// mayLink refuses a principal that the operator does not let people link.
+func (b *Broker) mayLink(principal string) error {
+	if b.opts.Approvals == nil {
+		return nil
+	}
+	f := b.opts.Approvals()
+	switch {
+	case !f.LinksAllowed():
+		return ask.Refuse(ask.CodeForbidden, "on this bus people do not link their chats themselves; an operator links them, in the list of people")
+	case f.Linked()[principal] != "":
+		return ask.Refuse(ask.CodeForbidden, "the operator's list of people says whose %s is", principal)
+	}
+	return nil
+}
+
+// link says who a code of a chat would link with the person whom the inbox's
+// credential asserts, links them, or ends a link of that person.
+func (b *Broker) link(ctx context.Context, r *request) error {
+	l, err := wire.DecodeLink(r.body)
+	if err != nil {
+		return err
+	}
+	if r.Type != subject.TypeWeb {
+		return ask.Refuse(ask.CodeForbidden, "only the web inbox, where people sign in, links chats")
+	}
+	may, err := b.assertions(r)
+	if err != nil {
+		return err
+	}
+	by, err := b.vouched(r, l.By)
+	if err != nil {
+		return err
+	}
+	if !may.Names(by) {
+		by.Name = ""
+	}
+	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
+		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who wants to be linked: only people who are signed in, or users of this machine, link their chats")
+		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
+		return e
+	}
+	if l.End != "" {
+		return b.unlink(ctx, r, by, &l)
+	}
+	now := b.led.Now()
+	if !b.codes.Take(by.Principal, now) {
+		return ask.Refuse(ask.CodeQuota, "you have tried %d codes in a minute; wait a minute", codesPerMinute)
+	}
+	claimed, err := b.claimOf(ctx, r.Tenant, &l, now)
+	if err != nil {
+		return err
+	}
+	one := wire.StoredLink{Principal: claimed.Principal, Name: claimed.Name, Account: by.Principal, AccountName: ask.CleanLine(by.Name), Proof: by.Proof, Credential: r.User}
+	if err := b.mayLink(one.Principal); err != nil {
+		return err
+	}
+	tenant := r.Tenant
+	if claimed.Key.Tenant != "" {
+		tenant = claimed.Key.Tenant // a chat of one tenant says nothing in others
+	}
+	if !l.Look {
+		if err := b.useClaim(ctx, r, claimed, l.ID); err != nil {
+			return err
+		}
+		one.Since = now.UTC()
+	}
+	if one, err = b.writeLink(ctx, r, by, tenant, one); err != nil {
+		return err
+	}
+	body, err := wire.Marshal(one)
+	if err != nil {
+		return err
+	}
+	return b.replyJSON(r, body)
+}
+
+// storedClaim is a claim and its entry.
+type storedClaim struct {
+	ledger.StateEntry
+	wire.StoredClaim
+}
+
+// claimOf returns the claim of a code that was not used, or was used by this very
+// request: of the inbox's tenant and of none, or of all.
+func (b *Broker) claimOf(ctx context.Context, tenant string, l *wire.Link, now time.Time) (*storedClaim, error) {
+	filters := []string{subject.ClaimsByCode("", l.Code, tenant == "")}
+	if tenant != "" {
+		filters = append(filters, subject.ClaimsByCode(tenant, l.Code, false))
+	}
+	for _, filter := range filters {
+		entries, _, err := b.led.StateChanges(ctx, filter, 0, 2)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			c := storedClaim{StateEntry: e}
+			if e.Live(now) && json.Unmarshal(e.Value, &c.StoredClaim) == nil && (c.Used == "" || c.Used == l.ID) {
+				return &c, nil
+			}
+		}
+	}
+	return nil, noSuchCode()
+}
+
+func noSuchCode() error {
+	return ask.Refuse(ask.CodeNotFound, "no chat knows this code: it is valid once, for %.0f minutes; write \"link\" to the bot again", claimLasts.Minutes())
+}
+
+// useClaim marks a code as used. Of two who use it one succeeds.
+func (b *Broker) useClaim(ctx context.Context, r *request, c *storedClaim, id string) error {
+	note := b.noteOf(r, subject.BucketClaims, c.Key, "", ask.By{})
+	note.record = nil
+	used := c.StoredClaim
+	used.Used = id
+	value, err := wire.Marshal(used)
+	if err != nil {
+		return err
+	}
+	_, err = b.writeState(ctx, note, &ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, Value: value, Expires: c.Expires, Expect: &c.Revision, ID: id})
+	if e := wire.AsError(err); err != nil && e.Code == ask.CodeConflict {
+		return noSuchCode()
+	}
+	return err
+}
+
+// writeLink writes a link; one without Since is only checked. A principal is one
+// person's: the compare-and-set is of all links of the principal.
+func (b *Broker) writeLink(ctx context.Context, r *request, by ask.By, tenant string, one wire.StoredLink) (wire.StoredLink, error) {
+	note := b.noteOf(r, subject.BucketLinks, subject.LinkKey(tenant, by.Principal, one.Principal), audit.PersonLinked, by)
+	note.record.Object = &audit.Object{Kind: "person", Principal: one.Principal, Name: one.Name}
+	over := subject.LinksOf(one.Principal)
+	for range maxTries {
+		now := b.led.Now()
+		all, last, err := b.linksOf(ctx, over, now)
+		if err != nil {
+			return one, err
+		}
+		for i := range all {
+			switch there := &all[i]; {
+			case there.Account == by.Principal && (there.Key.Tenant == "" || there.Key.Tenant == tenant):
+				return there.StoredLink, nil
+			case there.Account != by.Principal && (there.Key.Tenant == "" || tenant == "" || there.Key.Tenant == tenant):
+				return one, ask.Refuse(ask.CodeConflict, "%s is linked to somebody else already; that person, or an operator, has to end that first", one.Principal)
+			}
+		}
+		if err := b.roomForLink(ctx, note, one.Principal, by.Principal, now); err != nil || one.Since.IsZero() {
+			return one, err
+		}
+		w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, Expect: &last, Over: over}
+		if w.Value, err = wire.Marshal(one); err != nil {
+			return one, err
+		}
+		_, err = b.led.WriteState(ctx, &w, now)
+		if err == nil {
+			b.audit.add(note.record)
+		}
+		if !ledger.IsRace(err) {
+			return one, err
+		}
+	}
+	return one, ask.Refuse(ask.CodeUnavailable, "%s is being linked by others; try again", one.Principal)
+}
+
+// roomForLink refuses a link of somebody who has the most, one of who is linked to
+// somebody else, and one to who is: there are no chains.
+func (b *Broker) roomForLink(ctx context.Context, note *stateRequest, principal, account string, now time.Time) error {
+	own, _, err := b.linksOf(ctx, subject.LinksBy(account), now)
+	if err != nil {
+		return err
+	}
+	if len(own) >= linksOfPerson {
+		return ask.Refuse(ask.CodeQuota, "%d chats are linked to you, the maximum; end a link first", len(own))
+	}
+	for _, filter := range []string{subject.LinksOf(account), subject.LinksBy(principal)} {
+		if chain, _, err := b.linksOf(ctx, filter, now); err != nil || len(chain) > 0 || principal == account {
+			if err != nil {
+				return err
+			}
+			return ask.Refuse(ask.CodeConflict, "%s and %s cannot be linked: one of them is linked with somebody else already", principal, account)
+		}
+	}
+	return b.roomInBucket(ctx, note)
+}
+
+// unlink ends the links of a principal that a person made.
+func (b *Broker) unlink(ctx context.Context, r *request, by ask.By, l *wire.Link) error {
+	all, _, err := b.linksOf(ctx, subject.LinksOf(l.End), b.led.Now())
+	if err != nil {
+		return err
+	}
+	ended := false
+	for i := range all {
+		if one := &all[i]; one.Account == by.Principal && (r.Tenant == "" || one.Key.Tenant == r.Tenant) {
+			if err := b.endLink(ctx, r, one, by, l.ID); err != nil {
+				return err
+			}
+			ended = true
+		}
+	}
+	if !ended && l.ID == "" {
+		return ask.Refuse(ask.CodeNotFound, "%s is not linked to you", l.End)
+	}
+	return b.replyJSON(r, []byte("{}"))
+}
+
+func (b *Broker) endLink(ctx context.Context, r *request, one *storedLink, by ask.By, id string) error {
+	note := b.noteOf(r, subject.BucketLinks, one.Key, audit.PersonUnlinked, by)
+	note.record.Object = &audit.Object{Kind: "person", Principal: one.Principal, Name: one.Name}
+	_, err := b.writeState(ctx, note, &ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: id})
+	return err
+}
+
+// storedLink is a link and its entry.
+type storedLink struct {
+	ledger.StateEntry
+	wire.StoredLink
+}
+
+// linksOf returns the links that match a filter, as the leader has them, and the last
+// revision of these and of markers.
+func (b *Broker) linksOf(ctx context.Context, filter string, now time.Time) (all []storedLink, last uint64, err error) {
+	entries, more, err := b.led.StateChanges(ctx, filter, 0, linksRead)
+	if err != nil {
+		return nil, 0, err
+	}
+	if more {
+		return nil, 0, ask.Refuse(ask.CodeQuota, "there were too many links in the last hour; try again in an hour")
+	}
+	for _, e := range entries {
+		last = e.Revision
+		one := storedLink{StateEntry: e}
+		if e.Live(now) && json.Unmarshal(e.Value, &one.StoredLink) == nil {
+			all = append(all, one)
+		}
+	}
+	return all, last, nil
+}

@@ -1,0 +1,93 @@
+package role
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/daemon"
+)
+
+// openFiles counts what this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(all)
+}
+
+// The watch of the connected chats sees every change of a chat's settings, and 2,000 of them leave nothing behind: no
+// goroutine, no open file, no handler, and one line about what is wrong.
+//
+//nolint:paralleltest // it counts what the whole process has open
+func TestTheWatchOfChatsLeavesNothingBehind(t *testing.T) {
+	const changes = 2_000
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		a := &cli.App{Stderr: &said}
+		a.Dir = t.TempDir()
+		r := &Process{a: a}
+		r.connectedChats("")
+		var watch daemon.Part
+		for _, p := range r.parts {
+			if p.Name == "connected chats" {
+				watch = p
+			}
+		}
+		c := telegramEntry()
+		name := c.chatFile(r.a.Dir)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- watch.Run(ctx) }()
+		change := func(i int) {
+			if i%10 == 0 { // disconnected
+				if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			} else {
+				if err := os.WriteFile(name, []byte("ASKBUS_TELEGRAM_TOKEN_FILE=gone\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				at := time.Unix(int64(1_000_000+i), 0)
+				if err := os.Chtimes(name, at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(lookForChats)
+			synctest.Wait()
+		}
+		for i := range 50 {
+			change(i)
+		}
+		goroutines, files := runtime.NumGoroutine(), openFiles(t)
+		for i := range changes {
+			change(50 + i)
+		}
+		if now := runtime.NumGoroutine(); now > goroutines {
+			t.Errorf("%d goroutines, before %d", now, goroutines)
+		}
+		if now := openFiles(t); now > files {
+			t.Errorf("%d open files, before %d", now, files)
+		}
+		lines := strings.Count(said.String(), "\n")
+		if removed := (changes + 50) / 10; lines > removed+1 || lines < removed/2 {
+			t.Errorf("%d lines about %d times that the chat was connected anew: %.300s", lines, removed, said.String())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
