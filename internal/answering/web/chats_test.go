@@ -78,7 +78,7 @@ func TestAPersonLinksAChat(t *testing.T) {
 	if _, err := b.Answer(t.Context(), k, ask.Reply{AnswerID: "a1", By: ask.By{Principal: "telegram:4711", Name: "Ana", Responder: "telegram"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	natstest.Eventually(t, "she answered", func() bool { return contains(u.get("/ask/"+k.String()).body, "by you") })
+	natstest.Eventually(t, "she answered", func() bool { return contains(u.get("/ask/"+k.String()).body, "You chose") })
 	if res := other.post(web.ChatsPath, url.Values{"as": {mei.Principal}, "end": {"telegram:4711"}}); res.status != http.StatusOK {
 		t.Errorf("ended: %d", res.status)
 	}
