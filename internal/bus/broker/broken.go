@@ -33,7 +33,7 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 	if b.opts.Sabotage == sabotage.NoExpiry {
 		s.Deadline = a.Deadline.Add(24 * time.Hour)
 	}
-	switch b.opts.Sabotage {
+	switch b.opts.Sabotage { //nolint:exhaustive // of what is decided on
 	case sabotage.StepEarly:
 		s.AskedAt = s.AskedAt.Add(-5 * time.Second)
 	case sabotage.StepLeftOut:

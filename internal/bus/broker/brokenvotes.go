@@ -28,6 +28,7 @@ func (b *Broker) breakEvent(s *lifecycle.State, e lifecycle.Event) lifecycle.Eve
 			e.Votes = slices.Insert(slices.Clone(e.Votes), 0, s.Votes()[i])
 		}
 		return e
+	case lifecycle.Asked, lifecycle.Looked, lifecycle.Relieved, lifecycle.Ended:
 	}
 	return e
 }
@@ -77,7 +78,7 @@ var stoodIn struct { //nolint:gochecknoglobals // only of broken builds
 
 // breakStandIns adds stand-ins that have ended, or of those who stand in themselves.
 func (b *Broker) breakStandIns(ctx context.Context, by *ask.By, s *lifecycle.State, now time.Time, all []ask.StandIn) []ask.StandIn {
-	switch b.opts.Sabotage {
+	switch b.opts.Sabotage { //nolint:exhaustive // of stand-ins
 	case sabotage.StandInEnded:
 		stoodIn.Lock()
 		defer stoodIn.Unlock()
