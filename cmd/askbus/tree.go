@@ -42,7 +42,7 @@ func groups() []cli.Group {
 		{ID: "run", Title: "Run a bus:", Commands: append([]cli.Command{
 			{Name: "up", New: role.UpCmd}, {Name: "connect", New: role.ConnectCmd}, {Name: "server", New: role.ServerCmd}, {Name: "broker", New: role.BrokerCmd},
 			{Name: "web", New: role.WebCmd}, {Name: "ssh", New: role.SSHCmd}, {Name: "gateway", New: role.GatewayCmd}, {Name: "issuer", New: role.IssuerCmd},
-			{Name: "webhook", New: role.WebhookCmd}, {Name: "push", New: role.PushCmd},
+			{Name: "webhook", New: role.WebhookCmd}, {Name: "push", New: role.PushCmd}, {Name: "pagerduty", New: role.PagerDutyCmd},
 		}, role.ChatCommands()...)},
 		{ID: "operate", Title: "Operate it:", Commands: []cli.Command{
 			{Name: "auth", New: operator.AuthCmd}, {Name: "creds", New: operator.CredsCmd}, {Name: "token", New: operator.TokenCmd}, {Name: "invite", New: operator.InviteCmd},
@@ -56,5 +56,5 @@ func groups() []cli.Group {
 
 // settings returns the settings of all commands.
 func settings() []any {
-	return append([]any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Webhook{}, config.Push{}, config.AuditLog{}, cli.SessionSetting{}, cli.HostSettings{}, cli.TerminalSettings{}, config.SSH{}}, role.ChatSettings()...)
+	return append([]any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Webhook{}, config.Push{}, config.PagerDuty{}, config.AuditLog{}, cli.SessionSetting{}, cli.HostSettings{}, cli.TerminalSettings{}, config.SSH{}}, role.ChatSettings()...)
 }

@@ -53,7 +53,11 @@ func main() {
 		}
 		reply(w, object{"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2", "metadata": object{}, "items": items})
 	})
-	srv := &http.Server{Addr: os.Args[1], Handler: mux, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{Certificates: []tls.Certificate{selfSigned()}, MinVersion: tls.VersionTLS12}}
+	cert, err := selfSigned()
+	if err != nil {
+		log.Fatal(err)
+	}
+	srv := &http.Server{Addr: os.Args[1], Handler: mux, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}}
 	log.Fatal(srv.ListenAndServeTLS("", ""))
 }
 
@@ -71,7 +75,7 @@ func values(ns, selector, metric string) ([]object, error) {
 		return nil, err
 	}
 	items := []object{}
-	for _, pod := range strings.Fields(out) {
+	for pod := range strings.FieldsSeq(out) {
 		name := strings.TrimPrefix(pod, "pod/")
 		text, err := kubectl("get", "--raw", "/api/v1/namespaces/"+ns+"/pods/"+name+":8421/proxy/metrics")
 		if err != nil {
@@ -108,15 +112,12 @@ func sum(text, metric string) (total float64) {
 	return total
 }
 
-func selfSigned() tls.Certificate {
+func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		log.Fatal(err)
+		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(48 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/agent"
+	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/role/doctor"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -25,6 +26,7 @@ import (
 // DoctorCmd is "askbus doctor".
 func DoctorCmd(a *cli.App) *cobra.Command {
 	entries := make([]*chatEntry, 0, len(chats()))
+	var pages config.PagerDuty
 	var admin string
 	var noAsk bool
 	cmd := &cobra.Command{
@@ -32,7 +34,7 @@ func DoctorCmd(a *cli.App) *cobra.Command {
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
 JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
-do, by trying; the issuer and push; each chat whose token is set; the hook of Claude Code, if this user or
+do, by trying; the issuer and push; each chat whose token is set, and PagerDuty; the hook of Claude Code, if this user or
 directory has it; and then asks a question and answers it. It changes nothing else. What a
 role must not do is denied, and the server logs each denial as a violation of "askbus doctor
 as ROLE".
@@ -54,6 +56,9 @@ is broken.`,
 				return err
 			}
 			found = append(found, chatFindings(ctx, a, entries)...)
+			if pagerDutySet(pages) {
+				found = append(found, pagerDutyFindings(ctx, a, pages)...)
+			}
 			found = append(found, claudeFindings(a)...)
 			return printFindings(a, found)
 		},
@@ -63,6 +68,7 @@ is broken.`,
 		cli.Load(c.Settings, cmd)
 		entries = append(entries, c)
 	}
+	cli.Load(&pages, cmd)
 	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
 	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
 	return cmd

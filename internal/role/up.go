@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/pagerduty"
 	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/answering/webhooks"
@@ -25,6 +26,7 @@ type upSettings struct {
 	config.Ledger
 	config.Web
 	config.Push
+	config.PagerDuty
 	config.Gateway
 	config.Webhook
 	config.SSH
@@ -181,6 +183,15 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	}
 	if _, err := r.push(pushCred, s.Push, cookieKey); err != nil {
 		return err
+	}
+	if pagerDutySet(s.PagerDuty) {
+		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: pagerduty.Type})
+		if err != nil {
+			return err
+		}
+		if _, _, err := r.pagerDuty(cred, s.PagerDuty, r.base(ln)); err != nil {
+			return err
+		}
 	}
 	if s.SSHAddr != "" {
 		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: sshType})

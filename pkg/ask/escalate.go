@@ -20,6 +20,10 @@ const (
 	MinAfter       = 10 * time.Second // the shortest time before a step
 )
 
+// TypePagerDuty is the responder type that pages people: only steps that name it in
+// Via lead there.
+const TypePagerDuty = "pagerduty"
+
 // Escalation is a step of an ask's ladder: what is done while nobody decides the
 // ask. It changes who is told of the ask, and only with Widen who may decide it.
 type Escalation struct {
@@ -31,7 +35,7 @@ type Escalation struct {
 	// those whom earlier steps told.
 	Tell []string `json:"tell,omitempty"`
 	// Via are the responder types that tell them, such as "slack". Empty: each
-	// that serves the ask.
+	// that serves the ask, but [TypePagerDuty].
 	Via []string `json:"via,omitempty"`
 	// Widen adds Tell to the audience: these people may then decide the ask. It
 	// changes nothing about whose votes an approval counts.
@@ -146,11 +150,16 @@ func (e *Escalated) Since(n int, typ string) (owed []Step) {
 		return nil
 	}
 	for _, s := range e.Steps {
-		if s.N > n && (len(s.Via) == 0 || slices.Contains(s.Via, typ)) {
+		if s.N > n && Leads(s.Via, typ) {
 			owed = append(owed, s)
 		}
 	}
 	return owed
+}
+
+// Leads reports whether a step with this Via leads to a responder type.
+func Leads(via []string, typ string) bool {
+	return len(via) == 0 && typ != TypePagerDuty || slices.Contains(via, typ)
 }
 
 // Tells reports whether a step tells a person of an ask.

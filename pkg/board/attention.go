@@ -139,6 +139,7 @@ func (b *Board) attend(k ask.Key, a Attention) {
 func (b *Board) attendLocked(k ask.Key, a Attention) {
 	h := b.held[k.String()]
 	if h == nil {
+		b.keepEarly(k, a)
 		return
 	}
 	before := b.attended[h.key]
@@ -156,6 +157,44 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 	}
 	if !known || a.Gone {
 		b.notifyOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
+	}
+}
+
+// Bounds of the attention that comes before its ask. It has another subject, so on a busy machine it may: whoever
+// then chose the ask would read it in vain until the attention is repeated.
+const (
+	maxEarly   = 1000
+	earlyLasts = 5 * time.Second
+)
+
+// early is an attention whose ask is not known yet.
+type early struct {
+	key ask.Key
+	a   Attention
+}
+
+// keepEarly keeps an attention until its ask comes. The caller holds mu.
+func (b *Board) keepEarly(k ask.Key, a Attention) {
+	if len(b.early) < maxEarly && !a.Gone {
+		b.early = append(b.early, early{k, a})
+	}
+}
+
+// arrive applies what was said of an ask before it came. The caller holds mu.
+func (b *Board) arrive(k ask.Key, now time.Time) {
+	if len(b.early) == 0 {
+		return
+	}
+	waiting := b.early
+	b.early = nil
+	for _, e := range waiting {
+		switch {
+		case now.Sub(e.a.Seen) >= earlyLasts:
+		case e.key == k:
+			b.attendLocked(k, e.a)
+		default:
+			b.early = append(b.early, e)
+		}
 	}
 }
 
@@ -179,6 +218,7 @@ func (b *Board) fade(ctx context.Context) {
 func (b *Board) faded(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.early = slices.DeleteFunc(b.early, func(e early) bool { return now.Sub(e.a.Seen) >= earlyLasts })
 	for name, people := range b.attended {
 		left := slices.DeleteFunc(slices.Clone(people), func(a Attention) bool { return now.Sub(a.Seen) >= attentionLasts })
 		if len(left) == len(people) {

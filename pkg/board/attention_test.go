@@ -40,3 +40,34 @@ func TestOthersSeeWhoIsAtAnAsk(t *testing.T) {
 	at.Wait()
 	natstest.Eventually(t, "Mei has left", func() bool { return len(web.Attending(key("a1"))) == 0 })
 }
+
+// Attention comes on another subject than the ask: it may be there first, and counts all the same.
+func TestAttentionMayComeBeforeItsAsk(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	asks := agent(t, b, "acme", "s1")
+	ask1(t, asks, "a1")
+	of := func(typ string) *board.Board {
+		r, err := responder.New(b.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run(t, r, board.Options{})
+	}
+	tui, web := of("tui"), of("web")
+	mei := board.Viewer{By: ask.By{Principal: "os:mei", Name: "Mei"}}
+	for _, id := range []string{"a2", "a1"} { // of one publisher: when the second is there, the first one was
+		if err := tui.Look(mei, key(id), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	natstest.Eventually(t, "the web sees Mei", func() bool { return len(web.Attending(key("a1"))) == 1 })
+	if n := len(web.Attending(key("a2"))); n != 0 {
+		t.Fatalf("%d people are at an ask that nobody asked", n)
+	}
+	ask1(t, asks, "a2")
+	natstest.Eventually(t, "the web sees Mei at the ask that came later", func() bool { return len(web.Attending(key("a2"))) == 1 })
+	if h, ok := web.Take(t.Context(), board.Viewer{By: ask.By{Principal: "os:tom"}}, board.Filter{}, board.Turn{}); ok {
+		t.Errorf("Tom is given %s, which Mei reads", h.Key)
+	}
+}

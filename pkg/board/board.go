@@ -55,6 +55,7 @@ type Board struct {
 	goneOld  map[string]bool
 	status   Status
 	attended map[string][]Attention // by key, of pending asks
+	early    []early                // attention whose ask is not known yet
 	company  time.Time              // when somebody was last seen at another board
 	handed   map[string]*Handover   // by key
 	subs     map[*subscriber]struct{}
@@ -279,6 +280,7 @@ func (b *Board) add(h *head) {
 	b.ended.drop(h.id()) // the id was asked again
 	b.order.add(h)
 	b.notify(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
+	b.arrive(h.id(), time.Now())
 }
 
 func (b *Board) remove(h *head) {

@@ -20,7 +20,7 @@ import (
 type Handover struct {
 	Key  ask.Key `json:"key"`
 	Life string  `json:"life"`
-	To   string  `json:"to"`             // a principal, or "group:<name>"
+	To   string  `json:"to"`             // a principal, "group:<name>" or "schedule:<name>"
 	Name string  `json:"-"`              // display name of a principal, as this board has seen it
 	Word string  `json:"word,omitempty"` // why
 	// By is the person who handed it over, as the credential asserts. The name
@@ -31,8 +31,10 @@ type Handover struct {
 
 // Whom names the person or group to whom an ask was handed over.
 func (h *Handover) Whom() string {
-	if group, ok := strings.CutPrefix(h.To, "group:"); ok {
-		return ask.CleanLine(group)
+	for _, prefix := range []string{"group:", "schedule:"} {
+		if name, ok := strings.CutPrefix(h.To, prefix); ok {
+			return ask.CleanLine(name)
+		}
 	}
 	if h.Name != "" {
 		return ask.CleanLine(h.Name)
@@ -46,7 +48,7 @@ const (
 	maxTo   = 256
 )
 
-// HandOver gives an ask to a person or a group, with a word; an empty To takes
+// HandOver gives an ask to a person, a group or whoever is on call, with a word; an empty To takes
 // it back for everybody. By and At are filled in, and so is To from the name of
 // a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
 // is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
@@ -105,10 +107,17 @@ func (b *Board) person(to string, h Head) (principal, name string, fault *ask.Fa
 	}
 	if group, ok := strings.CutPrefix(to, "group:"); ok {
 		if len(h.Audience) > 0 && !slices.Contains(h.Audience, to) {
-			return refuse(ask.FaultNotADecider, h.Audience)
+			return refuse(ask.FaultNotADecider, ask.Unresolved(h.Audience))
 		}
 		if group == "" {
 			return refuse(ask.FaultEmptyGroup)
+		}
+		return to, "", nil
+	}
+	if schedule, _, ok := ask.ScheduleOf(to); ok {
+		a := h.Record().Ask
+		if to != "schedule:"+schedule || !slices.Contains(a.Schedules(), schedule) {
+			return refuse(ask.FaultNotADecider, ask.Unresolved(h.Audience))
 		}
 		return to, "", nil
 	}
@@ -144,7 +153,7 @@ func (b *Board) People() []ask.By {
 func (b *Board) people() []ask.By {
 	var all []ask.By
 	add := func(principal, name string) {
-		if principal == "" || strings.HasPrefix(principal, "group:") || slices.ContainsFunc(all, func(p ask.By) bool { return p.Principal == principal }) {
+		if principal == "" || strings.HasPrefix(principal, "group:") || strings.HasPrefix(principal, "schedule:") || slices.ContainsFunc(all, func(p ask.By) bool { return p.Principal == principal }) {
 			return
 		}
 		all = append(all, ask.By{Principal: principal, Name: name})

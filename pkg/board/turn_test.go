@@ -117,6 +117,7 @@ func TestAnAskIsHandedOver(t *testing.T) {
 		want error
 	}{
 		"an unknown name":                  {mei, key("a1"), "Zoe", ask.ErrInvalid},
+		"a schedule that decides nothing":  {mei, key("a1"), "schedule:sre", ask.ErrInvalid},
 		"a group outside the audience":     {mei, key("a2"), "group:security", ask.ErrInvalid},
 		"by somebody outside the audience": {tom, key("a2"), "os:mei", ask.ErrForbidden},
 		"an unknown ask":                   {mei, key("a9"), "os:tom", ask.ErrNotFound},
@@ -129,4 +130,18 @@ func TestAnAskIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "it is everybody's again", func() bool { return mine(one, mei) == "a1 a2" && mine(late, mei) == "a1 a2" })
+}
+
+// TestAnAskIsHandedToWhoIsOnCall: whoever that is now, as the broker has written it into the ask.
+func TestAnAskIsHandedToWhoIsOnCall(t *testing.T) {
+	t.Parallel()
+	h := board.Head{Key: key("a1"), Audience: []string{"os:tom", "schedule:sre", "schedule:sre=os:mei"}, Handed: &board.Handover{To: "schedule:sre"}}
+	mei, tom := person("mei"), person("tom")
+	if !mei.Mine(h) || tom.Mine(h) || h.Handed.Whom() != "sre" {
+		t.Errorf("Mei is on call: %t, %t, %s", mei.Mine(h), tom.Mine(h), h.Handed.Whom())
+	}
+	h.Audience[2] = "schedule:sre=os:jo"
+	if mei.Mine(h) || !tom.MayAnswer(h) {
+		t.Error("her turn is over")
+	}
 }

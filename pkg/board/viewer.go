@@ -57,8 +57,9 @@ func (v Viewer) MayAnswer(h Head) bool {
 // it, and it was not handed to somebody else.
 func (v Viewer) Mine(h Head) bool {
 	if h.Handed != nil {
+		a := h.Record().Ask // its lists say who is on call
 		to := ask.Ask{Audience: []string{h.Handed.To}}
-		if !to.Allows(v.By) && !slices.Contains(v.Linked, h.Handed.To) {
+		if !to.Allows(a.WithOnCall(v.By, nil)) && !slices.Contains(v.Linked, h.Handed.To) {
 			return false
 		}
 	}

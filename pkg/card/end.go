@@ -79,7 +79,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		l := Line{Question: text(q.Text), Answer: said(q, o.Answer(q.ID), w)}
-		if ans := o.Answer(q.ID); ans != nil {
+		if ans := o.Answer(q.ID); ans != nil && (a.Approval == nil || o.BreakGlass != nil) { // that of a vote is shown with the vote
 			l.Note, l.Files = text(ans.Notes), newFiles(a.Key(), ans.Files)
 		}
 		if label := cancelLabel(a, o); label != "" && o.CancelledBy.QuestionID == q.ID {

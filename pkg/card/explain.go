@@ -22,8 +22,8 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	case errors.Is(err, ask.ErrForbidden):
 		c := New(r, v, now)
 		switch {
-		case c.BreakGlass != nil && c.Link != "":
-			return v.Say("Your vote does not count here. Your role may decide this alone (break-glass), which is done in the inbox, not in a chat: %s", c.Link)
+		case c.BreakGlass != nil:
+			return strings.TrimSpace(v.Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox, not in a chat.") + " " + c.Link)
 		case c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}

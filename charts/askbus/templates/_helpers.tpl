@@ -198,7 +198,7 @@ app.kubernetes.io/component: {{ .component }}
 {{/* What a responder serves: TYPE, or TYPE@TENANT. */}}
 {{- define "askbus.group" -}}
 {{- $fixed := "" }}
-{{- if and (not .image) (has (first .command) (concat (splitList "," (include "askbus.chats" .)) (list "push" "webhook"))) }}{{ $fixed = first .command }}{{ end }}
+{{- if and (not .image) (has (first .command) (concat (splitList "," (include "askbus.chats" .)) (list "push" "webhook" "pagerduty"))) }}{{ $fixed = first .command }}{{ end }}
 {{- if and .type $fixed (ne .type $fixed) }}{{ fail (printf "responder %s: type is %s, and the command %s is of the type %s; leave type out" .name .type $fixed $fixed) }}{{ end }}
 {{- default (default .name $fixed) .type }}{{ with .tenant }}@{{ . }}{{ end }}
 {{- end }}

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -17,7 +18,18 @@ func (s *Surface) Answer(ctx context.Context, l *lang.Language, rec *ask.Record,
 	} else {
 		_, err = s.Bus.Answer(ctx, rec.Ask.Key(), reply)
 	}
-	return s.viewer(l, reply.By).Explain(rec, err, s.Clock.Now()), err
+	return s.explain(l, rec, reply.By, err), err
+}
+
+// explain tells a person about the error of their answer. Who may not vote, and could decide alone, is sent to the inbox:
+// no chat has break-glass.
+func (s *Surface) explain(l *lang.Language, rec *ask.Record, by ask.By, err error) string {
+	v := s.viewer(l, by)
+	if errors.Is(err, ask.ErrForbidden) {
+		k := rec.Ask.Key()
+		v.Inbox = strings.TrimSuffix(s.LinkTo(k), "/ask/"+k.String())
+	}
+	return v.Explain(rec, err, s.Clock.Now())
 }
 
 // Decline declines for a person as [Surface.Answer] answers.
@@ -27,7 +39,7 @@ func (s *Surface) Decline(ctx context.Context, l *lang.Language, rec *ask.Record
 	} else {
 		_, err = s.Bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
-	return s.viewer(l, d.By).Explain(rec, err, s.Clock.Now()), err
+	return s.explain(l, rec, d.By, err), err
 }
 
 // TakeBack takes a person's vote on an ask back, and returns what to tell them. The id is that of the click.

@@ -30,12 +30,13 @@ func (m *model) askAlone(f *form, view *card.Card) {
 		f.typing = typingNothing
 		return
 	}
-	if _, wrong := view.BreakGlass.Check(f.alone.String()); wrong != "" {
+	reason, wrong := view.BreakGlass.Check(f.alone.String())
+	if wrong != "" {
 		f.message = wrong
 		return
 	}
 	f.typing, f.breaking = typingNothing, true
-	f.message = m.say("You decide this alone, whatever the votes: “%s”. %s confirms it.", f.chosenWords(view), m.keys.key(actConfirm))
+	f.message = m.say("You decide this alone, whatever the votes: “%[1]s”, because: %[2]s. %[3]s confirms it.", f.chosenWords(view), ask.CleanLine(reason), m.keys.key(actConfirm))
 }
 
 // chosenWords returns the labels of what is chosen.

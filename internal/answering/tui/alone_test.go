@@ -32,7 +32,7 @@ func TestDecidingAloneTakesThreeKeys(t *testing.T) {
 		s.keys("backspace")
 	}
 	s.typed("INC-7").keys("enter")
-	s.has("You decide this alone, whatever the votes: “Yes”. ! confirms it.")
+	s.has("You decide this alone, whatever the votes: “Yes”, because: INC-7. ! confirms it.")
 	s.keys("enter")
 	if len(b.replies()) != 0 {
 		t.Fatalf("Enter sent %+v", b.replies())

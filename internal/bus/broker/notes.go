@@ -97,6 +97,9 @@ func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) 
 	who, minProof := ask.By{}, ""
 	if by != nil {
 		who, minProof = *by, b.demands(r)
+		if duties := b.onCallFor(&s); s.Pending() && duties != nil { // who is on call now, not who was when the ask was written
+			s.Ask = s.Ask.OnDuty(duties)
+		}
 	}
 	if err := s.MayDecide(who, minProof); err != nil && (by != nil || !s.Pending()) {
 		return deadline, now, err

@@ -9,13 +9,17 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -201,5 +205,48 @@ schedules:
 	notes := strings.Join(br.Notes(), "\n")
 	if !strings.Contains(notes, "schedule dead cannot be read, and never was") || strings.Contains(notes, "schedule sre") {
 		t.Errorf("%s", notes)
+	}
+}
+
+// TestWhoIsOnCallHandsOver: somebody who may decide only by a schedule hands an ask over
+// during their turn, also right after it began, and not afterwards.
+func TestWhoIsOnCallHandsOver(t *testing.T) {
+	t.Parallel()
+	s := newStepping(t)
+	start := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
+	f := policies(t, fmt.Sprintf(`schedules: [ { name: sre, start: %q, every: 1h, people: ["os:mei", "os:jo"] } ]`, start))
+	s.BrokerAhead(func() time.Duration { return time.Duration(s.ahead.Load()) }, broker.Options{Approvals: func() *approvals.File { return f }}) // no sweep writes the turn
+	c, web := newClient(t, s.Bus, "s1"), newResponder(t, s.Bus, "web")
+	a := ladder("a1")
+	a.Audience, a.Escalate = []string{"schedule:sre"}, nil
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := c.Get(t.Context(), "a1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
+	var ids atomic.Int64
+	hand := func(who, to string) error {
+		body, err := wire.Marshal(wire.Handover{By: ask.By{Principal: who, Proof: ask.ProofOS}, Life: rec.Life, To: to, ID: fmt.Sprint("h", ids.Add(1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = connection.Do(t.Context(), connection.On(web.Conn()), &nats.Msg{Subject: subject.Responder("web", subject.Self, k, subject.VerbHandOver), Data: body}, 0)
+		return err
+	}
+	if err := hand("os:mei", "schedule:sre"); err != nil {
+		t.Errorf("who is on call: %v", err)
+	}
+	if err := hand("os:jo", "os:ana"); !errors.Is(err, ask.ErrForbidden) {
+		t.Errorf("whose turn comes later: %v", err)
+	}
+	s.ahead.Store(int64(time.Hour))
+	if err := hand("os:jo", "os:ana"); err != nil {
+		t.Errorf("whose turn has begun: %v", err)
+	}
+	if err := hand("os:mei", "os:ana"); !errors.Is(err, ask.ErrForbidden) {
+		t.Errorf("whose turn is over: %v", err)
 	}
 }

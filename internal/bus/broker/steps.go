@@ -172,10 +172,11 @@ func (b *Broker) unheard(ctx context.Context, a *ask.Ask, present []string) (tol
 				told = append(told, fmt.Sprintf("nobody is on call in %.80q now, of step %d of escalate", entry, i+1))
 			}
 		}
-		switch {
-		case len(served) == 0:
+		switch heard := slices.ContainsFunc(served, func(typ string) bool { return ask.Leads(step.Via, typ) }); {
+		case heard:
+		case len(step.Via) == 0 || len(served) == 0:
 			told = append(told, fmt.Sprintf("nobody hears step %d of escalate: no surface is connected that could tell anybody", i+1))
-		case len(step.Via) > 0 && !slices.ContainsFunc(step.Via, func(typ string) bool { return slices.Contains(served, typ) }):
+		default:
 			told = append(told, fmt.Sprintf("nobody hears step %d of escalate: no surface of this bus is %s", i+1, strings.Join(step.Via, " or ")))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -33,11 +34,11 @@ type Plain struct {
 
 // String says it in a line.
 func (p Plain) String() string {
-	why := ""
+	var why strings.Builder
 	for _, what := range slices.SortedFunc(maps.Keys(p.Why), func(a, b string) int { return cmp.Compare(p.Why[b], p.Why[a]) }) {
-		why += fmt.Sprintf("; %d × %s", p.Why[what], what)
+		fmt.Fprintf(&why, "; %d × %s", p.Why[what], what)
 	}
-	return fmt.Sprintf("%d requests, %d failed, %d connections refused%s", p.Requests, p.Failed, p.Refused, why)
+	return fmt.Sprintf("%d requests, %d failed, %d connections refused%s", p.Requests, p.Failed, p.Refused, why.String())
 }
 
 // plainKinds are the ways in which plain clients connect: over one connection again and again, or over a new one for each request.
@@ -153,8 +154,7 @@ func (c *plainClient) once(by *http.Client, method, at string, body []byte, want
 	}
 	p.Failed++
 	why := fmt.Sprintf("%s %s: %d %.120s", method, req.URL.Host, reply.status, reply.body)
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		why = fmt.Sprintf("%s %s: %v", method, req.URL.Host, failed.Err)
 	}
 	if p.Why == nil {

@@ -142,6 +142,17 @@ type Push struct {
 	}
 }
 
+// PagerDuty has the settings of the steps of ladders that lead to PagerDuty. Its key
+// has no flag, because the arguments of a process are not secret.
+type PagerDuty struct {
+	Pagerduty struct {
+		RoutingKey     string `split_words:"true" desc:"integration key of an Events API v2 integration of a PagerDuty service: steps of ladders with via pagerduty open incidents there"`
+		RoutingKeyFile string `split_words:"true" desc:"file (mode 0600) that holds the integration key"`
+		URL            string `default:"https://events.pagerduty.com" desc:"PagerDuty's Events API; of accounts in the EU https://events.eu.pagerduty.com"`
+		Inbox          string `desc:"web inbox to which incidents link; default: that of context.json, unless it is a loopback address"`
+	}
+}
+
 // AuditLog has the settings of the log that proves the audit.
 type AuditLog struct {
 	Audit struct {

@@ -363,7 +363,7 @@ func TestAServerThatLeavesSendsItsClientsElsewhere(t *testing.T) {
 			t.Error(err)
 			return false
 		}
-		defer resp.Body.Close() //nolint:errcheck // the body is only read
+		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "here" {
 			t.Errorf("%s: %q, %v", path, body, err)
 		}

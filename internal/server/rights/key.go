@@ -19,7 +19,10 @@ func ShareKey(from, to string) error {
 	if from == to {
 		return nil
 	}
-	return identity.Share(from, to)
+	if err := identity.Share(from, to); err != nil {
+		return err
+	}
+	return shareLedgerNote(from, to)
 }
 
 // Key is the secret of a directory, from which sign-in cookies and the routes

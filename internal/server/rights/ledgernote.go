@@ -13,6 +13,19 @@ import (
 // Kubernetes their StatefulSet. It is missing or empty while none has.
 const LedgerNote = "ledger"
 
+// shareLedgerNote takes the note back in to if it is gone in from: on Kubernetes a value of the chart removes it from the
+// Secret of the keys, and a server may have copied it before.
+func shareLedgerNote(from, to string) error {
+	_, err := os.Stat(filepath.Join(from, "auth", LedgerNote))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.Remove(filepath.Join(to, "auth", LedgerNote))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // CheckLedgerNote returns an error if the store of dir is empty although the keys in it say that there is a ledger: then
 // this server would take asks as if there had been none before. A node of a cluster of the same servers gets its
 // copies from the others, so it may start with an empty disk; node is empty for a server that runs alone.

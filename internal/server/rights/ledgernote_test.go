@@ -48,3 +48,28 @@ func TestAnEmptyStoreIsRefusedWhereTheKeysKnowALedger(t *testing.T) {
 		})
 	}
 }
+
+// A server that copied the note before it was taken back from the keys starts: otherwise one that was started too early
+// would refuse an empty store for ever.
+func TestANoteThatIsTakenBackIsTakenBackEverywhere(t *testing.T) {
+	t.Parallel()
+	keys, dir := t.TempDir(), t.TempDir()
+	if _, err := rights.EnsureKeys(keys, false); err != nil {
+		t.Fatal(err)
+	}
+	note := filepath.Join(keys, "auth", rights.LedgerNote)
+	if err := os.WriteFile(note, []byte("askbus"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, starts := range []bool{false, true, true} {
+		if err := rights.ShareKey(keys, dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := rights.CheckLedgerNote(dir, "askbus-nats-0"); (err == nil) != starts {
+			t.Errorf("it starts: %v, want %v", err, starts)
+		}
+		if err := os.Remove(note); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+}

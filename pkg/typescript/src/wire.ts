@@ -88,7 +88,7 @@ export interface Ask {
     after: string
     /** Who is told: "group:<name>", "schedule:<name>" or a principal. Left out: a reminder, to those who may decide the ask and those whom earlier steps told. */
     tell?: string[]
-    /** The responder types that tell them, such as slack. Left out: each that serves the ask. */
+    /** The responder types that tell them, such as slack. Left out: each that serves the ask, but pagerduty. */
     via?: string[]
     /** Adds tell to the audience: they may then decide the ask. It changes nothing about whose votes an approval counts. */
     widen?: boolean

@@ -54,6 +54,7 @@ func shots(embed string) []shot {
 		{"previews", "/ask/default/checkout/layout", 1280, 720, 1, "light", `document.querySelector('input[value="=one"]').click()`},
 		{"phone", "/ask/default/auth/tokens", 390, 780, 2, "light", `document.querySelector('input[value="=d7"]').click()`},
 		{"approval", "/ask/default/release-9/deploy", 1280, 800, 1, "light", ""},
+		{"break-glass", "/ask/default/release-9/failover", 1280, 1080, 1, "light", `document.querySelector('.break-glass').open = true; document.querySelector('.break-glass input[type=radio]').click(); document.querySelector('#why').value = 'INC-77: the main region is down'; document.querySelector('.break-glass [type=checkbox]').click()`},
 		{"history", "/history", 1280, 800, 1, "light", ""},
 		{"embed", embed, 640, 200, 1, "light", ""},
 	}
@@ -89,6 +90,9 @@ func main() {
 	}
 }
 
+// breakGlass lets Mei decide alone what needs votes.
+const breakGlass = `break_glass: [ { name: commanders, from: ["os:mei"], min_proof: os, reason: { prompt: "the incident", pattern: "^INC-" } } ]`
+
 // bus runs commands on the bus of the pictures.
 type bus struct{ askbus, dir string }
 
@@ -111,7 +115,11 @@ func take(ctx context.Context, askbus, out string) error {
 	}
 	defer func() { _ = os.RemoveAll(home) }()
 	b := bus{askbus, filepath.Join(home, "bus")}
-	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary in the pictures
+	rules := filepath.Join(home, "approvals.yaml")
+	if err := os.WriteFile(rules, []byte(breakGlass), 0o600); err != nil {
+		return err
+	}
+	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--approvals", rules, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary in the pictures
 	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
 	if err := up.Start(); err != nil {
 		return err
