@@ -72,7 +72,7 @@ func (r *Process) pagerDuty(c client.Credential, s config.PagerDuty, own string)
 		return nil, nil, err
 	}
 	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
-	opts.Tenant, opts.Logger, opts.Link = role.Tenant, r.Log, chatLink(r.a, s.Pagerduty.Inbox, own)
+	opts.Tenant, opts.Logger, opts.Link = role.Tenant, r.Log, askLink(chatInbox(r.a, s.Pagerduty.Inbox, own))
 	app, err := pagerduty.New(nc, opts)
 	if err != nil {
 		return nil, nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
