@@ -27,7 +27,7 @@ func TestMattermostClient(t *testing.T) {
 		"elsewhere":      {"status": 403.0, "id": "api.context.permissions.app_error"},
 		"too long":       {"status": 400.0, "id": "model.post.is_valid.app_error"},
 		"stranger":       {"status": 404.0, "id": "app.channel.get_member.missing.app_error"},
-		"file":           {"name": "shot.png", "files": 1.0},
+		"file":           {"called": "shot.png", "files": 1.0},
 		"file elsewhere": {"status": 403.0, "id": "api.context.permissions.app_error"},
 		"a wrong token":  {"status": 401.0, "id": "api.context.session_expired.app_error"},
 	}

@@ -35,7 +35,7 @@ const file = (channel) => {
 await tried('file', async () => {
   const { file_infos: [made] } = await file(ROOM);
   const p = await client.createPost({ channel_id: ROOM, root_id: id, message: '', file_ids: [made.id] });
-  return { name: made.name, files: p.file_ids.length };
+  return { called: made.name, files: p.file_ids.length };
 });
 await tried('file elsewhere', () => file('none'));
 client.setToken('wrong');

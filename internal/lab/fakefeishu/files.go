@@ -2,8 +2,10 @@ package fakefeishu
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -40,37 +42,41 @@ func (s *Server) upload(name string, r *http.Request, body []byte) (any, *refusa
 		return nil, refuse(234001, "Invalid request param.")
 	}
 	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(64 << 20)
-	if err != nil || len(form.File[kind]) != 1 {
+	if err != nil {
 		return nil, refuse(234001, "Invalid request param.")
 	}
 	value := func(field string) string { return strings.Join(form.Value[field], "") }
-	file := form.File[kind][0]
+	var data []byte
+	named := value("file_name")
+	switch {
+	case len(form.File[kind]) == 1:
+		named = cmp.Or(named, form.File[kind][0].Filename)
+		in, err := form.File[kind][0].Open()
+		if err != nil {
+			return nil, refuse(234001, "Invalid request param.")
+		}
+		defer in.Close() //nolint:errcheck // read
+		if data, err = io.ReadAll(in); err != nil {
+			return nil, refuse(234001, "Invalid request param.")
+		}
+	case len(form.Value[kind]) == 1: // the SDK gives a part no file name
+		data = []byte(form.Value[kind][0])
+	default:
+		return nil, refuse(234001, "Invalid request param.")
+	}
 	switch {
 	case kind == "image" && value(typ) != "message" && value(typ) != "avatar",
 		kind == "file" && (value("file_name") == "" || !slices.Contains([]string{"opus", "mp4", "pdf", "doc", "xls", "ppt", "stream"}, value(typ))):
 		return nil, refuse(234001, "Invalid request param.")
-	case file.Size == 0:
+	case len(data) == 0:
 		return nil, refuse(234010, "File's size can't be 0.")
-	case file.Size > int64(most):
+	case len(data) > most:
 		return nil, refuse(234006, "The file size exceed the max value.")
 	}
-	if kind == "image" {
-		f, err := file.Open()
-		if err != nil {
-			return nil, refuse(234011, "Can't regonnize the image format.")
-		}
-		head := make([]byte, 512)
-		n, _ := f.Read(head)
-		_ = f.Close()
-		if !strings.HasPrefix(http.DetectContentType(head[:n]), "image/") {
-			return nil, refuse(234011, "Can't regonnize the image format.")
-		}
+	if kind == "image" && !strings.HasPrefix(http.DetectContentType(data), "image/") {
+		return nil, refuse(234011, "Can't recognize the image format.")
 	}
 	key := fmt.Sprintf("%s_v3_%04d", map[string]string{"image": "img", "file": "file"}[kind], len(s.files)+1)
-	named := file.Filename
-	if kind == "file" {
-		named = value("file_name")
-	}
 	s.files[key] = upload{kind, named}
 	return map[string]any{"code": 0, "msg": "success", "data": map[string]any{kind + "_key": key}}, nil
 }

@@ -51,13 +51,17 @@ func (s *Server) filesUploadURL(a args) (reply, error) {
 // serveUpload takes the bytes of a file, as they are or as a form.
 func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 	var body io.Reader = r.Body
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
-		part, _, err := r.FormFile("file")
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // clients name the part as they like
+		parts, err := r.MultipartReader()
+		if err != nil {
+			http.Error(w, "no form", http.StatusBadRequest)
+			return
+		}
+		part, err := parts.NextPart()
 		if err != nil {
 			http.Error(w, "no file", http.StatusBadRequest)
 			return
 		}
-		defer part.Close() //nolint:errcheck // read
 		body = part
 	}
 	data, err := io.ReadAll(body)

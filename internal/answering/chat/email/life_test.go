@@ -236,7 +236,7 @@ func TestARefusedFileIsLeftOut(t *testing.T) {
 	a := database("a1")
 	a.Files = []ask.File{f}
 	w.Ask(a)
-	if m := w.question(tom, "a1"); len(m.Files) != 0 || !strings.Contains(m.Text, "Not attached, but on the page: run.txt\nhttp") {
+	if m := w.question(tom, "a1"); len(m.Files) != 0 || !strings.Contains(m.Text, "Not attached, but on the page: run.txt") {
 		t.Errorf("files %v, text %s", m.Files, m.Text)
 	}
 	w.question(ann, "a1")

@@ -48,10 +48,22 @@ func (s *App) link(ctx context.Context, m message, who actor) {
 	one, _ := s.people.Person(ctx, who.User) // without a name it is the id
 	told := s.LinkMe(ctx, s.speaks(who.User, nil), ask.By{Principal: s.Identity().principal(who.User), Name: cmp.Or(one.name, who.User), Proof: who.Proof})
 	s.background(ctx, func(ctx context.Context) {
-		if _, err := s.api.post(ctx, s.Now(), m.Channel, "", false, textCard(told), nil); err != nil {
+		if _, err := s.api.post(ctx, s.Now(), m.Channel, "", false, linkCard(told), nil); err != nil {
 			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 		}
 	})
+}
+
+// accountLink is the page of [chat.Surface.LinkMe], the one address in its words: all others are made literal.
+var accountLink = regexp.MustCompile(`https?://[^\s<>|]+/account/chats/[2-9A-Z-]+`)
+
+// linkCard returns words whose link to that page can be followed.
+func linkCard(told string) content {
+	text := escape(told)
+	if at := accountLink.FindStringIndex(told); at != nil {
+		text = escape(told[:at[0]]) + "<" + told[at[0]:at[1]] + ">" + escape(told[at[1]:])
+	}
+	return content{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(mrkdwn(text, maxSection), nil, nil)}}
 }
 
 // replied handles what somebody wrote in a thread: an answer to its open ask, or talk.
