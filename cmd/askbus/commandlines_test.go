@@ -238,6 +238,14 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			_, err := approvals.Parse(data)
 			return err
 		}},
+		{"calendars:\n", func(data []byte) error {
+			_, err := approvals.Parse(data)
+			return err
+		}},
+		{"break_glass:\n", func(data []byte) error {
+			_, err := approvals.Parse(data)
+			return err
+		}},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
 			return err

@@ -93,12 +93,16 @@ func ladderWords(lang string) *wordsOfLadders {
 		return &wordsOfLadders{
 			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "提醒可决定的人",
 			"%d 秒", "%d 分钟", "%d 小时", "%d 天", "；",
-			"下一步：通知 %s（%s）", "1月2日", [...]string{"周日", "周一", "周二", "周三", "周四", "周五", "周六"}, voteWords(lang),
+			"下一步：通知 %s（%s）", "1月2日",
+			[...]string{"周日", "周一", "周二", "周三", "周四", "周五", "周六"},
+			voteWords(lang),
 		}
 	}
 	return &wordsOfLadders{
 		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "a reminder",
 		"%d s", "%d min", "%d h", "%d d", "; ",
-		"next: %s, %s", "2 Jan", [...]string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}, voteWords(lang),
+		"next: %s, %s", "2 Jan",
+		[...]string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"},
+		voteWords(lang),
 	}
 }

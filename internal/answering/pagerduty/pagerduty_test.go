@@ -174,7 +174,7 @@ func TestAStepIsAnIncident(t *testing.T) {
 	w.incidents("resolved", in("resolved", 2))
 }
 
-var mei = ask.By{Principal: "os:mei", Proof: ask.ProofOS} //nolint:gochecknoglobals // a constant
+var mei = ask.By{Principal: "os:mei", Proof: ask.ProofOS}
 
 // A replica that dies while it sends leaves the rest to another: one incident.
 func TestAKilledSender(t *testing.T) {
@@ -338,8 +338,8 @@ func TestManyEventsLeaveNothingBehind(t *testing.T) {
 			defer func() { <-slots }()
 			steps := []ask.Step{{N: 1, Via: []string{"pagerduty"}}}
 			p := responder.Post{Key: fmt.Sprint("askbus-", i), Ask: ask.Ask{ID: "a1", Title: "Deploy?"}}
-			_, err := app.Escalate(context.Background(), p, ask.Record{}, steps, nil)
-			err = errors.Join(err, app.Update(context.Background(), responder.Ended{Post: p, Outcome: ask.Outcome{Escalated: &ask.Escalated{Steps: steps}}}))
+			_, err := app.Escalate(t.Context(), p, ask.Record{}, steps, nil)
+			err = errors.Join(err, app.Update(t.Context(), responder.Ended{Post: p, Outcome: ask.Outcome{Escalated: &ask.Escalated{Steps: steps}}}))
 			if err != nil {
 				t.Error(err)
 			}

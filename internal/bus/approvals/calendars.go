@@ -131,7 +131,7 @@ func minutes(s string) (int, bool) {
 	hour, minute, _ := strings.Cut(s, ":")
 	h, err := strconv.ParseUint(hour, 10, 6)
 	m, wrong := strconv.ParseUint(minute, 10, 6)
-	n := int(h*60 + m) //nolint:gosec // two numbers below 64
+	n := int(h*60 + m)
 	return n, err == nil && wrong == nil && m < 60 && n <= 24*60 && len(minute) == 2
 }
 
