@@ -134,13 +134,13 @@ export function question(id: string, text: string, field: AnyField): Question {
   }) as unknown as Question
 }
 
-/** What an ask says beside its questions, in the protocol's JSON; the broker sets `policies` and `break_glass`. */
+/** What an ask says beside its questions, in the protocol's JSON; the broker sets `policies`, `break_glass` and `open_hours`. */
 export function envelope(o: AskOptions): Omit<Ask, 'id' | 'questions'> {
   return prune({
     title: o.title, context: o.context, agent: o.agent, priority: o.priority, audience: o.audience, min_proof: o.minProof, asker: o.asker,
     exclude_asker: o.excludeAsker, only: o.only, exclude: o.exclude, approval: o.approval, escalate: o.escalate, escalate_repeat: o.escalateRepeat, escalate_hours: o.escalateHours, files: o.files, require_responder: o.requireResponder, while_waiting: o.whileWaiting, callback: o.callback, timeout: duration(o.timeout),
     deadline: o.deadline instanceof Date ? o.deadline.toISOString() : o.deadline, at_deadline: o.atDeadline, metadata: o.metadata,
-  } satisfies Record<Exclude<keyof Ask, 'id' | 'questions' | 'policies' | 'break_glass'>, unknown>) as unknown as Omit<Ask, 'id' | 'questions'>
+  } satisfies Record<Exclude<keyof Ask, 'id' | 'questions' | 'policies' | 'break_glass' | 'open_hours'>, unknown>) as unknown as Omit<Ask, 'id' | 'questions'>
 }
 
 /** Writes a duration as the bus reads it: days become hours, numbers are milliseconds. */
