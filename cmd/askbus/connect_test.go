@@ -166,7 +166,7 @@ func TestConnectRefuses(t *testing.T) {
 		"invalid --within":                   {"", []string{"telegram", "--within", "1h"}},
 		"unknown flag: --token":              {"", []string{"telegram", "--token", "x"}},
 		"Slack does not accept this":         {"xoxb-2\nxapp-1\n", []string{"slack", "--channel", "C1"}},
-		"no place to post to":                {"xoxb-1\nxapp-1\n", []string{"slack"}},
+		"nobody sent the code within 2ms":    {"xoxb-1\nxapp-1\n", []string{"slack", "--within", "2ms"}},
 		"the app-level token must begin w":   {"xoxb-1\nx\n", []string{"slack"}},
 	} {
 		p := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL(), "ASKBUS_SLACK_URL=" + slack.URL()}, c.stdin, append([]string{"connect", "--dir", pl.dir}, c.args...)...)
@@ -177,7 +177,7 @@ func TestConnectRefuses(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(pl.dir, "chats", "*")); len(files) > 0 {
 		t.Errorf("it wrote %q", files)
 	}
-	p := startWith(t, []string{"ASKBUS_SLACK_URL=" + slack.URL()}, "xoxb-1\nxapp-1\nC0ASKS\n", "connect", "slack", "--dir", pl.dir)
+	p := startWith(t, []string{"ASKBUS_SLACK_URL=" + slack.URL()}, "xoxb-1\nxapp-1\n", "connect", "slack", "--channel", "C0ASKS", "--dir", pl.dir)
 	if code := p.wait(); code != 0 || !strings.Contains(p.err.String(), "of workspace T0HOME") {
 		t.Errorf("exit %d: %s", code, p.err)
 	}

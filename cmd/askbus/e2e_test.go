@@ -101,7 +101,7 @@ func TestTheSecondBrowserSeesTheFirstAnswer(t *testing.T) {
 	if code := asker.wait(); code != 0 {
 		t.Fatalf("exit %d: %s", code, asker.err)
 	}
-	second.Wait(`/already answered/i.test(document.body.innerText)`)
+	second.Wait(`/You chose PostgreSQL/.test(document.body.innerText)`)
 	shot(second, "e2e-second")
 }
 

@@ -134,7 +134,7 @@ func TestWebTerminalAndCommandLineRace(t *testing.T) {
 			t.Errorf("%s: %s by %v", id, first, by)
 		}
 		won[first]++
-		screen.wait("0 waiting", "✓ "+first)
+		screen.wait("0 waiting", "✓ You chose "+first)
 		if !strings.Contains(told, first) {
 			t.Errorf("%s: %s was first, and the browser is told\n%s", id, first, told)
 		}

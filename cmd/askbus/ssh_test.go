@@ -53,7 +53,7 @@ func TestTheInboxOverSSH(t *testing.T) {
 	screen, typedIn := onTerminalOf(t, 100, 30, ssh("mei"))
 	screen.out.wait(t, "SQLite")
 	typed(t, typedIn, "2\r")
-	screen.out.wait(t, "you in the terminal")
+	screen.out.wait(t, "You chose SQLite at ")
 	typed(t, typedIn, "q")
 	if code := screen.wait(); code != 0 {
 		t.Errorf("exit %d: %q", code, screen.out)

@@ -115,7 +115,7 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.do("resize-window", "-x", "60", "-y", "20")
 	m.wait("(•) SQLite") // the choice survives
 	m.keys("Enter")
-	m.wait("0 waiting", "✓ SQLite")
+	m.wait("0 waiting", "✓ You chose SQLite")
 	if o := outcome(0, "db"); o["by"].(map[string]any)["responder"] != "cli" {
 		t.Errorf("outcome %v", o)
 	}
@@ -133,7 +133,7 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.keys("-l", "ledger")
 	m.wait("ledger")
 	pl.must(0, "answer", "s/name", "--text", "journal")
-	m.wait("✓ journal")
+	m.wait("✓ You answered journal")
 
 	asks("--id", "no", "--question", "Delete it?", "--kind", "boolean")
 	m.keys("Escape")
