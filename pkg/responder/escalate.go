@@ -13,7 +13,8 @@ import (
 // places of new posts, if it makes any that Update has to edit. It is called after Present, once for all steps that
 // were taken meanwhile, and again after an error or a crash between it and its receipt: people may then be told twice,
 // but never not at all. A place that was deleted is not an error. Without it, steps of this type are not told.
-// It also tells that one person decided an ask alone: rec then has that outcome, and places already show it.
+// It also tells that one person decided an ask alone: rec then has that outcome, places already show it, and nothing that
+// it makes is updated any more.
 type Escalator interface {
 	Escalate(ctx context.Context, p Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error)
 }

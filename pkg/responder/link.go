@@ -3,6 +3,7 @@ package responder
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -20,10 +21,8 @@ import (
 // codeLetters are not taken for each other.
 const codeLetters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
-// newCode returns one of 2^60 codes, in three parts: it may be typed.
-func newCode() string {
-	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails
+// codeOf returns one of 2^60 codes, of twelve bytes, in three parts: it may be typed.
+func codeOf(b [12]byte) string {
 	for i := range b {
 		b[i] = codeLetters[b[i]%byte(len(codeLetters))]
 	}
@@ -40,7 +39,20 @@ func codeToken(code string) string {
 // member of this surface's platform: once, until that time. Who has the code can do
 // it: only that member may see it.
 func (r *Responder) Claim(ctx context.Context, by ask.By) (code string, until time.Time, err error) {
-	code = newCode()
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return r.claim(ctx, by, codeOf(b))
+}
+
+// ClaimOnce is [Responder.Claim] for what several replicas hear, which make the same
+// code of a seed: it is secret, and another one each time. All but one of them get
+// [ask.ErrConflict].
+func (r *Responder) ClaimOnce(ctx context.Context, by ask.By, seed string) (code string, until time.Time, err error) {
+	sum := sha256.Sum256([]byte("askbus link seed\x00" + seed))
+	return r.claim(ctx, by, codeOf([12]byte(sum[:12])))
+}
+
+func (r *Responder) claim(ctx context.Context, by ask.By, code string) (_ string, until time.Time, err error) {
 	var made wire.StoredClaim
 	err = r.aboutLinks(ctx, subject.VerbClaim, wire.Claim{By: by, Code: codeToken(code), ID: cloudevent.NewID()}, &made)
 	return code, made.Until, err

@@ -71,6 +71,9 @@ func (f *Attached) Filename() string {
 // attachFor bounds reading and sending the files of one ask, which may hold up what follows.
 const attachFor = 20 * time.Second
 
+// maxSending is how many files of a surface are in memory at a time: asks come faster than a chat takes files.
+const maxSending = 8
+
 // Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all
 // files, and leads to them, so one that cannot be read or sent is left out, and is among those that it returns.
 func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(ctx context.Context, f *Attached) error) (left []ask.File) {
@@ -86,14 +89,25 @@ func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(
 			continue
 		}
 		most -= f.Size
-		_, data, err := s.Bus.File(ctx, a.Key().InSession(), f.ID)
-		if err == nil {
-			err = send(ctx, &Attached{*f, data})
-		}
-		if err != nil {
+		if err := s.attach(ctx, a, f, send); err != nil {
 			left = append(left, *f)
 			s.Log.WarnContext(ctx, "a file is not sent with its ask", slog.String("ask_id", a.ID), slog.String("file", f.ID), slog.String("error", err.Error()))
 		}
 	}
 	return left
+}
+
+// attach passes one file to send, once few others are being sent.
+func (s *Surface) attach(ctx context.Context, a *ask.Ask, f *ask.File, send func(ctx context.Context, f *Attached) error) error {
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, data, err := s.Bus.File(ctx, a.Key().InSession(), f.ID)
+	if err != nil {
+		return err
+	}
+	return send(ctx, &Attached{*f, data})
 }

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// SaysLink reports whether a private message asks to be linked with a person of the inbox: "link", also as a command.
+// SaysLink reports whether a private message asks to be linked with a person of the inbox: "link", also as a command. It is
+// not asked of replies, which may answer a question with this very word.
 func SaysLink(message string) bool {
 	word := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(message), "/"))
 	return slices.Contains([]string{"link", "关联", "绑定"}, word)
@@ -22,6 +24,22 @@ func SaysLink(message string) bool {
 func (s *Surface) LinkMe(ctx context.Context, l *lang.Language, member ask.By) string {
 	member.Groups = nil
 	code, _, err := s.Bus.Claim(ctx, member)
+	return s.linking(l, code, err)
+}
+
+// LinkMeOnce is LinkMe for a message that every replica hears, of which the seed is made: see [responder.Responder.ClaimOnce].
+// For all but one it returns nothing.
+func (s *Surface) LinkMeOnce(ctx context.Context, l *lang.Language, member ask.By, seed string) string {
+	member.Groups = nil
+	code, _, err := s.Bus.ClaimOnce(ctx, member, seed)
+	if errors.Is(err, ask.ErrConflict) {
+		return ""
+	}
+	return s.linking(l, code, err)
+}
+
+// linking returns what to tell a member who is to be linked with a code, or why they cannot.
+func (s *Surface) linking(l *lang.Language, code string, err error) string {
 	if err != nil {
 		return l.Say("You cannot be linked: %s", ask.CleanLine(wire.AsError(err).In(l.Tag).Error()))
 	}

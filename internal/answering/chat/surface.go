@@ -69,6 +69,7 @@ type Surface struct {
 	refused func(Refusal)
 	server  atomic.Pointer[responder.Server]
 	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
+	sending chan struct{}                // a place for each file that is in memory
 }
 
 // NewSurface makes a surface of a responder type. The error says what is wrong with the routing file.
@@ -76,7 +77,7 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 	o.Routes.Member = ids.Member
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000),
+		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000), sending: make(chan struct{}, maxSending),
 	}
 	if o.RouteFile != "" {
 		f, err := file.OpenLive(o.RouteFile, func(data []byte) (*Routes, error) { return ParseRoutes(data, ids) }, s.Log)

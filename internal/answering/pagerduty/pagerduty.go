@@ -104,8 +104,12 @@ func (a *App) Present(_ context.Context, p responder.Post) ([]ask.Place, error) 
 // Find finds nothing: Present posts nothing.
 func (a *App) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
 
-// Escalate opens an incident for each step.
-func (a *App) Escalate(ctx context.Context, p responder.Post, _ ask.Record, steps []ask.Step, _ []ask.Place) ([]ask.Place, error) {
+// Escalate opens an incident for each step. That one person has decided alone, which the kit
+// tells as a step, opens none: nothing waits any more, and nothing would resolve it.
+func (a *App) Escalate(ctx context.Context, p responder.Post, rec ask.Record, steps []ask.Step, _ []ask.Place) ([]ask.Place, error) {
+	if rec.Outcome != nil {
+		return nil, nil
+	}
 	for i := range steps {
 		if err := a.send(ctx, triggerOf(&p, &steps[i])); err != nil {
 			return nil, err

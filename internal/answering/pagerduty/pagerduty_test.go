@@ -116,6 +116,30 @@ func (w *world) steps(k ask.Key, n int) {
 	})
 }
 
+// Whoever decides alone ends the incidents, and opens none that nobody would resolve.
+func TestADecisionAloneOpensNoIncident(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	app, err := pagerduty.New(nil, pagerduty.Options{RoutingKey: fakepagerduty.Key, URL: w.pd.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, BreakGlass: &ask.BreakGlass{Reason: "INC-7"}, Escalated: &ask.Escalated{Steps: []ask.Step{{N: 1, Via: []string{pagerduty.Type}}}}}
+	p := responder.Post{Key: "askbus-1"}
+	if _, err := app.Escalate(t.Context(), p, ask.Record{State: ask.StatePending}, o.Escalated.Steps, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Update(t.Context(), responder.Ended{Post: p, Outcome: o}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Escalate(t.Context(), p, ask.Record{State: ask.StateResolved, Outcome: &o}, []ask.Step{o.AloneStep()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if all := w.pd.Incidents(); len(all) != 1 || !in("resolved", 1)(all) {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A step opens one incident with two replicas, also after a reply that is lost; a look
 // acknowledges it, the outcome resolves it. A step that does not name PagerDuty opens none.
 func TestAStepIsAnIncident(t *testing.T) {

@@ -45,7 +45,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 	note := b.noteOf(r, subject.BucketClaims, subject.ClaimKey(r.Tenant, c.Code, by.Principal), "", by)
 	note.record, note.share, note.most = nil, subject.ClaimsOf(r.Tenant, by.Principal), claimsOfPerson
 	one := wire.StoredClaim{Principal: by.Principal, Name: ask.Clip(ask.CleanLine(by.Name), ask.MaxName), Until: b.led.Now().Add(claimLasts).UTC(), Credential: r.User}
-	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, Expires: one.Until, ID: c.ID}
+	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, Expires: one.Until, ID: c.ID, Expect: new(uint64(0))} // a code that was used stays so
 	if w.Value, err = wire.Marshal(one); err != nil {
 		return err
 	}

@@ -304,6 +304,34 @@ func TestAnOperatorForbidsLinks(t *testing.T) {
 	forbidden(t, "a claim", err)
 }
 
+// TestReplicasMakeOneCode: of what each of them hears, one makes a code, and a code
+// that was used cannot be made again.
+func TestReplicasMakeOneCode(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	web, one, other := newResponder(t, b, "web"), newResponder(t, b, "discord"), newResponder(t, b, "discord")
+	by := ask.By{Principal: "discord:4711", Name: "Mei", Proof: ask.ProofDiscord}
+	code, _, err := one.ClaimOnce(t.Context(), by, "secret 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.ClaimOnce(t.Context(), by, "secret 1"); !errors.Is(err, ask.ErrConflict) {
+		t.Errorf("another replica: %v", err)
+	}
+	if _, err := web.Link(t.Context(), signedIn("mei"), code); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.ClaimOnce(t.Context(), by, "secret 1"); !errors.Is(err, ask.ErrConflict) {
+		t.Errorf("after it was used: %v", err)
+	}
+	if _, err := web.Link(t.Context(), signedIn("eve"), code); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("used twice: %v", err)
+	}
+	if again, _, err := other.ClaimOnce(t.Context(), by, "secret 2"); err != nil || again == code {
+		t.Errorf("of another message: %s, %v", again, err)
+	}
+}
+
 // TestSoManyChatsAreOnePerson bounds links and codes of one person.
 func TestSoManyChatsAreOnePerson(t *testing.T) {
 	t.Parallel()

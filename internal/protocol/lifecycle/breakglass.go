@@ -67,6 +67,8 @@ func (s *State) breakGlass(r ask.Reply, minProof string) (*ask.BreakGlassRole, e
 		return nil, e
 	case excludedAs(s, by) != nil:
 		return nil, excludedAs(s, by)
+	case len(s.Ask.Asker) > 0 && s.People.List != nil && s.People.Of(by.Principal) == "": // they may be the asker
+		return nil, notListed(by)
 	}
 	var refusal error
 	for i := range s.Ask.BreakGlass {

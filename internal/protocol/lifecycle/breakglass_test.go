@@ -111,6 +111,7 @@ func TestWhoMayNotDecideAlone(t *testing.T) {
 		"somebody excluded":          {by: ic, change: func(a *ask.Ask) { a.Exclude = []string{"os:ic"} }, want: ask.ErrForbidden, fault: ask.FaultExcluded},
 		"excluded as another":        {by: ic, people: ask.People{List: map[string]string{"os:ic": "IC", "oidc:ic": "IC"}}, change: func(a *ask.Ask) { a.Exclude = []string{"oidc:ic"} }, want: ask.ErrForbidden, fault: ask.FaultExcluded},
 		"nobody of the list":         {by: ic, people: ask.People{List: map[string]string{"os:mei": "Mei"}}, want: ask.ErrForbidden, fault: ask.FaultNotLinked},
+		"unlisted, where one votes":  {by: ic, people: ask.People{List: map[string]string{"os:mei": "Mei"}}, change: func(a *ask.Ask) { a.Approval.AnyOf[0].Need, a.Asker = 1, []string{"os:mei"} }, want: ask.ErrForbidden, fault: ask.FaultNotLinked},
 		"an ask that forbids it":     {by: ic, change: func(a *ask.Ask) { a.Approval.NoBreakGlass = true }, want: ask.ErrInvalid, fault: ask.FaultNothingToBreak},
 		"a policy that forbids it":   {by: ic, change: func(a *ask.Ask) { a.Approval.And = []ask.Approval{{AnyOf: a.Approval.AnyOf, NoBreakGlass: true}} }, want: ask.ErrInvalid, fault: ask.FaultNothingToBreak},
 		"an ask of its asker alone":  {by: ic, change: func(a *ask.Ask) { a.Only, a.Asker, a.Approval.AnyOf[0].Need = ask.OnlyAsker, []string{"os:mei"}, 1 }, want: ask.ErrInvalid, fault: ask.FaultNothingToBreak},

@@ -188,13 +188,19 @@ func excludedAs(s *State, by ask.By) error {
 	if !linked && !unknown {
 		return nil
 	}
-	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People.Of(by.Principal))
-	why := ask.NewFault("/by/principal", ask.FaultExcluded)
 	if unknown {
-		e = ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file, and a chat's principal can be linked to a person of that list on the page \"Your chats\" of the inbox", by.Principal)
-		why = ask.NewFault("/by/principal", ask.FaultNotLinked)
+		return notListed(by)
 	}
-	e.Faults = []ask.Fault{why}
+	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People.Of(by.Principal))
+	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultExcluded)}
+	return e
+}
+
+// notListed refuses somebody whom the operator's list of people does not have, where it
+// matters who they are.
+func notListed(by ask.By) error {
+	e := ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file, and a chat's principal can be linked to a person of that list on the page \"Your chats\" of the inbox", by.Principal)
+	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNotLinked)}
 	return e
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// wrote handles a direct message: somebody who wants to be linked with a person of the inbox. Every replica hears it; of
-// their replies the nonce lets one through.
+// wrote handles a direct message: somebody who wants to be linked with a person of the inbox. Every replica hears it; one
+// makes the code and replies.
 func (s *App) wrote(ctx context.Context, data json.RawMessage) {
 	var m struct {
 		ID      string `json:"id"`
@@ -30,7 +30,11 @@ func (s *App) wrote(ctx context.Context, data json.RawMessage) {
 	}
 	s.after.Go(func() {
 		defer s.done()
-		told := s.LinkMe(ctx, s.Speaks("", nil), ask.By{Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username), Proof: ask.ProofDiscord})
+		member := ask.By{Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username), Proof: ask.ProofDiscord}
+		told := s.LinkMeOnce(ctx, s.Speaks("", nil), member, s.opts.Token+"\x00"+m.ID)
+		if told == "" {
+			return
+		}
 		if _, err := s.api.post(ctx, s.Now(), m.Channel, message{Content: &told, Components: []component{}, Mentions: mentions{Parse: []string{}}, Nonce: "link" + m.ID, Enforce: true}); err != nil {
 			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 		}

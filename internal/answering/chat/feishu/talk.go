@@ -68,7 +68,7 @@ func (s *App) wrote(ctx context.Context, e *event, m *message) {
 		s.answerTo(ctx, e, m, l.Say("The id of this chat is %s, yours is %s.", m.Message.Chat, m.Sender.ID.Union))
 		return
 	}
-	if private && m.Sender.Type == "user" && m.Sender.ID.Union != "" && chat.SaysLink(words) {
+	if private && m.Sender.Type == "user" && m.Sender.ID.Union != "" && m.Message.Parent == "" && chat.SaysLink(words) {
 		s.answerTo(ctx, e, m, s.LinkMe(ctx, l, proven(e, m.Sender.ID, m.Sender.Tenant)))
 		return
 	}

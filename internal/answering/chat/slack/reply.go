@@ -27,7 +27,7 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 		return
 	}
 	switch {
-	case ev.Type == "message" && ev.Subtype == "" && ev.BotID == "" && ev.In == "im" && chat.SaysLink(ev.Text):
+	case ev.Type == "message" && ev.Subtype == "" && ev.BotID == "" && ev.In == "im" && (ev.Thread == "" || ev.Thread == ev.TS) && chat.SaysLink(ev.Text):
 		s.link(ctx, message{Channel: ev.Channel, ID: ev.TS}, actor{User: ev.User, Team: cmp.Or(ev.UserTeam, ev.Team), Proof: proof})
 	case ev.Type == "app_home_opened" && ev.Tab != "messages":
 		s.home(ctx, actor{User: ev.User, Team: s.Identity().Team, Proof: proof})

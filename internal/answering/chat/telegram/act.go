@@ -111,7 +111,7 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 		s.notify(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
 		return
 	}
-	if m.Chat.Type == models.ChatTypePrivate && !m.From.IsBot && chat.SaysLink(m.Text) {
+	if m.Chat.Type == models.ChatTypePrivate && !m.From.IsBot && m.ReplyToMessage == nil && chat.SaysLink(m.Text) {
 		s.notify(ctx, here, s.LinkMe(ctx, l, member(m.From)))
 		return
 	}

@@ -12,7 +12,7 @@ import (
 var linkCode = regexp.MustCompile(`[2-9A-Z]{4}-[2-9A-Z]{4}-[2-9A-Z]{4}`)
 
 // Who writes "link" to the bot in private gets a code, with which the inbox links them under the id that Telegram proves;
-// in a group nobody does.
+// in a group nobody does, nor who replies to a message.
 func TestAMemberAsksToBeLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -28,9 +28,20 @@ func TestAMemberAsksToBeLinked(t *testing.T) {
 	if err != nil || !strings.HasPrefix(l.Principal, "telegram:") || l.Name == "" || l.Account != "oidc:mei" {
 		t.Fatalf("%+v, %v", l, err)
 	}
+	w.fake.Write(tom, tom, "link", told.ID)
+	w.message("that it answers nothing", func(m *faketelegram.Message) bool {
+		return m.Chat == tom && strings.Contains(m.Text, "Please reply to")
+	})
+	codes := 0
 	for _, m := range w.fake.Messages() {
+		if linkCode.MatchString(m.Text) {
+			codes++
+		}
 		if m.Chat == group && linkCode.MatchString(m.Text) {
 			t.Errorf("a group reads a code: %s", m.Text)
 		}
+	}
+	if codes != 1 {
+		t.Errorf("%d codes", codes)
 	}
 }
