@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
 
@@ -57,6 +58,19 @@ func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool)
 func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
 	b.pauses.look(b, v, k)
 	return b.attention(k, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Answering: answering})
+}
+
+// LookFrom tells boards once that a person is at an ask at a surface that has no
+// board, such as who writes in its thread in a chat. They forget it after 25 s.
+func LookFrom(r *responder.Responder, by ask.By, k ask.Key, answering bool) error {
+	data, err := json.Marshal(Attention{Principal: by.Principal, Name: shortName(by.Name), Answering: answering})
+	if err == nil {
+		err = newSource(r).publish(k, data)
+	}
+	if err != nil {
+		return fmt.Errorf("attend ask %s: %w", k, err)
+	}
+	return nil
 }
 
 // Leave tells other surfaces that the viewer has left an ask. If it ended, they
