@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
 
@@ -21,6 +22,7 @@ type Attention struct {
 	Answering bool      `json:"answering,omitempty"` // has begun to answer
 	Gone      bool      `json:"gone,omitempty"`      // has left; others forget it
 	From      string    `json:"from,omitempty"`      // the board that sent it
+	Mark      string    `json:"mark,omitempty"`      // of a claim: read by the board that sent it, see [Board.Take]
 	Responder string    `json:"-"`                   // the responder type, as proven by the credential
 	Seen      time.Time `json:"-"`
 }
@@ -58,8 +60,28 @@ func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
 	return b.attention(k, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Answering: answering})
 }
 
-// Leave tells other surfaces that the viewer has left an ask.
+// LookFrom tells boards once that a person is at an ask at a surface that has no
+// board, such as who writes in its thread in a chat. They forget it after 25 s.
+func LookFrom(r *responder.Responder, by ask.By, k ask.Key, answering bool) error {
+	data, err := json.Marshal(Attention{Principal: by.Principal, Name: shortName(by.Name), Answering: answering})
+	if err == nil {
+		err = newSource(r).publish(k, data)
+	}
+	if err != nil {
+		return fmt.Errorf("attend ask %s: %w", k, err)
+	}
+	return nil
+}
+
+// Leave tells other surfaces that the viewer has left an ask. If it ended, they
+// are not told: this would overtake the end, and they would offer the ask again.
 func (b *Board) Leave(v Viewer, k ask.Key) error {
+	b.mu.Lock()
+	h := b.held[k.String()]
+	b.mu.Unlock()
+	if h == nil {
+		return k.Check()
+	}
 	return b.attention(k, Attention{Principal: v.By.Principal, Gone: true})
 }
 
@@ -76,7 +98,7 @@ func (b *Board) attention(k ask.Key, a Attention) error {
 	if err != nil {
 		return fmt.Errorf("attend ask %s: %w", k, err)
 	}
-	a.Responder, a.Seen = b.r.typ, time.Now()
+	a.Mark, a.Responder, a.Seen = "", b.r.typ, time.Now()
 	b.attend(k, a)
 	return nil
 }
@@ -115,10 +137,13 @@ func (b *Board) hearAttention() (stop func(), err error) {
 		if !ok || len(m.Data) > maxAttention || json.Unmarshal(m.Data, &a) != nil || a.Principal == "" {
 			return
 		}
-		if a.From == b.id {
-			return // already recorded
+		if a.From == b.id { // already recorded
+			if a.Mark != "" {
+				b.echoed(k, a.Mark)
+			}
+			return
 		}
-		a.Name, a.Responder, a.Seen = shortName(a.Name), typ, time.Now()
+		a.Name, a.Mark, a.Responder, a.Seen = shortName(a.Name), "", typ, time.Now()
 		b.attend(k, a)
 	})
 	if err != nil {
@@ -130,9 +155,6 @@ func (b *Board) hearAttention() (stop func(), err error) {
 func (b *Board) attend(k ask.Key, a Attention) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if a.From != b.id {
-		b.company = a.Seen
-	}
 	b.attendLocked(k, a)
 }
 
@@ -143,6 +165,9 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		return
 	}
 	before := b.attended[h.key]
+	if a.Gone && slices.ContainsFunc(before, func(x Attention) bool { return x.Principal == a.Principal && x.From != a.From }) {
+		return // the person has it open at another screen as well
+	}
 	people := slices.DeleteFunc(slices.Clone(before), func(x Attention) bool {
 		return x.Principal == a.Principal || a.Seen.Sub(x.Seen) >= attentionLasts
 	})

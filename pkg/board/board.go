@@ -46,6 +46,8 @@ type Board struct {
 	opts   Options
 	bodies *bodies
 
+	echoLimit time.Duration // only tests change it
+
 	mu       sync.Mutex
 	lists    lists
 	held     map[string]*head // by key
@@ -56,7 +58,7 @@ type Board struct {
 	status   Status
 	attended map[string][]Attention // by key, of pending asks
 	early    []early                // attention whose ask is not known yet
-	company  time.Time              // when somebody was last seen at another board
+	claims   map[string]*claim      // by mark
 	handed   map[string]*Handover   // by key
 	subs     map[*subscriber]struct{}
 
@@ -96,7 +98,7 @@ func newBoard(r *source, opts Options) *Board {
 		opts.Snoozes = &MemorySnoozes{}
 	}
 	return &Board{
-		r: r, pauses: newPauses(), id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
+		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 }

@@ -16,3 +16,6 @@ func WatchEvery(ctx context.Context, r *responder.Responder, every time.Duration
 
 // MaxWaiting bounds the bytes that wait for a slow screen.
 const MaxWaiting = maxWaiting
+
+// SetEchoLimit changes how long Take waits for the bus.
+func (b *Board) SetEchoLimit(d time.Duration) { b.echoLimit = d }

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -125,6 +126,17 @@ func (s *Surface) Refuse(f Refusal) {
 
 // Now is the rank of a call that a person waits for.
 func (s *Surface) Now() responder.Rank { return responder.Rank{Urgent: true, At: s.Clock.Now()} }
+
+// Looks tells the inboxes that somebody who may decide an ask is at it: they wrote in its thread, or opened its form.
+// A chat says nothing of who only reads. The inboxes offer the ask to nobody else for a while, unless it is urgent.
+func (s *Surface) Looks(ctx context.Context, by ask.By, rec *ask.Record, answering bool) {
+	if _, may := rec.Ask.As(by, nil, time.Time{}); !may || rec.Outcome != nil {
+		return
+	}
+	if err := board.LookFrom(s.Bus, by, rec.Ask.Key(), answering); err != nil { // the worst is that somebody reads it in vain
+		s.Log.DebugContext(ctx, "cannot tell who is at an ask", slog.String("ask_id", rec.Ask.ID), slog.Any("error", err))
+	}
+}
 
 // Language returns the language of an ask's card, which everybody in a place sees: that of its route, else English.
 func (s *Surface) Language(a *ask.Ask) *lang.Language { return lang.Of(s.Routes().Decide(a).Language) }

@@ -53,8 +53,9 @@ func palettes() map[Theme]palette {
 	}
 }
 
-// newStyles returns the styles of a theme. With 16 colors or fewer a picked row is swapped in every theme: what a
-// terminal makes of "bright black" is anything from its ground to its ink.
+// newStyles returns the styles of a theme. With 16 colors or fewer a picked row is swapped in every theme, and what is
+// less important is faint where the ground is unknown: what a terminal makes of "bright black" is anything from its
+// ground to its ink.
 func newStyles(theme Theme, colors colorprofile.Profile) styles {
 	p := palettes()[theme]
 	color := func(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(hex)) }
@@ -62,15 +63,19 @@ func newStyles(theme Theme, colors colorprofile.Profile) styles {
 	if p.picked != "" && colors > colorprofile.ANSI {
 		picked = color(p.ink).Background(lipgloss.Color(p.picked))
 	}
+	dim := color(p.dim)
+	if theme == ThemeAuto && colors <= colorprofile.ANSI {
+		dim = lipgloss.NewStyle().Faint(true)
+	}
 	return styles{
 		title:   lipgloss.NewStyle().Bold(true),
-		dim:     color(p.dim),
+		dim:     dim,
 		accent:  color(p.accent).Bold(true),
 		urgent:  color(p.fault).Bold(true),
 		fault:   color(p.fault),
 		chip:    color(p.accent),
 		picked:  picked,
-		bar:     color(p.dim),
+		bar:     dim,
 		added:   color(p.added),
 		removed: color(p.fault),
 	}

@@ -45,13 +45,16 @@ func TestColorsCanBeRead(t *testing.T) {
 	}
 }
 
-// With 16 colors a picked row swaps ink and ground, whatever they are.
+// With 16 colors a picked row swaps ink and ground, whatever they are, and nothing is bright black on an unknown ground.
 func TestAPickedRowCanBeReadWithFewColors(t *testing.T) {
 	t.Parallel()
 	for theme := range palettes() {
 		for _, few := range []colorprofile.Profile{colorprofile.ASCII, colorprofile.ANSI} {
 			if s := newStyles(theme, few).picked; !s.GetReverse() || s.GetForeground() != (lipgloss.NoColor{}) || s.GetBackground() != (lipgloss.NoColor{}) {
 				t.Errorf("%s, %s: %+v", theme, few, s)
+			}
+			if s := newStyles(theme, few).dim; s.GetFaint() != (theme == ThemeAuto) || theme == ThemeAuto && s.GetForeground() != (lipgloss.NoColor{}) {
+				t.Errorf("%s, %s: what is less important is %+v", theme, few, s)
 			}
 		}
 		if many := newStyles(theme, colorprofile.ANSI256).picked; many.GetReverse() != (theme == ThemeAuto) {

@@ -82,20 +82,35 @@ func (m *model) attend() tea.Cmd {
 	now, before := m.opts.Now(), m.there
 	next := presence{at: now}
 	if f := m.form(); f != nil && f.end == nil && !m.blurred && now.Sub(m.active) < awake && (m.inCard || m.wide()) {
-		next.key, next.answering = m.focus, f.touched
+		next.key, next.answering = m.focus, f.touched || m.busy(f)
 	}
 	if next.key == before.key && next.answering == before.answering && (now.Sub(before.at) < lookEvery || next.key == (ask.Key{})) {
 		return nil
 	}
 	m.there = next
 	team, v := m.opts.Team, m.viewer()
+	// To others an ask whose answer is held or under way is being answered.
+	left := m.forms[before.key]
+	leaves := before.key != next.key && before.key != (ask.Key{}) && (left == nil || !m.busy(left))
 	return func() tea.Msg {
-		if before.key != next.key && before.key != (ask.Key{}) {
+		if leaves {
 			_ = team.Leave(v, before.key) // it expires by itself
 		}
 		if next.key != (ask.Key{}) {
 			_ = team.Look(v, next.key, next.answering) // repeated soon
 		}
+		return nil
+	}
+}
+
+// answers tells others that an ask is being answered, so that they are not offered it while its answer is held.
+func (m *model) answers(k ask.Key) tea.Cmd {
+	if m.opts.Team == nil {
+		return nil
+	}
+	team, v := m.opts.Team, m.viewer()
+	return func() tea.Msg {
+		_ = team.Look(v, k, true) // the worst is that somebody reads it in vain
 		return nil
 	}
 }

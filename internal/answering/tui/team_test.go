@@ -162,6 +162,27 @@ func TestPresenceIsShownAndReported(t *testing.T) {
 	said("leaves a2")
 }
 
+// An answer that is held is being answered: others are not offered the ask.
+func TestAHeldAnswerKeepsOthersAway(t *testing.T) {
+	t.Parallel()
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]board.Attention{}}
+	s, _ := start(t, 120, 40, func(o *tui.Options) {
+		c.bus, o.Undo = o.Source.(*bus), tui.MaxUndo
+		o.Source, o.Team = c, c
+	}, database(), text("Next?"))
+	s.send(tui.Tick())
+	s.keys("2 enter").has("sending SQLite", "Next?")
+	s.send(tui.Tick())
+	for _, want := range []string{"looks at a1", "answers a1", "looks at a2"} {
+		if got := <-c.told; got != want {
+			t.Errorf("others are told %q, not %q", got, want)
+		}
+	}
+	if len(c.told) > 0 {
+		t.Errorf("others are told %q as well", <-c.told)
+	}
+}
+
 // A terminal that nobody touches for a minute takes no asks out of the others' queues.
 func TestPresenceEndsInAnUntouchedTerminal(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ func (m *model) decide(f *form, label string, send decision) tea.Cmd {
 	n := m.holds
 	m.held = append(m.held, held{f, label, m.opts.Now().Add(m.opts.Undo), n, send})
 	f.typing = typingNothing
-	later := tea.Tick(m.opts.Undo, func(time.Time) tea.Msg { return heldMsg(n) })
+	later := tea.Batch(m.answers(f.rec.Ask.Key()), tea.Tick(m.opts.Undo, func(time.Time) tea.Msg { return heldMsg(n) }))
 	if m.single() {
 		return later
 	}

@@ -35,6 +35,7 @@ type TeamDay struct {
 	Reads     int            `json:"reads"`
 	InVain    int            `json:"in_vain"` // somebody else decided the ask while it was read
 	Vain      map[string]int `json:"vain"`    // InVain by screen
+	First     map[string]int `json:"first"`   // InVain by screen and by who was first, as "terminal after Slack"
 	Share     float64        `json:"share"`
 	Answered  map[string]int `json:"answered"` // by screen
 	Talk      int            `json:"talk"`     // words in threads, and answers that were sent twice
@@ -50,7 +51,7 @@ func (r TeamDay) Write(out io.Writer) error {
 	}
 	return lines(out, "machine", r.Machine,
 		"asks", fmt.Sprintf("%d over %s, three people at web, terminal and Slack, reading 2.0–3.5 s; their clock at %g×", r.Asks, r.Over, r.Speed),
-		"done after", r.Took, "reads in vain", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "answered", strings.Join(by, " · "),
+		"done after", r.Took, "reads in vain", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "who read in vain after whom", counts(r.First), "answered", strings.Join(by, " · "),
 		"words in threads and answers sent twice", r.Talk, "answers by accident", r.Accidents, "inbox, answer sent until the next card", r.Next)
 }
 
@@ -73,7 +74,14 @@ type day struct {
 	mu       sync.Mutex
 	report   TeamDay
 	intended map[ask.Key][]string // types of the screens whose person meant to answer
-	next     []float64            // ms
+	vain     []vainRead
+	next     []float64 // ms
+}
+
+// vainRead is an ask that somebody read at a screen while somebody else decided it.
+type vainRead struct {
+	screen string
+	k      ask.Key
 }
 
 // TeamDay has three people work through asks that arrive steadily: one in the inbox over HTTP and its stream, one at
@@ -87,7 +95,7 @@ func (b *Bed) TeamDay(ctx context.Context, o TeamDayOptions) (TeamDay, error) {
 		o.Over = 200 * time.Second
 	}
 	o.Speed = max(o.Speed, 1)
-	d := &day{o: o, intended: map[ask.Key][]string{}, report: TeamDay{Machine: ThisMachine(), Asks: o.Asks, Over: o.Over.String(), Speed: o.Speed, Answered: map[string]int{}, Vain: map[string]int{}}}
+	d := &day{o: o, intended: map[ask.Key][]string{}, report: TeamDay{Machine: ThisMachine(), Asks: o.Asks, Over: o.Over.String(), Speed: o.Speed, Answered: map[string]int{}, Vain: map[string]int{}, First: map[string]int{}}}
 	var err error
 	if d.slack, err = b.slackBed(ctx, "team", 1, fakeslack.Options{NoLimits: true}, nil); err != nil {
 		return d.report, err
@@ -166,13 +174,14 @@ func (d *day) means(k ask.Key, screen string) {
 }
 
 // read notes the end of a reading: the person answered at a screen, or in vain.
-func (d *day) read(screen string, first bool) {
+func (d *day) read(screen string, k ask.Key, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.report.Reads++
 	if !first {
 		d.report.InVain++
 		d.report.Vain[screen]++
+		d.vain = append(d.vain, vainRead{screen, k})
 		return
 	}
 	d.report.Answered[screen]++
@@ -189,7 +198,7 @@ func (d *day) talk() {
 func (d *day) sum(ctx context.Context, took time.Duration) (TeamDay, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := &d.report
+	r, deciders := &d.report, map[ask.Key]string{}
 	r.Took, r.Share, r.Next = took.String(), hundredths(float64(r.InVain)/float64(max(1, r.Reads))), tailOf(d.next)
 	for i := range d.o.Asks {
 		o, err := d.slack.session.Wait(ctx, fmt.Sprint("a", i))
@@ -197,11 +206,28 @@ func (d *day) sum(ctx context.Context, took time.Duration) (TeamDay, error) {
 			return *r, err
 		}
 		k := ask.Key{Tenant: d.slack.tenant, Session: d.slack.name, ID: fmt.Sprint("a", i)}
+		if o.By != nil {
+			deciders[k] = screenOf(o.By.Responder)
+		}
 		if o.By == nil || !slices.Contains(d.intended[k], o.By.Responder) || len(o.Answers) != 1 || !slices.Equal(o.Answers[0].Selected, []string{meant}) || o.Response != "" {
 			r.Accidents++
 		}
 	}
+	for _, one := range d.vain {
+		r.First[one.screen+" after "+deciders[one.k]]++
+	}
 	return *r, nil
+}
+
+// screenOf names the screen of a responder type.
+func screenOf(typ string) string {
+	switch typ {
+	case responderType:
+		return "terminal"
+	case slack.Type:
+		return "Slack"
+	}
+	return typ
 }
 
 // terminal works through the board of a terminal.
@@ -232,7 +258,7 @@ func (d *day) terminal(ctx context.Context, r *responder.Responder, queue *board
 			}
 			queue.Learn(ask.Record{State: ask.StateResolved, Life: h.Life, Ask: ask.Ask{Tenant: h.Key.Tenant, Session: h.Key.Session, ID: h.Key.ID}})
 		}
-		d.read("terminal", !gone)
+		d.read("terminal", h.Key, !gone)
 	}
 	return nil
 }
@@ -265,7 +291,7 @@ func (d *day) inSlack(ctx context.Context) error {
 		}
 		now, there := d.slack.fake.Message(m.Place)
 		if !there || !now.Live() {
-			d.read("Slack", false)
+			d.read("Slack", ref.Key, false)
 			continue
 		}
 		d.means(ref.Key, slack.Type)
@@ -274,7 +300,7 @@ func (d *day) inSlack(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.read("Slack", o.By != nil && o.By.Responder == slack.Type)
+		d.read("Slack", ref.Key, o.By != nil && o.By.Responder == slack.Type)
 		_ = d.slack.fake.Await(ctx, func() bool { now, there := d.slack.fake.Message(m.Place); return !there || !now.Live() }) // the card folds
 	}
 	return nil
@@ -395,7 +421,7 @@ func (p *webPerson) answer(ctx context.Context, page string, card []string) (str
 		return "", err
 	}
 	took := time.Since(began)
-	p.d.read("web", status == http.StatusOK)
+	p.d.read("web", key, status == http.StatusOK)
 	if status != http.StatusOK {
 		return "", nil
 	}

@@ -152,7 +152,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	ans := ask.Answer{QuestionID: q.ID}
 	switch name {
 	case actionAnswer, actionDecline:
-		s.open(ctx, in, m, &rec, t, name)
+		s.open(ctx, in, m, who, &rec, t, name)
 		return
 	case actionUnvote:
 		by, why := s.by(ctx, who, &rec.Ask)
@@ -169,7 +169,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 		}
 		if p := rec.Ask.Approval; p != nil && rec.Outcome == nil && rec.Ask.Approves(&ans) {
 			if _, needed := p.NeedsReason(nil); needed { // the form has a field for it
-				s.open(ctx, in, m, &rec, t, name)
+				s.open(ctx, in, m, who, &rec, t, name)
 				return
 			}
 		}
@@ -257,7 +257,7 @@ func (s *App) whisper(ctx context.Context, m message, user string, c content) {
 }
 
 // open opens a modal. Its trigger expires after three seconds.
-func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t chat.Ref, name string) {
+func (s *App) open(ctx context.Context, in *interaction, m message, who actor, rec *ask.Record, t chat.Ref, name string) {
 	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.ID, Thread: m.Thread}
 	s.meet(ctx, in.User.ID)
 	l := s.speaks(in.User.ID, &rec.Ask)
@@ -273,7 +273,9 @@ func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Rec
 	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
 		s.Log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
 		s.notify(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
+		return
 	}
+	s.background(ctx, func(ctx context.Context) { s.looks(ctx, who, rec, true) })
 }
 
 // answer sends a person's answer. err is the broker's; why is what to tell the person, if anything.

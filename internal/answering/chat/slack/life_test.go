@@ -1,8 +1,10 @@
 package slack_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -11,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // The form answers every kind of question; errors appear at their fields, and the form stays open
@@ -237,6 +240,40 @@ func TestTalkInAThreadDecidesNothing(t *testing.T) {
 	w.dead("a3")
 	if o := w.outcome(k); o == nil || o.Answers[0].Selected[0] != "n" {
 		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// TestTheInboxIsNotOfferedWhatIsTalkedAboutInSlack: who writes in an ask's thread, or opens its form, is at it.
+func TestTheInboxIsNotOfferedWhatIsTalkedAboutInSlack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(true, nil)
+	inbox := board.New(w.other, board.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	t.Cleanup(func() { cancel(); running.Wait() })
+	running.Go(func() { _ = inbox.Run(ctx) })
+	k := w.ask(ask.Ask{ID: "a1"})
+	at := w.card("a1").Place
+	natstest.Eventually(t, "the inbox has the ask", func() bool { return inbox.Status().Pending == 1 })
+	w.fake.Write("U0TOM", "C0ASKS", at.TS, "hm, let me see")
+	natstest.Eventually(t, "the inbox sees Tom", func() bool { return len(inbox.Attending(k)) == 1 })
+	if a := inbox.Attending(k)[0]; a.Principal != "chat:tom" || a.Name != "Tom" || a.Answering || a.Responder != slack.Type {
+		t.Errorf("it sees %+v", a)
+	}
+	mei := board.Viewer{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
+	if h, ok := inbox.Take(t.Context(), mei, board.Filter{Viewer: mei, Mine: true}, board.Turn{}); ok {
+		t.Errorf("Mei is offered %v", h.Key)
+	}
+
+	first := k
+	k = w.ask(ask.Ask{ID: "a2", Audience: []string{"os:mei"}})
+	at = w.card("a2").Place
+	natstest.Eventually(t, "the inbox has the second ask", func() bool { return inbox.Status().Pending == 2 })
+	w.fake.Write("U0TOM", "C0ASKS", at.TS, "I would not")
+	w.quiet("U0TOM", 2)
+	if h, ok := inbox.Take(t.Context(), mei, board.Filter{Viewer: mei, Mine: true}, board.Turn{After: first}); !ok || h.Key != k {
+		t.Errorf("somebody who may not decide keeps %v from Mei, %t", h.Key, ok)
 	}
 }
 

@@ -80,6 +80,9 @@ func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 	if !thread.Ours || thread.Handled {
 		return
 	}
+	if len(thread.Open) == 1 { // of several, nothing says which one they are at
+		s.looks(ctx, who, thread.Open[0].Rec, false)
+	}
 	h := s.hear(ctx, text)
 	by := chat.Said{User: who.User, Reply: m.ID, Thread: m.Thread, Words: h.Words}
 	switch {
@@ -96,6 +99,13 @@ func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 		s.meet(ctx, who.User)
 		text, offers := thread.Offer(s.speaks(who.User, &thread.Open[0].Rec.Ask), by)
 		s.quietly(ctx, m, by, text, offers)
+	}
+}
+
+// looks tells the inboxes who is at an ask.
+func (s *App) looks(ctx context.Context, who actor, rec *ask.Record, answering bool) {
+	if by, refused := s.by(ctx, who, &rec.Ask); refused == "" {
+		s.Looks(ctx, by, rec, answering)
 	}
 }
 
