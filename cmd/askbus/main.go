@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	_ "time/tzdata" // the image has no other time zones
 
 	"github.com/askbus/askbus/internal/cli/agent"
 	"github.com/askbus/askbus/internal/process/daemon"

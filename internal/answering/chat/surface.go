@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,10 @@ import (
 type Options struct {
 	RouteFile string // routing file; read again when it changes
 	Routes    Routes // used without a RouteFile
+
+	// Digest is when the weekly digest is posted, such as "mon 09:00 Europe/Berlin"; empty: never. DigestPlace is the id of
+	// the channel or the person; empty: the default of the routes.
+	Digest, DigestPlace string
 
 	Unplaced bool // it is only asked who its token is for, and paired: it needs no place yet
 
@@ -68,17 +73,23 @@ type Surface struct {
 	link    func(ask.Key) string
 	inbox   string
 	refused func(Refusal)
+	weekly  *weekly // nil: no digest
 	server  atomic.Pointer[responder.Server]
 	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
 	sending chan struct{}                // a place for each file that is in memory
 }
 
-// NewSurface makes a surface of a responder type. The error says what is wrong with the routing file.
+// NewSurface makes a surface of a responder type. The error says what is wrong with the routing file, or the settings of the
+// digest.
 func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surface, error) {
 	o.Routes.Member = ids.Member
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000), sending: make(chan struct{}, maxSending),
+	}
+	var err error
+	if s.weekly, err = newWeekly(typ, &o, &ids); err != nil {
+		return nil, err
 	}
 	if o.RouteFile != "" {
 		f, err := file.OpenLive(o.RouteFile, func(data []byte) (*Routes, error) { return ParseRoutes(data, ids) }, s.Log)
@@ -93,7 +104,7 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 // maxCall bounds one call of a presenter, which waits for the turns of its calls itself.
 const maxCall = 10 * time.Minute
 
-// Serve posts asks with p, and edits them to their outcomes, until ctx ends. Each call of the chat waits for its turn
+// Serve posts asks with p, and edits them to their outcomes, until ctx ends; and the weekly digest, if there is one. Each call of the chat waits for its turn
 // with the limiter, whose paces the living replicas with the same account share.
 func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *responder.Limiter, account string, opts responder.ServeOptions) error {
 	if s.link != nil {
@@ -105,6 +116,13 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 		return err
 	}
 	s.server.Store(srv)
+	if d, ok := p.(Digester); ok && s.weekly != nil {
+		var all sync.WaitGroup
+		defer all.Wait()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		all.Go(func() { s.digests(ctx, d, account) })
+	}
 	return srv.Run(ctx)
 }
 

@@ -63,6 +63,7 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 // that names it, and at most a thousand names a list.
 type Counter struct {
 	from, to time.Time
+	over     bool // the period has ended: what came later does not count
 	stats    Stats
 	blocked  map[string]bool
 	medians  []time.Duration
@@ -85,10 +86,21 @@ func NewCounter(from, to time.Time) *Counter {
 	}
 }
 
+// NewPeriod returns a counter for a period that has ended. Asks that came later do not count, and one that
+// ended later waited until the period's end.
+func NewPeriod(from, to time.Time) *Counter {
+	c := NewCounter(from, to)
+	c.over = true
+	return c
+}
+
 // Add counts one record.
 func (c *Counter) Add(r *ask.Record) {
+	if c.over && !r.AskedAt.Before(c.to) {
+		return
+	}
 	end, answered := c.to, false
-	if o := r.Outcome; o != nil {
+	if o := r.Outcome; o != nil && (!c.over || o.At.Before(c.to)) {
 		end, answered = o.At, o.Status == ask.StatusAnswered && o.Source == ask.SourceHuman && o.By != nil
 		if end.Before(c.from) {
 			return

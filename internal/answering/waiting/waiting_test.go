@@ -70,6 +70,24 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// What ends after a period waited until its end, and its answer is one of the next period.
+func TestAPeriodThatHasEnded(t *testing.T) {
+	t.Parallel()
+	c := waiting.NewPeriod(midnight, midnight.Add(10*time.Hour))
+	for _, r := range []ask.Record{
+		ended(asked("builder", 9*time.Hour), 3*time.Hour, ask.StatusAnswered, "Mei"),
+		ended(asked("builder", 8*time.Hour), time.Hour, ask.StatusAnswered, "Ana"),
+		asked("builder", 10*time.Hour),
+		ended(asked("builder", 11*time.Hour), time.Hour, ask.StatusAnswered, "Mei"),
+	} {
+		c.Add(&r)
+	}
+	s := c.Stats()
+	if s.Asked != 2 || s.Answered != 1 || s.Waited != waiting.Seconds(2*time.Hour) || len(s.People) != 1 || s.People[0].Name != "Ana" || s.PendingAsks != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestNothingWasAsked(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(waiting.NewCounter(midnight, midnight).Stats())

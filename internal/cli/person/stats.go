@@ -54,13 +54,13 @@ It knows what the ledger keeps: asks that ended longer ago than its retention ar
 			if err != nil {
 				return err
 			}
-			c, before := waiting.NewCounter(from, now), waiting.NewCounter(from.AddDate(0, 0, -7), from)
+			c, before := waiting.NewCounter(from, now), waiting.NewPeriod(from.AddDate(0, 0, -7), from)
 			for rec, err := range records {
 				if err != nil {
 					return err
 				}
 				c.Add(&rec)
-				if week && rec.AskedAt.Before(from) {
+				if week {
 					before.Add(&rec)
 				}
 			}

@@ -196,6 +196,8 @@ type Slack struct {
 		HTTPAddr          string   `split_words:"true" default:"127.0.0.1:8430" desc:"address of /slack/interactions, /slack/events and /slack/commands, with a signing secret"`
 		Routes            string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
 		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
+		Digest            string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace       string   `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
 		Replicas          int      `default:"1" desc:"processes that may share this bot token; its limits are divided by those that live; at most 3 with Socket Mode"`
 		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
 		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
@@ -209,14 +211,16 @@ type Slack struct {
 // because a process's arguments are not secret.
 type Discord struct {
 	Discord struct {
-		Token     string `desc:"token of the bot, from the page Bot of the application"`
-		TokenFile string `split_words:"true" desc:"file that holds the token"`
-		PublicKey string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
-		HTTPAddr  string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
-		Routes    string `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
-		Channel   string `desc:"id of the channel for all asks, without a routing file"`
-		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		URL       string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
+		Token       string `desc:"token of the bot, from the page Bot of the application"`
+		TokenFile   string `split_words:"true" desc:"file that holds the token"`
+		PublicKey   string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
+		HTTPAddr    string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
+		Routes      string `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel     string `desc:"id of the channel for all asks, without a routing file"`
+		Digest      string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace string `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
+		Inbox       string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL         string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
 	}
 }
 
@@ -224,10 +228,12 @@ type Discord struct {
 // because the arguments of a process are not secret.
 type Telegram struct {
 	Telegram struct {
-		Token     string `desc:"token of the bot, from @BotFather"`
-		TokenFile string `split_words:"true" desc:"file that holds the token"`
-		Routes    string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
-		Chat      string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
+		Token       string `desc:"token of the bot, from @BotFather"`
+		TokenFile   string `split_words:"true" desc:"file that holds the token"`
+		Routes      string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
+		Chat        string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
+		Digest      string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace string `split_words:"true" desc:"id of the chat or person that gets the digest; default: the chat for all asks, or the default of the routing file"`
 
 		WebhookURL string `split_words:"true" desc:"https URL at which Telegram reaches this process, for any number of replicas: it calls /telegram/updates there; default: one replica polls"`
 		HTTPAddr   string `split_words:"true" default:"127.0.0.1:8436" desc:"address of /telegram/updates, with a webhook URL"`
@@ -247,6 +253,8 @@ type Email struct {
 		CAFile       string        `split_words:"true" desc:"certificates (PEM) that vouch for the mail server; default: those of the system"`
 		From         string        `desc:"address that mails come from, such as \"askbus <ask@example.com>\""`
 		To           string        `desc:"address for all asks, without a routing file"`
+		Digest       string        `desc:"when a digest of the last seven days is mailed every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace  string        `split_words:"true" desc:"address that gets the digest; default: ASKBUS_EMAIL_TO, or the default of the routing file"`
 		Routes       string        `desc:"routing file (YAML): which ask goes to which address; read again when it changes"`
 		People       string        `desc:"file (YAML) of who else may be written to, and who wants a digest, a language, or no outcomes; read again when it changes"`
 		URL          string        `desc:"URL at which people reach the pages of this process; default: mails have no page"`
@@ -278,6 +286,8 @@ type Feishu struct {
 		HTTPAddr              string `split_words:"true" default:"127.0.0.1:8434" desc:"address of /feishu/events, for webhooks"`
 		Routes                string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
 		Chat                  string `desc:"id of the chat for all asks, without a routing file: oc_…; \"@bot /id\" in the chat says it"`
+		Digest                string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace           string `split_words:"true" desc:"id of the chat or person that gets the digest; default: the chat for all asks, or the default of the routing file"`
 		Inbox                 string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 	}
 }
@@ -286,18 +296,20 @@ type Feishu struct {
 // flag, because the arguments of a process are not secret.
 type Teams struct {
 	Teams struct {
-		AppID      string   `split_words:"true" desc:"id of the app's registration in Microsoft Entra"`
-		Directory  string   `desc:"id of the directory (tenant) of the app, whose members may answer"`
-		Secret     string   `desc:"client secret of the app's registration"`
-		SecretFile string   `split_words:"true" desc:"file that holds the client secret"`
-		HTTPAddr   string   `split_words:"true" default:"127.0.0.1:8431" desc:"address of /teams/messages, the messaging endpoint of the bot"`
-		Routes     string   `desc:"routing file (YAML): which ask goes to which channel, group chat or person; read again when it changes"`
-		Channel    string   `desc:"id of the channel or group chat for all asks, without a routing file; \"@askbus id\" in it says it"`
-		Guests     []string `desc:"object ids of guests of the directory who may answer; default: none"`
-		Inbox      string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		ServiceURL string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
-		LoginURL   string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
-		KeysURL    string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
+		AppID       string   `split_words:"true" desc:"id of the app's registration in Microsoft Entra"`
+		Directory   string   `desc:"id of the directory (tenant) of the app, whose members may answer"`
+		Secret      string   `desc:"client secret of the app's registration"`
+		SecretFile  string   `split_words:"true" desc:"file that holds the client secret"`
+		HTTPAddr    string   `split_words:"true" default:"127.0.0.1:8431" desc:"address of /teams/messages, the messaging endpoint of the bot"`
+		Routes      string   `desc:"routing file (YAML): which ask goes to which channel, group chat or person; read again when it changes"`
+		Channel     string   `desc:"id of the channel or group chat for all asks, without a routing file; \"@askbus id\" in it says it"`
+		Digest      string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace string   `split_words:"true" desc:"id of the channel, group chat or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
+		Guests      []string `desc:"object ids of guests of the directory who may answer; default: none"`
+		Inbox       string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		ServiceURL  string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
+		LoginURL    string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
+		KeysURL     string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
 	}
 }
 
@@ -305,15 +317,17 @@ type Teams struct {
 // flag, because the arguments of a process are not secret.
 type Mattermost struct {
 	Mattermost struct {
-		URL       string   `desc:"address of the server, as its people open it; its host is part of their principals"`
-		Token     string   `desc:"token of the bot"`
-		TokenFile string   `split_words:"true" desc:"file that holds the token"`
-		Callback  string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
-		HTTPAddr  string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
-		Routes    string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
-		Channel   string   `desc:"id of the channel for all asks, without a routing file"`
-		Guests    []string `desc:"ids of guests of the server who may answer; default: none"`
-		Inbox     string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL         string   `desc:"address of the server, as its people open it; its host is part of their principals"`
+		Token       string   `desc:"token of the bot"`
+		TokenFile   string   `split_words:"true" desc:"file that holds the token"`
+		Callback    string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
+		HTTPAddr    string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
+		Routes      string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel     string   `desc:"id of the channel for all asks, without a routing file"`
+		Digest      string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+		DigestPlace string   `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
+		Guests      []string `desc:"ids of guests of the server who may answer; default: none"`
+		Inbox       string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 	}
 }
 

@@ -93,7 +93,7 @@ func (a *api) call(ctx context.Context, at place, r responder.Rank, f func(conte
 			return time.Duration(max(limited.RetryAfter, 1)) * time.Second
 		}
 		return 0
-	}, f)
+	}, func(ctx context.Context) error { return a.plain(f(ctx)) })
 }
 
 func quiet() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: bot.True()} }

@@ -47,6 +47,7 @@ func routes() chat.Routes {
 type surface struct {
 	t    *testing.T
 	fake *faketelegram.Server
+	tune func(*telegram.Options)
 	chattest.Replicas[*telegram.App]
 }
 
@@ -56,7 +57,11 @@ var users = map[string]int64{"chat:tom": tom, "chat:ann": ann}
 func (s *surface) Type() string { return telegram.Type }
 
 func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
-	app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: s.fake.URL(), Options: chat.Options{Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()}})
+	o := telegram.Options{Token: faketelegram.Token, APIURL: s.fake.URL(), Options: chat.Options{Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()}}
+	if s.tune != nil {
+		s.tune(&o)
+	}
+	app, err := telegram.New(r, o)
 	if err != nil {
 		return err
 	}

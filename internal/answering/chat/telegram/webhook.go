@@ -84,10 +84,10 @@ func (s *App) Keep(ctx context.Context) error {
 
 // plain removes the token from an error, in which addresses have it.
 func (a *api) plain(err error) error {
-	if err == nil || errors.Is(err, bot.ErrorUnauthorized) {
-		return err
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return &url.Error{Op: sent.Op, URL: strings.ReplaceAll(sent.URL, a.base, "…/"), Err: sent.Err}
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), a.base, "…/"))
+	return err
 }
 
 // Handler takes Telegram's calls at [PathUpdates]; any number of replicas may. Telegram repeats what was not acknowledged,
