@@ -321,6 +321,11 @@ func TestDecidingAlone(t *testing.T) {
 			t.Errorf("without %s: %d: %s", field, res.status, res.body)
 		}
 	}
+	less := maps.Clone(form)
+	less.Del("sure")
+	if res := u.post(path, less); strings.Count(res.body, `value="true" checked`) != 1 || !contains(res.body, `value="true" checked required`) {
+		t.Errorf("what was chosen to decide alone is kept there, and is no draft of a vote: %s", res.body)
+	}
 	if b.held[k].Outcome != nil {
 		t.Fatalf("sent %+v", b.held[k].Outcome)
 	}
