@@ -220,6 +220,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		_, err := quota.Parse(data)
 		return err
 	}
+	approved := func(data []byte) error {
+		_, err := approvals.Parse(data)
+		return err
+	}
 	values := func([]byte) error { return nil } // TestTheValuesOfThePagesRender of tools/deploytest
 	type reader struct {
 		begins string
@@ -230,22 +234,10 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		{"issuers:", exchanges},
 		{"default:\n", policy},
 		{"tenants:", policy},
-		{"policies:\n", func(data []byte) error {
-			_, err := approvals.Parse(data)
-			return err
-		}},
-		{"schedules:\n", func(data []byte) error {
-			_, err := approvals.Parse(data)
-			return err
-		}},
-		{"calendars:\n", func(data []byte) error {
-			_, err := approvals.Parse(data)
-			return err
-		}},
-		{"break_glass:\n", func(data []byte) error {
-			_, err := approvals.Parse(data)
-			return err
-		}},
+		{"policies:\n", approved},
+		{"schedules:\n", approved},
+		{"calendars:\n", approved},
+		{"break_glass:\n", approved},
 		{"rules:\n", func(data []byte) error {
 			_, err := auth.ParseRules(data)
 			return err
@@ -287,7 +279,6 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		{"backup:", values},
 		{"issuer:", values},
 		{"leafNodes:", values},
-		{"backup:", values},
 		{"tls:", values},
 	}
 	found := 0

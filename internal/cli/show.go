@@ -14,7 +14,7 @@ import (
 
 // Card returns the ask as shown to the person at this command line.
 func (a *App) Card(rec *ask.Record, by ask.By) *card.Card {
-	return card.New(rec, card.Viewer{By: by, Inbox: a.InboxURL(), Lang: a.Language()}, time.Now())
+	return card.New(rec, card.Viewer{By: by, Inbox: a.InboxURL(), Lang: a.Language(), Zone: time.Local}, time.Now())
 }
 
 // printIn prints an outcome for programs in the dialect of the ask.

@@ -64,7 +64,7 @@ func (a *App) Sentence(o *ask.Outcome) string {
 	if o.Ask == nil {
 		return o.EndingAt(time.Local)
 	}
-	return card.NewEnd(&ask.Record{State: ask.StateResolved, Ask: *o.Ask, Outcome: o}, card.Viewer{Lang: a.Language()}, time.Now()).Sentence
+	return card.NewEnd(&ask.Record{State: ask.StateResolved, Ask: *o.Ask, Outcome: o}, card.Viewer{Lang: a.Language(), Zone: time.Local}, time.Now()).Sentence
 }
 
 // Language returns the language tag of this terminal's person.

@@ -115,9 +115,9 @@ var faultTexts = map[FaultCode]faultText{
 	FaultNoChoices:         {english: `is false and there are no choices; give choices or set it to true`, chinese: `是 false，又没有选项；请给出选项，或把它设为 true`},
 
 	FaultNoReason:          {english: `this vote needs a reason; write it in the note[: {prompt}]`, chinese: `这一票需要理由；请写在备注里[：{prompt}]`},
-	FaultNoPerson:          {english: `must be a person's; answer at a surface where you sign in`, chinese: `必须是某个人的主体；请在您登录的界面上回答`},
+	FaultNoPerson:          {english: `must be a person's; answer at a surface where you sign in`, chinese: `必须是某个人的主体；请在你登录的界面上回答`},
 	FaultMayNotVote:        {english: `is of somebody whose vote does not count here; somebody else has to vote`, chinese: `此人的票在这里不算数；需要由其他人投票`},
-	FaultProofTooWeak:      {english: `must be {proof:quoted} or stronger; answer at a surface where you sign in`, chinese: `必须至少是 {proof:quoted}；请在您登录的界面上回答`},
+	FaultProofTooWeak:      {english: `must be {proof:quoted} or stronger; answer at a surface where you sign in`, chinese: `必须至少是 {proof:quoted}；请在你登录的界面上回答`},
 	FaultNothingToBreak:    {english: `decides alone an ask that needs votes, where its approval allows that; leave it out, and answer as everybody does`, chinese: `用于独自决定需要投票的提问，且其审批规则允许；请去掉，并照常回答`},
 	FaultMayNotBreakGlass:  {english: `must have a break-glass role of the operator for this ask`, chinese: `必须具有管理员为此提问设定的紧急决定角色`},
 	FaultBreakGlassReason:  {english: `is missing; deciding alone needs a reason[: {prompt}]`, chinese: `缺失；独自决定需要理由[：{prompt}]`},
@@ -211,7 +211,7 @@ var faultTexts = map[FaultCode]faultText{
 
 	FaultTooManyAtOnce:    {english: `{given} {items:term} of {of:term} are in progress, its limit; end some, or try again later`, chinese: `{of:term}正在进行的有 {given} {items:term}，已达上限；请结束一些，或稍后再试`},
 	FaultTooManyAMinute:   {english: `{of:term} began {given} {items:term} in this minute, its limit; keep what you have, and try again later`, chinese: `{of:term}在这一分钟里开始了 {given} {items:term}，已达上限；请保留现有的，稍后再试`},
-	FaultRefusedTokens:    {english: `{given} tokens from your address were refused within a minute, and too many others are being verified; try again`, chinese: `一分钟内来自您地址的令牌有 {given} 个被拒绝，同时验证的也太多；请重试`},
+	FaultRefusedTokens:    {english: `{given} tokens from your address were refused within a minute, and too many others are being verified; try again`, chinese: `一分钟内来自你地址的令牌有 {given} 个被拒绝，同时验证的也太多；请重试`},
 	FaultStopping:         {english: `this gateway is stopping; nothing is lost: send the same again`, chinese: `此网关正在停止；什么都没有丢失：请再发一次`},
 	FaultNeedsWebSocket:   {english: `this path needs a WebSocket client`, chinese: `此路径需要 WebSocket 客户端`},
 	FaultNotTextFrame:     {english: `frames are JSON in text messages`, chinese: `帧是文本消息中的 JSON`},

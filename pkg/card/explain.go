@@ -2,6 +2,7 @@ package card
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	case errors.Is(err, ask.ErrForbidden):
 		c := New(r, v, now)
 		switch {
-		case c.BreakGlass != nil:
-			return strings.TrimSpace(v.Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox, not in a chat.") + " " + c.Link)
+		case c.BreakGlass != nil && ofVote(e):
+			return strings.TrimSpace(v.Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox or a terminal, not in a chat.") + " " + c.Link)
 		case c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}
@@ -61,4 +62,10 @@ func (v Viewer) Gone(err error) (told, shown string) {
 		return v.Say("This question was asked again; please answer the newer card. Nothing was stored."), v.Say("This question was asked again; see the newer card.")
 	}
 	return v.Say("Your answer was not stored: askbus cannot be reached. The question stays open; please click again in a moment."), ""
+}
+
+// ofVote reports whether a vote was refused because of whose it is. What was decided alone is refused in other words,
+// as after the role was taken away, and so is whom the ask excludes.
+func ofVote(e *ask.Error) bool {
+	return e == nil || len(e.Faults) == 0 || slices.ContainsFunc(e.Faults, func(f ask.Fault) bool { return f.Code == ask.FaultMayNotVote })
 }

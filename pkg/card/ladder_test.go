@@ -58,7 +58,7 @@ func TestAStepInOtherOpenHours(t *testing.T) {
 	}{
 		"before the weekend":     {card.Viewer{}, friday.Add(7*time.Hour + 45*time.Minute), "next: group oncall, Mon 09:30 UTC+01:00"},
 		"in the viewer's zone":   {card.Viewer{Zone: time.FixedZone("", -5*3600)}, friday.Add(8 * time.Hour), "next: group oncall, Mon 03:30"},
-		"in Chinese, in a chat":  {card.Viewer{Lang: "zh", Shared: true}, friday.Add(24 * time.Hour), "下一步：通知 组 oncall， 周一 09:30 UTC+01:00"},
+		"in Chinese, in a chat":  {card.Viewer{Lang: "zh", Shared: true}, friday.Add(24 * time.Hour), "下一步：通知 组 oncall · 周一 09:30 UTC+01:00"},
 		"in these open hours":    {card.Viewer{}, friday.AddDate(0, 0, 3).Add(10 * time.Minute), "next: group oncall in 20 min"},
 		"missed, and closed now": {card.Viewer{}, friday.AddDate(0, 0, 3).Add(9 * time.Hour), "next: group oncall, 8 Dec 09:00 UTC+01:00"},
 		"missed for good":        {card.Viewer{}, friday.AddDate(0, 0, 12), ""},

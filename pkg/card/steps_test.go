@@ -126,6 +126,20 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%v: %q; want %q", c.err, got, c.want)
 		}
 	}
+	r = record(ask.Ask{
+		Questions:  []ask.Question{{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean}},
+		Approval:   &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"group:sre"}}}},
+		BreakGlass: []ask.BreakGlassRole{{Name: "commanders", From: []string{mei.By.Principal}, MinProof: ask.ProofOS}},
+	})
+	proven := mei
+	proven.By.Proof = ask.ProofOS
+	gone := ask.Refuse(ask.CodeForbidden, "the role is gone")
+	gone.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultMayNotBreakGlass)}
+	for err, want := range map[error]string{ask.ErrForbidden: "in the inbox or a terminal, not in a chat", gone: "the role is gone"} {
+		if got := proven.Explain(r, err, now); !strings.Contains(got, want) {
+			t.Errorf("with a break-glass role, %v: %q; want %q", err, got, want)
+		}
+	}
 	for err, want := range map[error]string{ask.ErrNotFound: "ended long ago", ask.ErrAskedAgain: "asked again", ask.ErrUnavailable: "click again"} {
 		told, shown := mei.Gone(err)
 		if !strings.Contains(told, want) || (shown == "") != (err == ask.ErrUnavailable) { //nolint:errorlint // the same value

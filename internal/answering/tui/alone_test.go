@@ -22,7 +22,7 @@ func TestDecidingAloneTakesThreeKeys(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 180, 40, func(o *tui.Options) { o.Undo = tui.MaxUndo }, emergency())
 	s.keys("enter B")
-	s.has("Only the votes of group sre count here.", "Choose what you decide first, then B.", "B: Decide alone (break-glass)")
+	s.has("Only the votes of group sre count here.", "Choose what you decide first, then B.", "B: Decide alone (break-glass): In an emergency")
 	s.keys("1 enter ! B").typed("because").keys("enter")
 	s.has("The reason is required: the incident", `is "because"`)
 	if len(b.replies()) != 0 {

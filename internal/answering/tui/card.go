@@ -51,7 +51,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	}
 	s.blank()
 	if b := view.BreakGlass; b != nil {
-		s.add(hit{}, st.dim.Render, "", "", m.keys.key(actAlone)+m.say(": ")+b.Lead+". "+b.HowTo)
+		s.add(hit{}, st.dim.Render, "", "", m.keys.key(actAlone)+m.say(": ")+b.Lead+m.say(": ")+b.HowTo)
 	}
 	for _, line := range []string{view.AtEnd, view.ForThem} {
 		if line != "" {

@@ -271,8 +271,10 @@ func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me board.Vie
 	p := s.newPage(r.Context(), me, &k, listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
 	p.Ask.Problem = problem
-	if status == http.StatusServiceUnavailable && form.get(fieldAnswerID) != "" {
-		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored: sending it again repeats the same answer
+	if id := form.get(fieldAnswerID); status == http.StatusServiceUnavailable && id != "" { // it may have been stored: sending it again repeats the same answer
+		if p.Ask.AnswerID = id; form.values.Has(fieldWhy) {
+			p.Ask.AnswerID, p.Ask.AloneID = p.Ask.AloneID, id
+		}
 	}
 	if again := p.Ask.Faults(faults); len(again) > 0 && problem == "" {
 		p.Ask.Problem = p.Ask.NotSent(again)

@@ -321,6 +321,11 @@ func TestDecidingAlone(t *testing.T) {
 			t.Errorf("without %s: %d: %s", field, res.status, res.body)
 		}
 	}
+	less := maps.Clone(form)
+	less.Del("sure")
+	if res := u.post(path, less); strings.Count(res.body, `value="true" checked`) != 1 || !contains(res.body, `value="true" checked required`) {
+		t.Errorf("what was chosen to decide alone is kept there, and is no draft of a vote: %s", res.body)
+	}
 	if b.held[k].Outcome != nil {
 		t.Fatalf("sent %+v", b.held[k].Outcome)
 	}
@@ -330,8 +335,8 @@ func TestDecidingAlone(t *testing.T) {
 	if o := b.held[k].Outcome; o == nil || o.BreakGlass == nil || o.BreakGlass.Reason != "INC-<7>" || o.AnswerID != "x1" {
 		t.Errorf("sent %+v", o)
 	}
-	if page := other.get("/ask/default/s1/a"); !contains(page.body, "decided alone (break-glass): INC-&lt;7&gt;") {
-		t.Errorf("what others see: %s", page.body)
+	if page := other.get("/ask/default/s1/a"); !contains(page.body, "decided alone (break-glass): INC-&lt;7&gt;") || contains(page.body, `class="votes"`) {
+		t.Errorf("what others see, without a box for votes that nobody gave: %s", page.body)
 	}
 }
 

@@ -48,6 +48,14 @@ func (t typed) has(name, value string) bool {
 	return slices.Contains(t.values[name], value)
 }
 
+// apart separates the form of break-glass from that of an answer: what was chosen in it is no vote.
+func (t typed) apart() (answer, alone typed) {
+	if !t.values.Has(fieldWhy) {
+		return t, typed{}
+	}
+	return typed{url.Values{}}, t
+}
+
 // reply turns a form into a reply. It only reports values that a reply cannot
 // hold, such as a number that does not parse; [ask.Ask.Check] reports the rest.
 func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {

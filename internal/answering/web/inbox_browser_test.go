@@ -23,7 +23,7 @@ func TestBrowserAnAskAppearsAndIsAnsweredWithClicks(t *testing.T) {
 	}
 	b.click(`input[value="=lite"]`)
 	b.click(".send")
-	b.wait(`document.querySelector('#done').innerText.includes('SQLite + Litestream') && document.querySelector('#done').innerText.includes('you, just now')`)
+	b.wait(`document.querySelector('#done').innerText.includes('You chose SQLite + Litestream') && document.querySelector('#done').innerText.includes('just now')`)
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
 	}
@@ -210,7 +210,7 @@ func TestBrowserDeclines(t *testing.T) {
 	b.keys("x")
 	b.keys("not mine to say")
 	b.click(".decline button")
-	b.wait(`document.querySelector('#done').innerText.includes('Declined')`)
+	b.wait(`document.querySelector('#done').innerText.includes('You declined: not mine to say')`)
 	if o := bus.outcome(k); o == nil || o.Status != ask.StatusCancelled || o.Reason != "not mine to say" {
 		t.Errorf("outcome: %+v", o)
 	}

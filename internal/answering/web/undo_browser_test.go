@@ -77,7 +77,7 @@ func TestBrowserAHeldAnswerIsSent(t *testing.T) {
 	k := bus.ask(question("db", database()), 0)
 	b := serve(t, bus, holding(100*time.Millisecond)).open(t, mei).live()
 	b.keys("2\r")
-	b.wait(`document.querySelector('#done').innerText.includes('SQLite + Litestream') && document.querySelector('#done').innerText.includes('you, just now')`)
+	b.wait(`document.querySelector('#done').innerText.includes('You chose SQLite + Litestream') && document.querySelector('#done').innerText.includes('just now')`)
 	b.wait(`Object.keys(localStorage).length === 0`)
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
@@ -87,7 +87,7 @@ func TestBrowserAHeldAnswerIsSent(t *testing.T) {
 	b.keys("x")
 	b.keys("not mine")
 	b.click(".decline button")
-	b.wait(`document.querySelector('#done').innerText.includes('Declined')`)
+	b.wait(`document.querySelector('#done').innerText.includes('You declined: not mine')`)
 	if o := bus.outcome(k); o == nil || o.Reason != "not mine" {
 		t.Errorf("outcome: %+v", o)
 	}
@@ -105,7 +105,7 @@ func TestBrowserWhatCannotWaitIsSentAtOnce(t *testing.T) {
 			k := bus.ask(a, 0)
 			b := serve(t, bus, holding(web.MaxUndo)).open(t, mei).live()
 			b.keys("2\r")
-			b.wait(`document.querySelector('#done').innerText.includes('you, just now')`)
+			b.wait(`document.querySelector('#done').innerText.includes('You chose SQLite')`)
 			if bus.outcome(k) == nil {
 				t.Error("it is not answered")
 			}

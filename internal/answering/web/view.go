@@ -75,6 +75,7 @@ type askView struct {
 	Closed       bool   // the form is still shown, but the ask has ended
 	Why          string // the reason of break-glass, as it was typed
 	AloneID      string // the answer id of break-glass: a vote's is another one
+	Alone        string // what was chosen in the form of break-glass
 }
 
 func askPath(k ask.Key) string { return "/ask/" + k.String() }
@@ -109,9 +110,10 @@ func (s *Server) newPage(ctx context.Context, me board.Viewer, focus *ask.Key, a
 // newAsk returns the view of one ask for a person, with submitted values.
 func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, form typed, faults []ask.Fault) *askView {
 	view := card.New(r, viewer(me), s.opts.Now())
+	form, alone := form.apart()
 	v := &askView{
 		Card: view, Path: askPath(view.Key), Context: s.context(ctx, me, view.Context),
-		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil, Why: form.get(fieldWhy), AloneID: rand.Text(),
+		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil, Why: alone.get(fieldWhy), AloneID: rand.Text(),
 	}
 	if view.Context != nil {
 		v.ContextText = view.Context.Body
@@ -124,6 +126,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	again, known := view.Faults(faults), 0
 	for i := range view.Questions {
 		q := s.newQuestion(ctx, me, &view.Questions[i], form, again)
+		v.Alone = cmp.Or(v.Alone, alone.get(q.Field))
 		if view.Approval != nil {
 			q.NoteLabel, q.NoteHint = view.Approval.Note, view.Approval.Reason
 		}

@@ -47,7 +47,7 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 	}()
 	by := cli.LocalUser(nil)
 	by.Proof, by.Responder = ask.ProofAskerTerminal, ask.ResponderCLI
-	viewer := card.Viewer{By: by, Surface: cli.SurfaceType, Inbox: w.a.InboxURL(), Lang: w.a.Language()}
+	viewer := card.Viewer{By: by, Surface: cli.SurfaceType, Inbox: w.a.InboxURL(), Lang: w.a.Language(), Zone: time.Local}
 	width, _ := cli.Size(w.a.Stderr)
 	_, err = prompt.Answer(within, w.a.Stderr, width, w.here.lines, &rec, card.New(&rec, viewer, time.Now()), func(ctx context.Context, d prompt.Decision) (ask.Outcome, error) {
 		return w.here.send(context.WithoutCancel(ctx), w.k, d, by)

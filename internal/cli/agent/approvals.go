@@ -93,7 +93,7 @@ func checkPolicies(ctx context.Context, a *cli.App, name string, fetch bool) err
 		printOpen(a, &open)
 		failed = failed || open.Err != nil && fetch
 	}
-	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules, %d calendars\n", len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars))
+	fmt.Fprintf(a.Stdout, "%d policies, %d people, %d schedules, %d calendars, %d break-glass roles\n", len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars), len(f.BreakGlass))
 	if failed {
 		return errors.New("a schedule or calendar cannot be read from here")
 	}

@@ -37,7 +37,7 @@ policies:
 	}{
 		{"an ask", "acme", []string{ask}, []string{"Approved by 1 of os:ana\n", "may not vote: neither"}},
 		{"policies", "acme", []string{good}, []string{"Policy two, version ", "1 policies, 0 people"}},
-		{"calendars", "acme", []string{hours}, []string{"Calendar office, version ", "is open now, until ", "0 schedules, 1 calendars\n"}},
+		{"calendars", "acme", []string{hours}, []string{"Calendar office, version ", "is open now, until ", "0 schedules, 1 calendars, 0 break-glass roles\n"}},
 		{"a ladder of a calendar", "acme", []string{ladder, "--approvals", hours}, []string{"Calendar office, version ", "Step 1, after 10m0s, reminds those who may decide and who were told; if asked now: ", "Step 2, after 55m0s, reminds those who may decide and who were told; never, because the ask ends before\n"}},
 		{"a ladder of an unknown calendar", "acme", []string{ladder, "--approvals", good, "--asker", "os:mei"}, []string{"/escalate_hours"}},
 		{"an invalid file", "acme", []string{bad}, []string{"bad.yaml: policies[0].otherwise: is missing"}},

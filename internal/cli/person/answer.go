@@ -175,7 +175,9 @@ func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerF
 	return decided(a, &rec, by, &o, err)
 }
 
-func viewer(a *cli.App, by ask.By) card.Viewer { return card.Viewer{By: by, Lang: a.Language()} }
+func viewer(a *cli.App, by ask.By) card.Viewer {
+	return card.Viewer{By: by, Lang: a.Language(), Zone: time.Local}
+}
 
 // askAgain shows a person only the questions with faults, with their messages. Programs get err
 // itself.

@@ -100,7 +100,7 @@ func pickAsk(ctx context.Context, a *cli.App, b *cli.Bus, lines *prompt.Lines) (
 		a.Note("%s", a.Tell("the %d most urgent of %d:", cli.PickMost, len(mine)))
 		mine = mine[:cli.PickMost]
 	}
-	viewer := card.Viewer{Lang: a.Language()}
+	viewer := card.Viewer{Lang: a.Language(), Zone: time.Local}
 	rows := make([]card.Row, len(mine))
 	for i := range mine {
 		rows[i] = card.NewRow(&mine[i], viewer, time.Now())
@@ -133,7 +133,7 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 	if err != nil {
 		return err
 	}
-	viewer := card.Viewer{By: by, StandIns: func(ask.By) []ask.StandIn { return away }, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language()}
+	viewer := card.Viewer{By: by, StandIns: func(ask.By) []ask.StandIn { return away }, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language(), Zone: time.Local}
 	width, _ := cli.Size(a.Stderr)
 	o, err := prompt.Decide(ctx, a.Stderr, width, lines, r, &rec, viewer)
 	if ended, ok := errors.AsType[*prompt.EndedError](err); ok {
