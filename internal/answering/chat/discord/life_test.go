@@ -165,7 +165,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	if in := w.click(ann, voted, "Take the vote back"); !strings.Contains(in.Words(), "no vote to take back") {
 		t.Errorf("Ann is told %q", in.Words())
 	}
-	if in := w.click(tom, voted, "Take the vote back"); !strings.Contains(in.Words(), "taken back. 0 of 2") {
+	if in := w.click(tom, voted, "Take the vote back"); !strings.Contains(in.Words(), "Your vote is taken back; the question stays open: 0 of 2 approvals") {
 		t.Errorf("Tom is told %q", in.Words())
 	}
 	denied := w.submit(w.click(ann, w.open("0 of 2 approvals"), "Decline…"), map[string][]string{"why": {"too late today"}})

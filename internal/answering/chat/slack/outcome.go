@@ -13,17 +13,25 @@ import (
 // never from the post.
 const maxOutcome = 1000
 
+// Of these, the notification has at most maxNotice, and at least minNotice, however long the sentence is.
+const maxNotice, minNotice = 300, 200
+
 // outcomeCard renders an outcome: the question in one line, who answered what, when and where. It
-// has no interactive elements.
+// has no interactive elements. A sentence that is too long is cut, never the time and the place after it.
 func outcomeCard(at time.Time, sum chat.Summary) content {
-	verdict := marksOfEnds[sum.Mark] + sum.Verdict
+	var when string
 	if !at.IsZero() {
-		verdict += " · " + moment(at)
+		when = " · " + moment(at)
 	}
 	if sum.Where != "" {
-		verdict += " · " + sum.Where
+		when += " · " + sum.Where
 	}
-	text := clipBytes(strings.TrimSpace(verdict+" – "+sum.Heading), 300)
+	said := marksOfEnds[sum.Mark] + sum.Verdict
+	said = clipBytes(said, maxOutcome-minNotice-len(sum.Heading)-len(when))
+	verdict := said + when
+	most := min(maxNotice, maxOutcome-len(sum.Heading)-len(verdict))
+	text := clipBytes(said, most-len(when)) + when
+	text = strings.TrimSpace(clipAfter(text, " – "+sum.Heading, most))
 	left := maxOutcome - len(text) - len(sum.Heading) - len(verdict) - 10
 	if lines := details(&sum); lines != "" && left > 60 {
 		verdict += "\n" + clipBytes(lines, left)
@@ -32,6 +40,14 @@ func outcomeCard(at time.Time, sum chat.Summary) content {
 		slackapi.NewSectionBlock(mrkdwn(sum.Heading, maxSection), nil, nil),
 		slackapi.NewContextBlock("", mrkdwn(verdict, 2000)),
 	}}
+}
+
+// clipAfter appends as much of more as fits, if that says anything.
+func clipAfter(text, more string, most int) string {
+	if len(text)+len(more) > most && len(text)+20 > most {
+		return text
+	}
+	return text + clipBytes(more, most-len(text))
 }
 
 var marksOfEnds = map[chat.Mark]string{ //nolint:gochecknoglobals // never changed

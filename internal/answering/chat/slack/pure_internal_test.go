@@ -415,6 +415,31 @@ func TestEverythingFits(t *testing.T) {
 	}
 }
 
+// A reason of many bytes is cut, and the card and its notification still have the time and the place.
+func TestALongReasonLeavesTheTimeAndThePlace(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{strings.Repeat("長い理由", 200), strings.Repeat("*&_", 200), strings.Repeat("a reason ", 200), "short"} {
+		rec := record(ask.Ask{Title: strings.Repeat("見出し", 100), Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}})
+		rec.State = ask.StateResolved
+		rec.Outcome = &ask.Outcome{Status: ask.StatusCancelled, Reason: reason, At: when, By: &ask.By{Principal: "os:mei", Name: strings.Repeat("美", 60), Responder: "web"}}
+		c := ended(rec)
+		if n := bytesOf(c); n > maxOutcome {
+			t.Errorf("%.9s: %d bytes", reason, n)
+		}
+		context, ok := c.Blocks[1].(*slackapi.ContextBlock)
+		if !ok {
+			t.Fatalf("%+v", c.Blocks)
+		}
+		words, ok := context.ContextElements.Elements[0].(*slackapi.TextBlockObject)
+		if end := moment(when) + " · on the web"; !ok || !strings.HasSuffix(words.Text, end) || !strings.Contains(c.Text, end) {
+			t.Errorf("%.9s: it says %+v and %q", reason, words, c.Text)
+		}
+		if !strings.Contains(words.Text, " declined") || !strings.Contains(c.Text, " declined") {
+			t.Errorf("%.9s: it says %q and %q", reason, words.Text, c.Text)
+		}
+	}
+}
+
 func bytesOf(c content) int {
 	n := len(c.Text)
 	for _, b := range c.Blocks {

@@ -46,7 +46,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	acked(t, w.fake.Click("U0ANN", at, "Take the vote back"))
 	w.told("U0ANN", "no vote to take back")
 	acked(t, w.fake.Click("U0TOM", at, "Take the vote back"))
-	w.told("U0TOM", "taken back. 0 of 2")
+	w.told("U0TOM", "Your vote is taken back; the question stays open: 0 of 2 approvals")
 	shows("0 of 2 approvals", "took the vote back")
 	acked(t, w.fake.Click("U0TOM", at, "No"))
 	w.told("U0TOM", "Your vote is stored")

@@ -188,12 +188,12 @@ func (w *world) outcome(k ask.Key) *ask.Outcome {
 	return rec.Outcome
 }
 
-// told waits for an ephemeral message to a user that contains says.
+// told waits until only they see these words, as Slack shows them: without the spaces of no width that make them literal.
 func (w *world) told(user, says string) {
 	w.t.Helper()
 	natstest.Eventually(w.t, fmt.Sprintf("%s is told %q (%v)", user, says, w.fake.Ephemerals()), func() bool {
 		for _, m := range w.fake.Ephemerals() {
-			if m.For == user && strings.Contains(m.Text, says) {
+			if m.For == user && strings.Contains(strings.ReplaceAll(m.Text, "\u200b", ""), says) {
 				return true
 			}
 		}

@@ -33,7 +33,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	if told := w.click(ann, voted, "Take the vote back"); !strings.Contains(told, "no vote to take back") {
 		t.Errorf("Ann is told %q", told)
 	}
-	if told := w.click(tom, voted, "Take the vote back"); !strings.Contains(told, "taken back. 0 of 2") {
+	if told := w.click(tom, voted, "Take the vote back"); !strings.Contains(told, "Your vote is taken back; the question stays open: 0 of 2 approvals") {
 		t.Errorf("Tom is told %q", told)
 	}
 	w.open("took the vote back")
