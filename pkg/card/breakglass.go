@@ -40,6 +40,11 @@ func newBreakGlass(r *ask.Record, v Viewer) *BreakGlass {
 	return b
 }
 
+// Elsewhere tells somebody whose vote does not count, on a surface without break-glass, where they may decide alone.
+func (b *BreakGlass) Elsewhere() string {
+	return catalogueOf(b.lang).Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox or a terminal, not in a chat.")
+}
+
 // Check returns the trimmed reason, or what is wrong with it in words for people.
 func (b *BreakGlass) Check(reason string) (trimmed, wrong string) {
 	trimmed = strings.TrimSpace(reason)

@@ -24,7 +24,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 		c := New(r, v, now)
 		switch {
 		case c.BreakGlass != nil && ofVote(e):
-			return strings.TrimSpace(v.Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox or a terminal, not in a chat.") + " " + c.Link)
+			return strings.TrimSpace(c.BreakGlass.Elsewhere() + " " + c.Link)
 		case c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}
