@@ -180,7 +180,9 @@ func TestAnswersOutliveARestart(t *testing.T) {
 		t.Errorf("a press of an ended ask is told %q", told)
 	}
 	w.fake.Write(mei, group, "staging", prompt.ID)
-	w.message("who writes is told so", func(m *faketelegram.Message) bool { return strings.Contains(m.Text, "This question was withdrawn") })
+	w.message("who writes is told so", func(m *faketelegram.Message) bool {
+		return m.ID != second.ID && strings.Contains(strings.ToLower(m.Text), "withdrawn by the agent")
+	})
 	w.message("it is closed", func(m *faketelegram.Message) bool { return m.ID == second.ID && !m.Open() })
 }
 
