@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"crypto/rand"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -32,9 +33,10 @@ const echoLimit = 2 * time.Second
 // then both viewers leave the ask, which offers it again.
 //
 // It is not a lock: that would keep an ask from everybody while its holder is at
-// lunch. Servers of a cluster do not order the messages of each other's clients,
-// so two viewers who choose at the same moment there may read the same ask. And
-// if the bus is slower than 2 s, a viewer keeps what nobody else is known to read.
+// lunch. Servers of a cluster do not order the messages of each other's clients:
+// there a viewer also waits 30 ms for claims that are under way, and a lot decides
+// between them, so that two people rarely read the same ask. And if the bus is
+// slower than 2 s, a viewer keeps what nobody else is known to read.
 func (b *Board) Take(ctx context.Context, v Viewer, f Filter, t Turn) (Head, bool) {
 	waiting, cancel := context.WithTimeout(ctx, b.echoLimit)
 	defer cancel()
@@ -94,13 +96,49 @@ func (b *Board) settle(ctx context.Context, v Viewer, c *claim, mark string) boo
 	if err == nil && b.r.nc.IsConnected() {
 		select {
 		case kept := <-c.decided:
-			return kept
+			if b.r.nc.ConnectedClusterName() == "" {
+				return kept
+			}
+			return b.outrank(ctx, c)
 		case <-ctx.Done():
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.alone(c)
+}
+
+// routed is how long a claim may take from one server of a cluster to another, and another claim back.
+const routed = 30 * time.Millisecond
+
+// outrank decides a claim in a cluster, whose servers do not order each other's messages: two people who choose at the
+// same moment hear each other's claim after their own marks, and the one with the lower lot keeps the ask.
+func (b *Board) outrank(ctx context.Context, c *claim) bool {
+	pause := time.NewTimer(routed)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+	case <-pause.C:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.first(c)
+}
+
+// first reports whether the ask of a claim is pending, and whoever else is at it has a higher lot and has not begun to
+// answer. The caller holds mu.
+func (b *Board) first(c *claim) bool {
+	h, now, mine := b.held[c.h.Key.String()], time.Now(), lot(c.h.Life, c.by)
+	return h != nil && h.life == c.h.Life && !slices.ContainsFunc(b.attended[h.key], func(a Attention) bool {
+		return a.Principal != c.by && now.Sub(a.Seen) < attentionLasts && (a.Answering || lot(h.life, a.Principal) < mine)
+	})
+}
+
+// lot ranks the contenders for an ask; it differs from ask to ask.
+func lot(life, principal string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(life + "\x00" + principal))
+	return h.Sum64()
 }
 
 // echoed decides a claim when its mark is heard.

@@ -64,3 +64,43 @@ func put(b *Board, k ask.Key, life string) {
 	defer b.mu.Unlock()
 	b.add(b.headOf(&ask.Record{Life: life, AskedAt: time.Now(), Ask: ask.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID}}))
 }
+
+// TestALotDecidesInACluster: of two who have heard each other's claim, one keeps the ask, at either board; nobody keeps
+// what somebody answers, or what has ended.
+func TestALotDecidesInACluster(t *testing.T) {
+	t.Parallel()
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
+	kept := map[string]int{}
+	for i := range 40 {
+		life := string(rune('A' + i))
+		var keep [2]bool
+		for at, name := range []string{"os:mei", "os:tom"} {
+			other := []string{"os:tom", "os:mei"}[at]
+			b := newBoard(&source{}, Options{})
+			put(b, k, life)
+			c, _, ok := b.claim(Viewer{By: ask.By{Principal: name}}, Filter{}, Turn{})
+			if !ok || !b.first(c) {
+				t.Fatal("without others it is not kept")
+			}
+			b.attend(k, Attention{Principal: other, From: "other", Seen: time.Now()})
+			if keep[at] = b.first(c); keep[at] {
+				kept[name]++
+			}
+			b.attend(k, Attention{Principal: other, From: "other", Answering: true, Seen: time.Now()})
+			if b.first(c) {
+				t.Errorf("%s keeps what %s answers", name, other)
+			}
+			b.attend(k, Attention{Principal: other, From: "other", Gone: true, Seen: time.Now()})
+			b.Learn(ask.Record{Life: life, Ask: ask.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID}})
+			if b.first(c) {
+				t.Error("an ended ask is kept")
+			}
+		}
+		if keep[0] == keep[1] {
+			t.Errorf("life %s: kept %v", life, keep)
+		}
+	}
+	if kept["os:mei"] == 0 || kept["os:tom"] == 0 {
+		t.Errorf("one person is always first: %v", kept)
+	}
+}

@@ -58,6 +58,7 @@ func TestTwoBoardsRaceForEveryAsk(t *testing.T) {
 		}
 		close(start)
 		both.Wait()
+		cancel()
 		if len(winners) != 1 {
 			t.Fatalf("ask %d is read by %v", i, winners)
 		}
