@@ -324,17 +324,27 @@ func alone(s *chatScene) {
 	places, ann := map[string]bool{}, false
 	for _, said := range s.chat.Said() {
 		place, words, _ := strings.Cut(said, " ")
-		if !strings.Contains(words, "decided alone") || !strings.Contains(words, "It was") {
+		if !s.tellsOfAlone(words) {
 			continue
 		}
 		if places[place] || strings.Contains(words, Everybody) {
 			s.t.Errorf("in %s it is told twice, or to everybody: %q", place, words)
 		}
-		places[place], ann = true, ann || strings.Contains(words, "chat:ann")
+		places[place], ann = true, ann || strings.Contains(said, "chat:ann")
 	}
 	if !ann {
 		s.t.Errorf("Ann is not told: %q", s.chat.Said())
 	}
+}
+
+// tellsOfAlone reports whether words that a surface wrote tell somebody that one person decided the ask of [alone], and
+// which: below its card in a chat, which is not the card itself. A mail cannot be edited, so that the mail that says how the ask
+// ended tells it, in the sentence of every surface.
+func (s *chatScene) tellsOfAlone(words string) bool {
+	if s.chat.Type() == "email" {
+		return strings.HasPrefix(words, "Which database?\r\n") && strings.Contains(words, "\nApproved: PostgreSQL · Mei decided alone (break-glass): INC-7 ")
+	}
+	return strings.Contains(words, "Mei decided alone") && strings.Contains(words, "It was: ") && strings.Contains(words, "Which database?")
 }
 
 // files: evidence and an option's file are on the card, as text, and where the platform takes files each is sent once, also

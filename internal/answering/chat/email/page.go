@@ -160,6 +160,9 @@ func (v *visit) voted() bool {
 func (s *App) sheet(v *visit, f form) *sheet {
 	c := card.New(&v.rec, v.viewer(), s.Clock.Now())
 	p := &sheet{Card: c, Lang: v.lang, Person: v.Address, Form: f, Inbox: s.LinkTo(v.Key), Votes: chat.Votes(c.Approval, literal)}
+	if c.BreakGlass != nil && !c.May.Answer { // no page of a mail has it
+		c.May = card.May{Why: v.viewer().Explain(&v.rec, ask.ErrForbidden, s.Clock.Now())}
+	}
 	for i := range c.Questions {
 		if c.Questions[i].Unknown {
 			c.May = card.May{Why: c.Questions[i].HowTo}

@@ -116,6 +116,8 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 		return nil // delivered again
 	case r.rec.Outcome != nil:
 		told = v.Late(r.rec, r.rec.Outcome, r.Clock.Now())
+	case !c.May.Answer && c.BreakGlass != nil:
+		told = v.Explain(r.rec, ask.ErrForbidden, r.Clock.Now())
 	case !c.May.Answer:
 		told = c.May.Why
 	case words == "":

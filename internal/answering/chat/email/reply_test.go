@@ -111,7 +111,7 @@ func TestAReplyAnswersIfTheServerVouchesForIt(t *testing.T) {
 	before := len(w.fake.Mails())
 	w.reply(tom, &q, "r7", authentic, "2") // delivered again
 	w.reply(tom, &q, "r8", authentic, "1")
-	w.told(tom, "This question was answered")
+	w.told(tom, "Answered already: You chose SQLite at ")
 	if n := len(w.fake.Mails()) - before; n > 3 { // late, and the two mails about the outcome
 		t.Errorf("%d more mails", n)
 	}
