@@ -170,7 +170,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	if told := w.click(ann, voted, "Take the vote back", nil); !strings.Contains(told, "no vote to take back") {
 		t.Errorf("Ann is told %q", told)
 	}
-	if told := w.click(tom, voted, "Take the vote back", nil); !strings.Contains(told, "taken back. 0 of 2") {
+	if told := w.click(tom, voted, "Take the vote back", nil); !strings.Contains(told, "taken back; the question stays open: 0 of 2") {
 		t.Errorf("Tom is told %q", told)
 	}
 	w.open("took the vote back")
