@@ -116,7 +116,8 @@ func (s *surface) Posts() (posts []respondertest.Post) {
 func (s *surface) Click(ctx context.Context, at respondertest.Post, c respondertest.Click) string {
 	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
 	defer cancel()
-	return s.pressed(ctx, at, people[c.By.Principal], map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+	told := s.pressed(ctx, at, people[c.By.Principal], map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+	return strings.ReplaceAll(told, `\`, "") // Markdown, as of a post
 }
 
 func (s *surface) pressed(ctx context.Context, at respondertest.Post, who, name string) string {
