@@ -46,12 +46,12 @@ func embedded(t *testing.T, opts torture.EmbeddedOptions) torture.Bus {
 
 // These runs are short; make torture runs long ones.
 
-func TestPromisesHoldWhileBrokersAndServerRestart(t *testing.T) {
+func TestPromisesHoldWhileBrokersAndServerRestart(t *testing.T) { //nolint:tparallel // the next run is longer, if it must be
 	t.Parallel()
 	// An id is free again about 18 s after its first ask. A busy machine may be too slow to use one again in the first run.
 	reused := false
 	for length := 26 * time.Second; !reused && length < 2*time.Minute; length *= 2 {
-		t.Run(length.String(), func(t *testing.T) { //nolint:paralleltest // the next is longer, if it must be
+		t.Run(length.String(), func(t *testing.T) {
 			f := run(t, embedded(t, torture.EmbeddedOptions{}), torture.Options{
 				Asks: 1500, For: length, Seed: 11, Open: 60, KillEvery: 4 * time.Second,
 			})
