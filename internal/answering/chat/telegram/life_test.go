@@ -176,7 +176,7 @@ func TestAnswersOutliveARestart(t *testing.T) {
 	if o := w.Wait("a1"); len(o.Answers) != 2 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev" {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
-	if told := w.click(mei, second, "Send"); !strings.Contains(told, "withdrawn") {
+	if told := w.click(mei, second, "Send"); !strings.Contains(told, "Withdrawn") {
 		t.Errorf("a press of an ended ask is told %q", told)
 	}
 	w.fake.Write(mei, group, "staging", prompt.ID)
