@@ -51,7 +51,7 @@ func newTopics(s *App) *topics {
 // one, once. A chat without topics gets the message as it is.
 func (t *topics) in(ctx context.Context, a *ask.Ask, at *place, r responder.Rank, send func(*place) error) error {
 	of := fmt.Sprintf("%d/%s/%s", at.Chat, a.Tenant, a.Session)
-	for range 2 {
+	for range 3 { // the topic that this replica remembers, the one that another made since, and a new one
 		id, err := t.of(ctx, of, a, *at, r)
 		if err != nil {
 			return err
