@@ -52,7 +52,7 @@ func hasEntries(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer d.Close()
+	defer d.Close() //nolint:errcheck // only read
 	names, _ := d.Readdirnames(1)
 	return len(names) > 0
 }

@@ -131,6 +131,7 @@ type block struct {
 	fenced bool
 }
 
+//nolint:gochecknoglobals // compiled once, never changed
 var (
 	fenceMark = compiled("^ {0,3}(```+|~~~+)")
 	listMark  = compiled(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]+`)

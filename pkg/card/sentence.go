@@ -163,8 +163,8 @@ func endingOf(a *ask.Ask, o *ask.Outcome) ending {
 	return endUnknown
 }
 
-// Late returns the sentence for a viewer whose answer came after the end: "Too late: Mei chose PostgreSQL at 10:02
-// in Telegram."
+// Late returns the sentence for a viewer whose answer came after the end, such as "Too late: Mei chose PostgreSQL at
+// 10:02 in Telegram".
 func (e *End) Late() string {
 	if e.Mine {
 		return e.words.Say("Answered already: %s.", e.Sentence)

@@ -39,12 +39,20 @@ func TestOneSentenceForOneEvent(t *testing.T) {
 		"declined":           {r, ask.Outcome{Status: ask.StatusCancelled, By: &ana, Reason: "too risky"}, "Ana declined at 10:02 on Slack: too risky", "Ana 拒绝回答（10:02，Slack）：too risky", "Ana declined: too risky"},
 		"ended by an option": {r, ask.Outcome{Status: ask.StatusCancelled, By: &ana, CancelledBy: &ask.CancelledBy{QuestionID: "db", OptionID: "stop"}}, "Ana ended it with “Neither” at 10:02 on Slack", "Ana 以“Neither”结束了提问（10:02，Slack）", "Ana ended it with “Neither”"},
 		"withdrawn":          {r, ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it"}, "Withdrawn by the agent at 10:02: found it", "智能体已撤回（10:02）：found it", "Withdrawn by the agent: found it"},
-		"withdrawn, operator": {r, ask.Outcome{Status: ask.StatusAborted, Reason: "the runner is gone"}, "Withdrawn by an operator at 10:02: the runner is gone",
-			"管理员已撤回（10:02）：the runner is gone", "Withdrawn by an operator: the runner is gone"},
+		"withdrawn, operator": {
+			r,
+			ask.Outcome{Status: ask.StatusAborted, Reason: "the runner is gone"},
+			"Withdrawn by an operator at 10:02: the runner is gone",
+			"管理员已撤回（10:02）：the runner is gone", "Withdrawn by an operator: the runner is gone",
+		},
 		"nobody waits": {r, ask.Outcome{Status: ask.StatusWithdrawn, Reason: ask.ReasonGaveUp}, "Withdrawn at 10:02: the agent no longer waits", "已撤回（10:02）：智能体不再等待", "Withdrawn: the agent no longer waits"},
 		"expired":      {r, ask.Outcome{Status: ask.StatusExpired}, "Expired at 10:02: nobody answered in time", "已过期（10:02）：无人及时回答", "Expired: nobody answered in time"},
-		"default": {r, ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: pg}, "Expired at 10:02: nobody answered in time; the declared default holds, not a person's answer: PostgreSQL",
-			"已过期（10:02）：无人及时回答；采用声明的默认值，并非由人作答：PostgreSQL", "Expired: nobody answered in time; the declared default holds, not a person's answer: PostgreSQL"},
+		"default": {
+			r,
+			ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: pg},
+			"Expired at 10:02: nobody answered in time; the declared default holds, not a person's answer: PostgreSQL",
+			"已过期（10:02）：无人及时回答；采用声明的默认值，并非由人作答：PostgreSQL", "Expired: nobody answered in time; the declared default holds, not a person's answer: PostgreSQL",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,8 @@ import (
 )
 
 // tableRule is the line below the head of a Markdown table.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var tableRule = compiled(`^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$|^ {0,3}\|[ \t]*:?-+:?[ \t]*\|[ \t]*$`)
 
 // Bounds of a table that is drawn.

@@ -100,7 +100,7 @@ func kbd(names ...string) template.HTML {
 func (v localized) verdict(e *card.End) template.HTML {
 	var drawn []string
 	slot := func(p card.Part, s string) string {
-		mark := string(slots + rune(len(drawn)/2))
+		mark := string(slots + rune(len(drawn)/2)) //nolint:gosec // a sentence has four parts
 		switch p {
 		case card.PartWho:
 			s = "<strong>" + string(bdi(s)) + "</strong>"

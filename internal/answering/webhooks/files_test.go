@@ -35,9 +35,12 @@ func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 	var got struct {
 		AnswerURL string `json:"answer_url"`
 		Files     []struct {
-			ID, Name, At, URL string
-			MediaType         string `json:"media_type"`
-			Size              int64
+			ID        string `json:"id"`
+			Name      string `json:"name"`
+			At        string `json:"at"`
+			URL       string `json:"url"`
+			MediaType string `json:"media_type"`
+			Size      int64  `json:"size"`
 		}
 	}
 	if err := json.Unmarshal(c.Data, &got); err != nil || len(got.Files) != 2 {

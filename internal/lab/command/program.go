@@ -24,8 +24,14 @@ func groups() []cli.Group {
 	return []cli.Group{
 		{ID: "lab", Title: "Measure and torture:", Commands: []cli.Command{{Name: "bench", New: benchCmd}, {Name: "torture", New: tortureCmd}}},
 		{ID: "operate", Title: "Processes of askbus that these start:", Commands: append([]cli.Command{
-			{Name: "up", New: role.UpCmd}, {Name: "server", New: role.ServerCmd}, {Name: "broker", New: role.BrokerCmd}, {Name: "web", New: role.WebCmd},
-			{Name: "gateway", New: role.GatewayCmd}, {Name: "ask", New: agent.AskCmd}, {Name: "auth", New: operator.AuthCmd}, {Name: "token", New: operator.TokenCmd},
+			{Name: "up", New: role.UpCmd},
+			{Name: "server", New: role.ServerCmd},
+			{Name: "broker", New: role.BrokerCmd},
+			{Name: "web", New: role.WebCmd},
+			{Name: "gateway", New: role.GatewayCmd},
+			{Name: "ask", New: agent.AskCmd},
+			{Name: "auth", New: operator.AuthCmd},
+			{Name: "token", New: operator.TokenCmd},
 		}, role.ChatCommands()...)},
 	}
 }

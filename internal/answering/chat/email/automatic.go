@@ -20,6 +20,8 @@ func fieldsOf(h *message.Header, name string) iter.Seq[string] {
 }
 
 // away are subjects of automatic replies that have no mark.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var away = compiled(`(?i)^\s*(auto(matic)?[ -]?(reply|response)|out of (the )?office|abwesenheit|自动回复|自動回覆|自动答复)`)
 
 // automatic returns why a mail is a program's (RFC 3834), or nil. A program never answers, and is never answered.

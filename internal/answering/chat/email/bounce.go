@@ -18,6 +18,7 @@ func report(e *message.Entity) bool {
 	return err == nil && kind == "multipart/report" && strings.EqualFold(params["report-type"], "delivery-status")
 }
 
+//nolint:gochecknoglobals // compiled once, never changed
 var (
 	failedAction = compiled(`(?im)^Action:[ \t]*failed[ \t]*\r?$`)
 	diagnostic   = compiled(`(?im)^Diagnostic-Code:[ \t]*([^\r\n]*)`)

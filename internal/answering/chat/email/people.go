@@ -47,6 +47,8 @@ const (
 )
 
 // addressForm is an address as it may stand in files and in a principal. It has nothing that could end a header.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var addressForm = compiled("^" + addressPattern + "$")
 
 const addressPattern = `[A-Za-z0-9_+='~-][A-Za-z0-9._+='~-]{0,62}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}`

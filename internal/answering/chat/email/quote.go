@@ -97,6 +97,7 @@ func unmarked(page string) string {
 	}
 }
 
+//nolint:gochecknoglobals // compiled once, never changed
 var (
 	// quotes are the names of what programs put around a quote.
 	quotes = compiled(`(?i)gmail_quote|divRplyFwdMsg|appendonsend|moz-cite-prefix|yahoo_quoted|protonmail_quote|mail-quote`)
@@ -150,6 +151,7 @@ func above(text string) string {
 	return words
 }
 
+//nolint:gochecknoglobals // compiled once, never changed
 var (
 	attribution = compiled(`[:：]$`)
 	started     = compiled(`^\s*(On|Am|Le|El|在|于) .*`)
