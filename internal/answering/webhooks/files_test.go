@@ -41,7 +41,7 @@ func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 			URL       string `json:"url"`
 			MediaType string `json:"media_type"`
 			Size      int64  `json:"size"`
-		}
+		} `json:"files"`
 	}
 	if err := json.Unmarshal(c.Data, &got); err != nil || len(got.Files) != 2 {
 		t.Fatalf("%v, got %s", err, c.Data)

@@ -341,6 +341,7 @@ func alone(s *chatScene) {
 // which: below its card in a chat, which is not the card itself. A mail cannot be edited, so that the mail that says how the ask
 // ended tells it, in the sentence of every surface.
 func (s *chatScene) tellsOfAlone(words string) bool {
+	words = strings.ReplaceAll(words, "\u200b", "") // what keeps text literal is not read
 	if s.chat.Type() == "email" {
 		return strings.HasPrefix(words, "Which database?\r\n") && strings.Contains(words, "\nApproved: PostgreSQL · Mei decided alone (break-glass): INC-7 ")
 	}
