@@ -45,19 +45,22 @@ func (s *Surface) digests(ctx context.Context, p Digester, account string) {
 	var over time.Time // the last one that is posted, or too late
 	wait := digestEvery
 	for ctx.Err() == nil {
-		now := s.Clock.Now()
+		now, err := s.Clock.Now(), error(nil)
 		if at := s.weekly.last(now); !at.Equal(over) {
-			ended, err := now.Sub(at) >= digestLate, error(nil)
+			ended := now.Sub(at) >= digestLate
 			if !ended {
 				ended, err = s.digest(ctx, p, account, at)
 			}
 			if ended {
 				over = at
 			}
-			if wait = digestEvery; err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil {
 				wait = min(2*wait, digestAgain)
 				s.Log.WarnContext(ctx, "cannot post the weekly digest; trying again", slog.String("error", err.Error()), slog.Duration("again_in", wait))
 			}
+		}
+		if err == nil {
+			wait = digestEvery
 		}
 		_ = s.Clock.Sleep(ctx, wait) // fails only when ctx ends
 	}

@@ -155,6 +155,11 @@ func TestADigestThatWasRefusedIsPostedLater(t *testing.T) {
 	w.expect("refused", 0)
 	w.move(w.at.Add(10*time.Minute), 1)
 	w.expect("refused again", 0)
+	for _, d := range []time.Duration{2 * time.Minute, 4 * time.Minute} { // each pause is longer
+		if n := w.clock.Slept(d); n != 1 {
+			t.Errorf("%d pauses of %s", n, d)
+		}
+	}
 	w.move(w.at.Add(20*time.Minute), 1)
 	w.expect("then", 1)
 }
