@@ -42,7 +42,7 @@ type payload struct {
 	Details   details   `json:"custom_details"`
 }
 
-// details are what whoever is woken needs to find the ask. Its context, options and
+// details let the person who is woken find the ask. Its context, options and
 // metadata are not among them: they stay on the bus.
 type details struct {
 	Ask      string   `json:"ask_id"`

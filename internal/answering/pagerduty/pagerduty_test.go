@@ -329,6 +329,24 @@ func TestTooManyEvents(t *testing.T) {
 	}
 }
 
+// What PagerDuty could not do is sent again; what it refuses is not.
+func TestWhatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	pd := fakepagerduty.New()
+	t.Cleanup(pd.Close)
+	for status, again := range map[int]bool{408: true, 429: true, 500: true, 503: true, 302: false, 400: false, 403: false, 413: false} {
+		pd.Before = func(fakepagerduty.Event, bool) (int, int) { return status, 0 }
+		app, err := pagerduty.New(nil, pagerduty.Options{RoutingKey: fakepagerduty.Key, URL: pd.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = app.Escalate(t.Context(), responder.Post{Key: "askbus-1"}, ask.Record{State: ask.StatePending}, []ask.Step{{N: 1}}, nil)
+		if _, final := errors.AsType[*responder.PermanentError](err); err == nil || final == again || (app.Ready() == nil) != again {
+			t.Errorf("%d: %v, ready: %v", status, err, app.Ready())
+		}
+	}
+}
+
 func TestSettingsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]pagerduty.Options{

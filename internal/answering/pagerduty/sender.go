@@ -25,8 +25,8 @@ const (
 	longPause  = 2 * time.Minute
 )
 
-// send sends an event. The error says whether sending it again may help: a 429 and
-// what cannot be reached may, any other refusal does not.
+// send sends an event. The error says whether sending it again may help: a 429, a 408
+// and a failure of PagerDuty may, any other refusal does not.
 func (a *App) send(ctx context.Context, e event) error {
 	e.RoutingKey = a.opts.RoutingKey
 	body, err := json.Marshal(e)
@@ -56,7 +56,7 @@ func (a *App) send(ctx context.Context, e event) error {
 		return nil
 	case res.StatusCode == http.StatusTooManyRequests:
 		return &responder.RetryError{After: retryAfter(res), Err: errors.New("PagerDuty says 429: too many events")}
-	case res.StatusCode >= 500:
+	case res.StatusCode >= 500, res.StatusCode == http.StatusRequestTimeout:
 		return fmt.Errorf("PagerDuty says %s", res.Status) // the kit backs off
 	}
 	err = fmt.Errorf("PagerDuty refuses the event: %s: %s", res.Status, a.why(text))
