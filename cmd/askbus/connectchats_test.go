@@ -193,6 +193,9 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		bus.err.wait(t, "askbus: Mattermost is connected")
 		await(t, "test question", func() bool {
 			for _, post := range f.Posts() {
+				if !testOf("Mattermost", post.Shown()) {
+					continue
+				}
 				if _, err := f.Press(ctx, person, &post, "It does"); err == nil {
 					return true
 				}
@@ -217,6 +220,9 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		bus.err.wait(t, "askbus: Discord is connected")
 		await(t, "test question", func() bool {
 			for _, m := range f.Messages() {
+				if !testOf("Discord", m.Shown()) {
+					continue
+				}
 				if _, err := f.Click(ctx, "300000000000000003", m, "It does"); err == nil {
 					return true
 				}
@@ -248,6 +254,9 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		bus.err.wait(t, "askbus: Slack is connected")
 		await(t, "test question", func() bool {
 			for _, m := range f.Messages("D0MEI") {
+				if !testOf("Slack", m.Shown()) {
+					continue
+				}
 				if d := f.Click("U0MEI", m.Place, "It does"); d.Acked {
 					return true
 				}
@@ -284,6 +293,9 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		page := ""
 		await(t, "test question", func() bool {
 			for _, m := range f.Mails()[1:] {
+				if !testOf("e-mail", m.Text) {
+					continue
+				}
 				lines := bufio.NewScanner(strings.NewReader(m.Text))
 				for lines.Scan() {
 					if strings.HasPrefix(lines.Text(), at+"/email/ask/") {
@@ -300,6 +312,9 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		}
 	})
 }
+
+// testOf reports whether a message has the test question of a chat: every connected chat has those of the others, too.
+func testOf(name, message string) bool { return strings.Contains(message, "A test of "+name) }
 
 // answerPage chooses "yes" on the page of a mail.
 func answerPage(ctx context.Context, t *testing.T, page string) {
