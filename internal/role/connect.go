@@ -32,7 +32,7 @@ type (
 		Pair(ctx context.Context, code string) (chat.Paired, error)
 	}
 	chatInviter interface{ Invite(code string) string }
-	// chatMailer mails a code to an address; whoever reads it there is that person.
+	// chatMailer mails a code to an address: to read it is to own the address.
 	chatMailer interface {
 		MailCode(ctx context.Context, to, code string) (chat.Paired, error)
 	}

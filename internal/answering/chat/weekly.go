@@ -58,17 +58,17 @@ func parseWeekly(text string) (*weekly, error) {
 	day := strings.ToLower(parts[0])
 	i := slices.IndexFunc(names, func(name string) bool { return day == name || day == name[:3] })
 	if i < 0 {
-		return nil, fmt.Errorf("%q is no day of the week", parts[0])
+		return nil, fmt.Errorf("%q is not a day of the week", parts[0])
 	}
 	at, err := time.Parse("15:04", parts[1])
 	if err != nil {
-		return nil, fmt.Errorf("%q is no time of day", parts[1])
+		return nil, fmt.Errorf("%q is not a time of day", parts[1])
 	}
 	w := &weekly{day: time.Weekday(i), hour: at.Hour(), minute: at.Minute(), zone: time.UTC}
 	if len(parts) == 3 {
 		// "Local" is another zone on every machine.
 		if w.zone, err = time.LoadLocation(parts[2]); err != nil || parts[2] == "Local" {
-			return nil, fmt.Errorf("%q is no time zone", parts[2])
+			return nil, fmt.Errorf("%q is not a time zone", parts[2])
 		}
 	}
 	return w, nil

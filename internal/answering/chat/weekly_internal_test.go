@@ -11,8 +11,8 @@ func TestSettingsOfADigest(t *testing.T) {
 	ids := &IDs{Channel: "^C[0-9]+$", Person: "^U[0-9]+$"}
 	for text, want := range map[string]string{
 		"mon 09:00 Europe/Berlin": "", "Friday 17:30": "", "SUN 00:00 Asia/Shanghai": "",
-		"mon": "not two or three words; give a day, a time and a time zone", "mon 09:00 Europe Berlin": "not two or three words", "moon 09:00": "no day of the week",
-		"mon 9am": "no time of day", "mon 25:00": "no time of day", "mon 09:00 Berlin": "no time zone", "mon 09:00 Local": "no time zone",
+		"mon": "not two or three words; give a day, a time and a time zone", "mon 09:00 Europe Berlin": "not two or three words", "moon 09:00": "not a day of the week",
+		"mon 9am": "not a time of day", "mon 25:00": "not a time of day", "mon 09:00 Berlin": "not a time zone", "mon 09:00 Local": "not a time zone",
 	} {
 		w, err := newWeekly("slack", &Options{Digest: text}, ids)
 		if want == "" && (err != nil || w == nil) {

@@ -181,7 +181,7 @@ func (m *model) ground(dark bool) {
 	m.restyle()
 }
 
-// restyle makes the styles anew, for what is known of the terminal.
+// restyle chooses the styles again, by what is known of the terminal.
 func (m *model) restyle() { m.styles = newStyles(m.theme, m.colors) }
 
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }

@@ -35,7 +35,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 		return err
 	}
 	if !by.IsPerson() || !strings.HasPrefix(by.Principal, r.Type+":") {
-		e := ask.Refuse(ask.CodeForbidden, "%.80q is no member of %s: a surface lets its own members be linked, and nobody else", by.Principal, r.Type)
+		e := ask.Refuse(ask.CodeForbidden, "%.80q is not a member of %s: a surface lets only its own members be linked", by.Principal, r.Type)
 		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
 		return e
 	}

@@ -152,6 +152,25 @@ func Newest[M any](t *testing.T, what string, all func() []M, holds func(*M) boo
 	return found
 }
 
+// Once waits for a message that holds, stops what could send another, and fails the test if there is more than one.
+func Once[M any](t *testing.T, what string, all func() []M, holds func(*M) bool, stops ...func()) *M {
+	t.Helper()
+	found := Newest(t, what, all, holds)
+	for _, stop := range stops {
+		stop()
+	}
+	n, list := 0, all()
+	for i := range list {
+		if holds(&list[i]) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%s: %d times", what, n)
+	}
+	return found
+}
+
 // Intercept returns what a fake calls for f: ops says which of its calls the suite counts.
 func Intercept(ops map[string]respondertest.Op, f func(respondertest.Call) error) func(method, key string, done bool) (time.Duration, error) {
 	return func(method, key string, done bool) (time.Duration, error) {

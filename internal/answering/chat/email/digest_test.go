@@ -16,20 +16,8 @@ func TestTwoReplicasMailOneDigestOfTheWeek(t *testing.T) {
 	w.opts.Digest, w.opts.DigestPlace = due, ann
 	stops := []func(){w.Start(w.surface, clock), w.Start(w.surface, clock)}
 	is := func(m *fakemail.Mail) bool { return strings.HasPrefix(m.Header.Get("Subject"), "askbus, ") }
-	m := w.mail(ann, "the digest", is)
-	if !strings.Contains(m.Text, "Questions asked: 1 (the week before: 0)") || !strings.Contains(m.Text, "• <!channel> @everyone **b**") {
-		t.Errorf("%s", m.Text)
-	}
-	for _, stop := range stops {
-		stop()
-	}
-	n := 0
-	for _, m := range w.fake.Mails() {
-		if is(&m) {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d digests", n)
+	m := chattest.Once(t, "the digest", w.fake.Mails, is, stops...)
+	if m.To != ann || !strings.Contains(m.Text, "Questions asked: 1 (the week before: 0)") || !strings.Contains(m.Text, "• <!channel> @everyone **b**") {
+		t.Errorf("to %s: %s", m.To, m.Text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/testkit/chattest"
-	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -18,23 +17,8 @@ func TestTwoReplicasPostOneDigest(t *testing.T) {
 	due, clock := chattest.DigestDue()
 	change := func(o *slack.Options) { o.Digest, o.Clock = due, clock }
 	replicas := []*replica{w.start(false, change), w.start(false, change)}
-	digests := func() (all []fakeslack.Message) {
-		for _, m := range w.fake.Messages("C0ASKS") {
-			if strings.HasPrefix(m.Text, "askbus, ") {
-				all = append(all, m)
-			}
-		}
-		return all
-	}
-	natstest.Eventually(t, "the digest", func() bool { return len(digests()) > 0 })
-	for _, r := range replicas {
-		r.stop()
-	}
-	all := digests()
-	if len(all) != 1 {
-		t.Fatalf("%d digests", len(all))
-	}
-	m := all[0]
+	m := chattest.Once(t, "the digest", func() []fakeslack.Message { return w.fake.Messages("C0ASKS") },
+		func(m *fakeslack.Message) bool { return strings.HasPrefix(m.Text, "askbus, ") }, replicas[0].stop, replicas[1].stop)
 	if text, _ := m.Blocks[0]["text"].(map[string]any); text["type"] != "plain_text" || !strings.Contains(m.Shown(), "Questions asked: 1 (the week before: 0)") || !strings.Contains(m.Shown(), "• <!channel> @everyone **b**") {
 		t.Errorf("%v", m.Blocks)
 	}

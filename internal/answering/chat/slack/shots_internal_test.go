@@ -57,7 +57,7 @@ func TestPictures(t *testing.T) {
 			{ID: "b", Label: "Queue and worker", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "Survives restarts, *but* needs a table:\n\n```sql\nCREATE TABLE jobs (id uuid, due timestamptz);\n```\n\n~~Redis~~ is not available. <!channel> stays text."}},
 		}}},
 	}
-	draw := func(a ask.Ask) (card, *ask.Record, *card.Card) {
+	draw := func(a ask.Ask) (content, *ask.Record, *card.Card) {
 		rec := record(a)
 		rec.Ask.Session = "billing-api"
 		c := card.New(rec, card.Viewer{Surface: Type}, when)
@@ -67,21 +67,21 @@ func TestPictures(t *testing.T) {
 	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, At: when, By: &ask.By{Principal: "oidc:mei", Name: "Mei", Responder: "web"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}
 	ended := *rec
 	ended.State, ended.Outcome = ask.StateResolved, &o
-	folded := outcomeCard(&ended.Ask, &o, card.NewEnd(&ended, card.Viewer{Surface: Type}, when))
+	folded := outcomeCard(o.At, chat.Summarize(&ended, card.New(&ended, card.Viewer{Surface: Type, Shared: true}, when), literal))
 	numbers, _, _ := draw(long)
 	prose, _, _ := draw(plans)
 	checks, _, _ := draw(boxes)
 	_, rec, c := draw(several)
 	form := answerModal(asked{Record: *rec, Life: "l1", Card: c}, modalRef{Target: chat.Ref{Key: rec.Ask.Key(), Life: "l1"}.String()})
 	for name, shown := range map[string]struct {
-		cards  []card
+		cards  []content
 		modal  any
 		errors map[string]string
 	}{
-		"choice":  {cards: []card{first}},
-		"outcome": {cards: []card{folded}},
-		"prose":   {cards: []card{prose}},
-		"more":    {cards: []card{numbers, checks}},
+		"choice":  {cards: []content{first}},
+		"outcome": {cards: []content{folded}},
+		"prose":   {cards: []content{prose}},
+		"more":    {cards: []content{numbers, checks}},
 		"form":    {modal: form, errors: map[string]string{"q1": "This question needs an answer."}},
 	} {
 		var messages []any

@@ -18,21 +18,9 @@ func TestTwoReplicasPostOneDigest(t *testing.T) {
 	s := &surface{t: t, fake: w.fake, tune: func(o *telegram.Options) { o.Digest = due }}
 	stops := []func(){w.Start(s, clock), w.Start(s, clock)}
 	is := func(m *faketelegram.Message) bool { return strings.HasPrefix(m.Text, "askbus, ") }
-	m := w.message("the digest", is)
+	m := chattest.Once(t, "the digest", w.fake.Messages, is, stops...)
 	if m.Chat != group || !strings.Contains(m.Text, "Questions asked: 1 (the week before: 0)") || !strings.Contains(m.Text, "• <!channel> @\u200beveryone **b**") || len(m.Entities) != 1 {
 		t.Errorf("%+v", m)
-	}
-	for _, stop := range stops {
-		stop()
-	}
-	n := 0
-	for _, m := range w.fake.Messages() {
-		if is(&m) {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d digests", n)
 	}
 }
 
