@@ -276,7 +276,9 @@ func (c *audience) elsewhere(ctx context.Context, t *tab, s *InboxScreen) error 
 		}
 		took = append(took, at.Sub(start))
 		c.pending--
-		if err := errors.Join(backoff.Sleep(ctx, browserPause), t.press(ctx, "Enter"), t.until(ctx, `document.querySelector('#card > article')?.dataset.state === 'pending'`)); err != nil {
+		// Not by Enter: the page keeps what was chosen here before, until somebody leaves it on purpose.
+		leave := t.eval(ctx, `document.querySelector('#card [data-next]').click()`, nil)
+		if err := errors.Join(leave, backoff.Sleep(ctx, browserPause), t.until(ctx, `document.querySelector('#card > article')?.dataset.state === 'pending'`)); err != nil {
 			return err
 		}
 	}
