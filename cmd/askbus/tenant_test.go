@@ -20,7 +20,7 @@ func TestATenantIsRemovedAtTheCommandLine(t *testing.T) {
 			t.Errorf("%v exits %d: %s", args, code, said)
 		}
 	}
-	if _, said, code := pl.run("tenant", "remove", "acme", "--grace", "2h"); code != 2 || !strings.Contains(said, "/grace") {
+	if _, said, code := pl.run("tenant", "remove", "acme", "--grace", "2h"); code != 6 || !strings.Contains(said, "/grace") {
 		t.Errorf("a long grace: %d %s", code, said)
 	}
 	if _, said, code := pl.run("tenant", "readmit", "acme"); code == 0 || !strings.Contains(said, "not removed") {
@@ -41,7 +41,7 @@ func TestATenantIsRemovedAtTheCommandLine(t *testing.T) {
 	if _, said, code := pl.run("ask", "--wait", "0", "--session", "s1", "--tenant", "acme", "--question", "Go?", "--option", "Yes", "--option", "No"); code == 0 || !strings.Contains(said, "removed the tenant acme") {
 		t.Errorf("an ask: %d %s", code, said)
 	}
-	if out := pl.must(0, "get", "s1/a1", "--tenant", "acme2"); out["state"] != "pending" {
+	if out := pl.must(cli.ExitPending, "get", "s1/a1", "--tenant", "acme2"); out["state"] != "pending" {
 		t.Errorf("the other tenant: %v", out)
 	}
 	if _, said, code := pl.run("tenant", "readmit", "acme"); code != 0 {

@@ -89,7 +89,7 @@ func heldBy(t *testing.T, b *natstest.Bus) map[string][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := int(c.CachedInfo().NumPending) //nolint:gosec // some hundreds
+		n := int(c.CachedInfo().NumPending)
 		if n == 0 {
 			continue
 		}
@@ -332,7 +332,7 @@ func TestARemovalContinuesAfterAKill(t *testing.T) {
 		t.Errorf("of the other tenant:\n%q, before:\n%q", after["acme2"], other)
 	}
 	stop()
-	b.Server.Close()
+	b.Close()
 	if r, err := storecheck.Check(b.Dir); err != nil || len(r.Damages) != 0 {
 		t.Errorf("ledger check: %+v, %v", r.Damages, err)
 	}

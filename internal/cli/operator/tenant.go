@@ -61,7 +61,7 @@ From then on the tenant's credentials are refused everything, until
 			if !yes {
 				return printHoldings(a, tenant, &m)
 			}
-			a.Note("askbus: removing tenant %s: %d pending asks are aborted; surfaces have %s to close their cards", tenant, m.Had.Pending, time.Duration(m.Grace)*time.Second)
+			a.Note("askbus: removing tenant %s: pending asks are aborted (%d), and surfaces have at most %d s to close their cards", tenant, m.Had.Pending, m.Grace)
 			if m, err = untilRemoved(cmd.Context(), b, tenant, m); err != nil {
 				return fmt.Errorf("%w; the brokers continue: run the same command to wait for them", err)
 			}
@@ -197,7 +197,10 @@ func printCounts(a *cli.App, h *wire.Holdings) {
 		n    int
 		what string
 	}{
-		{h.Pending, "pending asks, with their votes and steps"}, {h.Ended, "ended asks, with their outcomes"}, {h.Files, "files"}, {h.Tokens, "API tokens"},
+		{h.Pending, "pending asks, with their votes and steps"},
+		{h.Ended, "ended asks, with their outcomes"},
+		{h.Files, "files"},
+		{h.Tokens, "API tokens"},
 		{h.Consumers, "consumers of chats that serve only this tenant"},
 	} {
 		if row.n > 0 {
