@@ -19,16 +19,16 @@ type listener struct {
 }
 
 // tell sends an event; a connection that takes none is dropped.
-func (l *listener) tell(event string, data, broadcast map[string]any) {
+func (l *listener) tell(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.send(map[string]any{"event": event, "data": data, "broadcast": broadcast, "seq": l.seq})
+	l.send(ctx, map[string]any{"event": event, "data": data, "broadcast": broadcast, "seq": l.seq})
 	l.seq++
 }
 
-func (l *listener) send(v any) {
+func (l *listener) send(ctx context.Context, v any) {
 	data, _ := json.Marshal(v)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if l.conn.Write(ctx, websocket.MessageText, data) != nil {
 		_ = l.conn.CloseNow()
@@ -59,7 +59,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow() //nolint:errcheck // it is done
 	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
 	hello := func() {
-		l.tell("hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
+		l.tell(r.Context(), "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
 		s.locked(func() { s.listeners[l] = true })
 	}
 	if authentic {
@@ -87,7 +87,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		case !authentic:
 			authentic = true
 			l.mu.Lock()
-			l.send(map[string]any{"status": "OK", "seq_reply": in.Seq})
+			l.send(r.Context(), map[string]any{"status": "OK", "seq_reply": in.Seq})
 			l.mu.Unlock()
 			hello()
 		}
@@ -104,6 +104,6 @@ func (s *Server) knows(header string) (ok bool) {
 func (s *Server) posted(p *Post) {
 	text, _ := json.Marshal(stripped(*p))
 	for l := range s.listeners {
-		go l.tell("posted", map[string]any{"channel_type": kindOf(p.Channel), "channel_name": p.Channel, "sender_name": "@" + s.users[p.User].Username, "team_id": "", "post": string(text)}, map[string]any{"channel_id": p.Channel})
+		go l.tell(context.Background(), "posted", map[string]any{"channel_type": kindOf(p.Channel), "channel_name": p.Channel, "sender_name": "@" + s.users[p.User].Username, "team_id": "", "post": string(text)}, map[string]any{"channel_id": p.Channel})
 	}
 }
