@@ -58,12 +58,12 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is done
 	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
-	hello := func() {
-		l.tell(r.Context(), "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
+	hello := func(ctx context.Context) {
+		l.tell(ctx, "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
 		s.locked(func() { s.listeners[l] = true })
 	}
 	if authentic {
-		hello()
+		hello(r.Context())
 	}
 	defer s.locked(func() { delete(s.listeners, l) })
 	for {
@@ -89,7 +89,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 			l.mu.Lock()
 			l.send(r.Context(), map[string]any{"status": "OK", "seq_reply": in.Seq})
 			l.mu.Unlock()
-			hello()
+			hello(r.Context())
 		}
 	}
 }
