@@ -22,6 +22,11 @@ type listener struct {
 func (l *listener) tell(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.event(ctx, event, data, broadcast)
+}
+
+// event is tell for who holds mu.
+func (l *listener) event(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.send(ctx, map[string]any{"event": event, "data": data, "broadcast": broadcast, "seq": l.seq})
 	l.seq++
 }
@@ -59,8 +64,10 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow() //nolint:errcheck // it is done
 	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
 	hello := func(ctx context.Context) {
-		l.tell(ctx, "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
+		l.mu.Lock() // what is posted after comes after
+		defer l.mu.Unlock()
 		s.locked(func() { s.listeners[l] = true })
+		l.event(ctx, "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
 	}
 	if authentic {
 		hello(r.Context())
