@@ -35,3 +35,17 @@ func TestMattermostClient(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Mattermost's own WebSocket client signs in at the fake, is greeted, and hears what is posted.
+func TestMattermostWebSocket(t *testing.T) {
+	t.Parallel()
+	const room = "roomroomroomroomroomroomro"
+	f := fakemattermost.Start()
+	t.Cleanup(f.Close)
+	f.Add(fakemattermost.User{ID: "meimeimeimeimeimeimeimeime", Username: "mei"}, room)
+	got := said(t, []string{"MM_URL=" + f.URL(), "MM_TOKEN=" + fakemattermost.Token, "ROOM=" + room}, "mattermost/socket.mjs")
+	want := map[string]map[string]any{"hello": {"version": true}, "posted": {"kind": "O", "message": "hello", "seq": 1.0}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

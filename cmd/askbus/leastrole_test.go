@@ -31,7 +31,7 @@ func TestCommandsTakeTheLeastRole(t *testing.T) {
 	if out := pl.must(0, "audit", "--action", "ask.answered"); out["ask"] != "a1" {
 		t.Errorf("audit, without the operator's credential: %v", out)
 	}
-	for _, args := range [][]string{{"abort", "s1/a3"}, {"token", "list"}, {"people", "list"}} {
+	for _, args := range [][]string{{"abort", "s1/a3"}, {"token", "list"}, {"people", "list"}, {"tenant", "remove", "acme"}, {"tenant", "list"}, {"tenant", "readmit", "acme"}} {
 		if _, stderr, code := pl.run(args...); code == 0 || !strings.Contains(stderr, "credential") {
 			t.Errorf("%s, without the operator's credential: exit %d, %s", args, code, stderr)
 		}

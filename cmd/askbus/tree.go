@@ -73,6 +73,7 @@ func groups() []cli.Group {
 			{Name: "invite", New: operator.InviteCmd},
 			{Name: "people", New: operator.PeopleCmd},
 			{Name: "abort", New: operator.AbortCmd},
+			{Name: "tenant", New: operator.TenantCmd},
 			{Name: "audit", New: func(a *cli.App) *cobra.Command { return operator.AuditCmd(a, role.AuditLogCmd(a)) }},
 			{Name: "ledger", New: operator.LedgerCmd},
 			{Name: "doctor", New: role.DoctorCmd},

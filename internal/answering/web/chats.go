@@ -88,6 +88,9 @@ func (s *Server) drawChats(w http.ResponseWriter, status int, me board.Viewer, p
 
 func (s *Server) chatLine(me board.Viewer, l *ask.Link) chatLine {
 	kind, _, _ := strings.Cut(l.Principal, ":")
+	if kind == "mailto" {
+		kind = "e-mail"
+	}
 	line := chatLine{Chat: strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):], Name: ask.CleanLine(l.Name), Principal: ask.CleanLine(l.Principal), Tenant: l.Tenant}
 	if !l.Since.IsZero() {
 		line.Since = viewer(me).When(l.Since, s.opts.Now(), card.Ago).Words

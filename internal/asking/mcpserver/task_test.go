@@ -46,8 +46,9 @@ func (f *fixture) taskClients(capabilities string) map[string]taskClient {
 	url, _ := f.serve()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
+	server, who := f.server, f.who // a test sets others afterwards
 	go func() {
-		_ = f.server.Run(f.t.Context(), f.who, inR, outW)
+		_ = server.Run(f.t.Context(), who, inR, outW)
 		_ = outW.Close()
 	}()
 	f.t.Cleanup(func() { _ = inW.Close() })

@@ -51,6 +51,10 @@ type Options struct {
 	// the ask's own demand; default: none.
 	Policy func(tenant string) (minProof string)
 
+	// Settle is how long a removed tenant is left alone until every broker has heard
+	// of it; default 10s, less only in tests.
+	Settle time.Duration
+
 	// AuditWindow is how long refusals of one kind are collected into one
 	// record; default 1m, less only in tests.
 	AuditWindow time.Duration
@@ -78,6 +82,9 @@ func (o *Options) fill() {
 	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
+	}
+	if o.Settle == 0 {
+		o.Settle = removalSettle
 	}
 	if o.AuditWindow == 0 {
 		o.AuditWindow = auditWindow
@@ -117,6 +124,7 @@ type Broker struct {
 	republished   map[string]*signals // by kind: signals that something was republished, so that next may have work
 	backlog       backlog
 	audit         *recorder
+	removals      removals
 	reported      *ratelimit.PerMinute // reports to the audit, by credential
 	issued        *ratelimit.PerMinute // likewise, of issuers
 	codes         *ratelimit.PerMinute // codes of claims that a person tries
@@ -138,6 +146,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 		workers: newWorkerPool(workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
+	b.removals.wake = make(chan string, 16)
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
 	b.leases, b.steps, b.duties = newLeases(b), newSteps(), newDuties(&b.opts, led.Now)
@@ -176,6 +185,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err := b.led.RemoveGhosts(ctx); err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	if err := b.readRemovals(ctx, true); err != nil {
+		return err
+	}
 	if err := b.presence.start(); err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
@@ -202,6 +214,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.running.Go(func() { b.led.KeepTime(ctx) })
 	b.running.Go(func() { b.keepDuties(ctx) })
 	b.running.Go(func() { b.led.KeepLimits(ctx) })
+	b.running.Go(func() { b.keepRemovals(ctx) })
 	b.running.Go(func() { b.comparePeers(ctx, svc.Info().ID) })
 	b.running.Go(func() { b.prepare(ctx) })
 	if b.quotas != nil {
@@ -295,6 +308,9 @@ func endpoints() map[string]string {
 			m[typ+"-"+string(v)] = subject.Responders + "." + typ + ".*.*.*." + string(v) + ".*"
 		}
 	}
+	for _, v := range []subject.Verb{subject.VerbRemove, subject.VerbReadmit} {
+		m["tenant-"+string(v)] = subject.Responders + "." + subject.TypeOperator + ".*.*." + string(v)
+	}
 	m["asker-ask"] = subject.AskedByAgent("*", "*", "")
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbUnvote, subject.VerbReceipt, subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbGet, subject.VerbUpload, subject.VerbFile} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
@@ -377,6 +393,9 @@ func (b *Broker) maintain(ctx context.Context) {
 func (b *Broker) reconnected(ctx context.Context) {
 	if err := b.led.RemoveGhosts(ctx); err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
+	}
+	if err := b.readRemovals(ctx, true); err != nil && ctx.Err() == nil {
+		b.opts.Logger.WarnContext(ctx, "cannot read which tenants are removed", slog.Any("error", err))
 	}
 	b.leases.interrupted.Store(true)
 	b.waits.recheck()

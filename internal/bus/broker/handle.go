@@ -57,6 +57,10 @@ func (b *Broker) receive(m micro.Request) {
 		return
 	}
 	b.counts.Request(string(r.Verb))
+	if err := b.admits(r.Tenant, r.Verb); err != nil {
+		b.shed(&request{Request: r, reply: m.Reply()}, err)
+		return
+	}
 	if r.Asks() {
 		if err := b.quotas.Request(r.Key()); err != nil {
 			b.shed(&request{Request: r, reply: m.Reply()}, err)
@@ -153,7 +157,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		}
 	}
 	switch r.Verb {
-	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater, subject.VerbRepeat, subject.VerbDelivered:
+	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater, subject.VerbRepeat, subject.VerbDelivered, subject.VerbRemove, subject.VerbReadmit:
 		r.body = msg.Data
 		return nil
 	case subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbAway, subject.VerbClaim, subject.VerbLink:
@@ -275,6 +279,10 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 		return b.next(r) //nolint:contextcheck // waits longer than this request's limit
 	case subject.VerbDone, subject.VerbExtend, subject.VerbLater:
 		return b.settle(ctx, r)
+	case subject.VerbRemove:
+		return b.removeTenant(ctx, r)
+	case subject.VerbReadmit:
+		return b.readmitTenant(ctx, r)
 	}
 	return fmt.Errorf("broker: no verb %q", r.Verb)
 }

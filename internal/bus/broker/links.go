@@ -19,7 +19,7 @@ const (
 	claimsOfPerson = 5  // codes of one member of a chat; those that have expired count until the server removes them
 	linksOfPerson  = 20 // members of chats that are one person
 	codesPerMinute = 20 // that one person tries
-	linksRead      = 64 // entries and markers of one principal
+	linksRead      = 64 // entries and markers of one principal, for a decision
 )
 
 // claim notes a code with which a person of the inbox can say that they are the member
@@ -34,7 +34,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if !by.IsPerson() || !strings.HasPrefix(by.Principal, r.Type+":") {
+	if !by.IsPerson() || !strings.HasPrefix(by.Principal, schemeOf(r.Type)+":") {
 		e := ask.Refuse(ask.CodeForbidden, "%.80q is not a member of %s: a surface lets only its own members be linked", by.Principal, r.Type)
 		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
 		return e
@@ -53,6 +53,14 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 		return err
 	}
 	return b.replyJSON(r, w.Value)
+}
+
+// schemeOf returns how the principals of a surface's own members begin.
+func schemeOf(typ string) string {
+	if typ == subject.TypeEmail {
+		return "mailto"
+	}
+	return typ
 }
 
 // mayLink refuses a principal that the operator does not let people link.
@@ -276,13 +284,29 @@ type storedLink struct {
 // linksOf returns the links that match a filter, as the leader has them, and the last
 // revision of these and of markers.
 func (b *Broker) linksOf(ctx context.Context, filter string, now time.Time) (all []storedLink, last uint64, err error) {
-	entries, more, err := b.led.StateChanges(ctx, filter, 0, linksRead)
-	if err != nil {
-		return nil, 0, err
+	all, last, more, err := b.linksAfter(ctx, filter, 0, now)
+	if err == nil && more {
+		err = ask.Refuse(ask.CodeQuota, "there were too many links in the last hour; try again in an hour")
 	}
-	if more {
-		return nil, 0, ask.Refuse(ask.CodeQuota, "there were too many links in the last hour; try again in an hour")
+	return all, last, err
+}
+
+// everyLink returns the links that match a filter, however many markers there are.
+func (b *Broker) everyLink(ctx context.Context, filter string, now time.Time) (all []storedLink, err error) {
+	for last, more := uint64(0), true; more; {
+		var some []storedLink
+		if some, last, more, err = b.linksAfter(ctx, filter, last, now); err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
 	}
+	return all, nil
+}
+
+// linksAfter returns the links of the next entries and markers that match a filter, and
+// the revision of the last of these. more reports whether there may be others.
+func (b *Broker) linksAfter(ctx context.Context, filter string, after uint64, now time.Time) (all []storedLink, last uint64, more bool, err error) {
+	entries, more, err := b.led.StateChanges(ctx, filter, after, linksRead)
 	for _, e := range entries {
 		last = e.Revision
 		one := storedLink{StateEntry: e}
@@ -290,5 +314,5 @@ func (b *Broker) linksOf(ctx context.Context, filter string, now time.Time) (all
 			all = append(all, one)
 		}
 	}
-	return all, last, nil
+	return all, last, more, err
 }

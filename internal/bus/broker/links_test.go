@@ -11,8 +11,11 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -62,6 +65,7 @@ func listing(t *testing.T, file string) *natstest.Bus {
 func TestChatsOfOnePersonAreOneVoter(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
+	b.Broker(broker.Options{}) // what one of two writes counts at once with the other
 	web, other := newResponder(t, b, "web"), newResponder(t, b, "web")
 	telegram, slack := newResponder(t, b, "telegram"), newResponder(t, b, "slack")
 	linked(t, telegram, web, "telegram:4711", signedIn("mei"))
@@ -294,6 +298,82 @@ func TestWhoIsRevokedLosesLinks(t *testing.T) {
 	if _, err := state.Open(operator, state.Operator(), state.Links).Put(t.Context(), state.LinkKey(&all[0]), map[string]string{}, 0); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("an operator writes a link: %v", err)
 	}
+}
+
+// TestARevocationEndsLinksAmongManyThatEnded: markers of an hour hide none.
+func TestARevocationEndsLinksAmongManyThatEnded(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	led := b.Ledger()
+	for i := range 70 {
+		_, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", fmt.Sprint("telegram:", i)), Value: []byte("{}")}, led.Now())
+		if err == nil {
+			_, err = led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", fmt.Sprint("telegram:", i))}, led.Now())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	value, err := wire.Marshal(wire.StoredLink{Principal: "slack:T1/U1", Account: "oidc:mei"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", "slack:T1/U1"), Value: value}, led.Now()); err != nil {
+		t.Fatal(err)
+	}
+	web := newResponder(t, b, "web")
+	revoked := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Revoked)
+	if all, err := web.Links(t.Context()); err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if _, err := revoked.Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := web.Links(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := revoked.Get(t.Context(), state.RevokedKey("", "slack:T1/U1")); err != nil {
+		t.Errorf("the chat is not revoked: %v", err)
+	}
+}
+
+// TestACodeExpires after 10 minutes, whoever has it.
+func TestACodeExpires(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	stop := b.Broker(broker.Options{})
+	telegram, web := newResponder(t, b, "telegram"), newResponder(t, b, "web")
+	code, _, err := telegram.Claim(t.Context(), member("telegram:4711"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.Claimed(t.Context(), signedIn("mei"), code); err != nil {
+		t.Errorf("at once: %v", err)
+	}
+	stop()
+	b.BrokerAhead(func() time.Duration { return 11 * time.Minute }, broker.Options{})
+	if _, err := web.Link(t.Context(), signedIn("mei"), code); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("after 11 minutes: %v", err)
+	}
+}
+
+// TestMailIsLinkedByMailOnly: its principals have another scheme than its type.
+func TestMailIsLinkedByMailOnly(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	by := ask.By{Principal: "mailto:mei@example.com", Name: "mei@example.com", Proof: ask.ProofEmailLink}
+	code, _, err := newResponder(t, b, "email").Claim(t.Context(), by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := newResponder(t, b, "web").Link(t.Context(), signedIn("mei"), code); err != nil || l.Principal != by.Principal {
+		t.Errorf("%+v, %v", l, err)
+	}
+	_, _, err = newResponder(t, b, "telegram").Claim(t.Context(), by)
+	forbidden(t, "a chat claims an address", err)
+	by.Principal = "email:mei"
+	_, _, err = newResponder(t, b, "email").Claim(t.Context(), by)
+	forbidden(t, "mail claims what is no address", err)
 }
 
 // TestAnOperatorForbidsLinks: also those that were made before.

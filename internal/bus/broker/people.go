@@ -155,7 +155,7 @@ func (b *Broker) revokeLinked(ctx context.Context, r *stateRequest, w *ledger.St
 	if err := json.Unmarshal(w.Value, &said); err != nil || said.Principal == "" {
 		return nil //nolint:nilerr // the write was checked before: it revokes no person
 	}
-	all, _, err := b.linksOf(ctx, subject.LinksBy(said.Principal), b.led.Now())
+	all, err := b.everyLink(ctx, subject.LinksBy(said.Principal), b.led.Now())
 	if err != nil {
 		return err
 	}

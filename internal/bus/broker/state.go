@@ -191,6 +191,11 @@ func (b *Broker) deleteState(ctx context.Context, data []byte, r *stateRequest) 
 // writeState reads, decides and writes, and repeats if it loses the race and
 // the request expects no revision.
 func (b *Broker) writeState(ctx context.Context, r *stateRequest, w *ledger.StateWrite) (ledger.StateEntry, error) {
+	if w.Value != nil && r.Role != subject.StateOperator {
+		if err := b.admitsEntry(r.Key.Tenant); err != nil {
+			return ledger.StateEntry{}, err
+		}
+	}
 	asked := w.Expect
 	for {
 		old, err := b.led.ReadState(ctx, r.Bucket, r.Key)

@@ -47,8 +47,8 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "its end is in the audit", func() bool { return audited(t, b)["ended ask.withdrawn"] == 1 })
-	// Two of three have voted, one as a stand-in; a restore keeps their votes, who stands in, and what the audit says of
-	// each.
+	// Two of three have voted, one as a stand-in; a restore keeps their votes, who stands in, whose chat is whose, and what
+	// the audit says of each.
 	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +71,24 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		natstest.Eventually(t, "the vote is in the audit", func() bool { return audited(t, b)["deploy ask.voted"] == i+1 })
+	}
+	link := func(b *natstest.Bus, who string) (ask.Link, error) {
+		telegram, err := responder.New(b.Responder("telegram"), "telegram", responder.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, _, err := telegram.Claim(t.Context(), ask.By{Principal: "telegram:4711", Proof: ask.ProofTelegram})
+		if err != nil {
+			t.Fatal(err)
+		}
+		web, err := responder.New(b.Responder("web"), "web", responder.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return web.Link(t.Context(), ask.By{Principal: who, Proof: ask.ProofOS}, code)
+	}
+	if _, err := link(b, "os:pat"); err != nil {
+		t.Fatal(err)
 	}
 	path := save(t, b)
 
@@ -96,6 +114,12 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 	restored, err := responder.New(again.Responder("web"), "web", responder.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all, err := restored.Links(t.Context()); err != nil || len(all) != 1 || all[0].Principal != "telegram:4711" || all[0].Account != "os:pat" {
+		t.Errorf("the links are %+v, %v", all, err)
+	}
+	if _, err := link(again, "os:eve"); !errors.Is(err, ask.ErrConflict) {
+		t.Errorf("somebody else takes the chat over: %v", err)
 	}
 	if _, err := vote(restored, "jo"); !errors.Is(err, ask.ErrVoted) {
 		t.Errorf("a vote that was given before counts again: %v", err)

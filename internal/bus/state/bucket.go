@@ -35,6 +35,7 @@ const (
 	Replicas      = subject.BucketReplicas
 	Conversations = subject.BucketConversations
 	Mail          = subject.BucketMail
+	Removed       = subject.BucketRemoved
 )
 
 // Key names one entry of a bucket. Tenant is empty for entries of no tenant.

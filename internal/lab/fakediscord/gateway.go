@@ -218,9 +218,10 @@ func (s *Server) greeted(conn *websocket.Conn, op int, data json.RawMessage) *se
 func (s *Server) Write(user, words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	written := map[string]any{"id": s.id(), "channel_id": s.directOf(user), "author": s.users[user], "content": words}
 	for _, one := range s.sessions {
 		if one.intents&(1<<12) != 0 {
-			one.dispatch("MESSAGE_CREATE", map[string]any{"id": s.id(), "channel_id": s.directOf(user), "author": s.users[user], "content": words})
+			one.dispatch("MESSAGE_CREATE", written)
 		}
 	}
 	s.touch()

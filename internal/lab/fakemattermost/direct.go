@@ -9,14 +9,33 @@ import (
 // directWith returns the id of the bot's private chat with a person.
 func directWith(user string) string { return "d" + user[:25] }
 
-// Write lets a person write to the bot in private.
-func (s *Server) Write(user, words string) {
-	s.locked(func() {
-		id := directWith(user)
-		s.members[id] = map[string]bool{Bot: true, user: true}
-		s.posts = append(s.posts, &Post{ID: s.next(), Channel: id, User: user, Message: words})
-	})
+// kindOf returns the type of a channel: a private chat or an open one.
+func kindOf(channel string) string {
+	if strings.HasPrefix(channel, "d") {
+		return "D"
+	}
+	return "O"
 }
+
+// Write lets a person write to the bot in private, and returns the post.
+func (s *Server) Write(user, words string) Post { return s.WritePost(Post{User: user, Message: words}) }
+
+// WritePost is Write for a post that is not just words. With a channel it is written there.
+func (s *Server) WritePost(p Post) Post {
+	s.locked(func() {
+		if p.Channel == "" {
+			p.Channel = directWith(p.User)
+			s.members[p.Channel] = map[string]bool{Bot: true, p.User: true}
+		}
+		p.ID = s.next()
+		s.posts = append(s.posts, &p)
+		s.posted(&p)
+	})
+	return p
+}
+
+// Again tells everybody who listens of a private post once more, as after a lost connection.
+func (s *Server) Again(p Post) { s.locked(func() { s.posted(&p) }) }
 
 // channels lists the channels of the bot.
 func (s *Server) channels(w http.ResponseWriter, _ *http.Request, _ []byte) {
@@ -28,11 +47,8 @@ func (s *Server) channels(w http.ResponseWriter, _ *http.Request, _ []byte) {
 	}
 	all := []map[string]any{}
 	for id, in := range s.members {
-		if kind := "O"; in[Bot] {
-			if strings.HasPrefix(id, "d") {
-				kind = "D"
-			}
-			all = append(all, map[string]any{"id": id, "type": kind, "last_post_at": last[id]})
+		if in[Bot] {
+			all = append(all, map[string]any{"id": id, "type": kindOf(id), "last_post_at": last[id]})
 		}
 	}
 	write(w, http.StatusOK, all)

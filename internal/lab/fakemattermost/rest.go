@@ -161,6 +161,7 @@ func (s *Server) create(w http.ResponseWriter, _ *http.Request, body []byte) {
 	s.locked(func() {
 		p.ID = s.next()
 		s.posts = append(s.posts, p)
+		s.posted(p)
 		seen = stripped(*p)
 	})
 	if s.watch(w, "post", p, true) {

@@ -1,5 +1,5 @@
 // Package fakemattermost is a fake of a Mattermost server for one bot, as far as the surface uses it: posts with message
-// attachments, the calls of their buttons, dialogs, users, channels and their members.
+// attachments, the calls of their buttons, dialogs, users, channels and their members, and a WebSocket that tells of posts.
 //
 // It refuses what the server refuses: a wrong token, posts to channels without the bot, messages over 16,383 characters,
 // contexts over 50 entries or 2,048 characters, replies to no post of the channel, dialogs with long titles and without a fresh trigger. It shows posts to
@@ -63,8 +63,10 @@ type Post struct {
 	Message string `json:"message"`
 	Props   struct {
 		Attachments []Attachment `json:"attachments"`
-		Key         string       `json:"askbus"` // that the surface gave it
+		Key         string       `json:"askbus"`                 // that the surface gave it
+		Webhook     string       `json:"from_webhook,omitempty"` // "true": by an incoming webhook, in a person's name
 	} `json:"props"`
+	Type    string   `json:"type"` // such as system_join_channel; empty: a person's
 	FileIDs []string `json:"file_ids"`
 	Edited  bool     `json:"-"` // other than by its first buttons
 	Keys    []string `json:"-"` // of asks, that its buttons ever carried
@@ -110,6 +112,7 @@ type Server struct {
 	posts     []*Post
 	triggers  map[string]string // user and channel, by trigger
 	dialogs   []Dialog
+	listeners map[*listener]bool
 	sequence  int
 	limited   int // the next calls are refused
 	revoked   bool
@@ -120,7 +123,7 @@ type Server struct {
 
 // Start starts a fake. Close it.
 func Start() *Server {
-	s := &Server{users: map[string]User{Bot: {ID: Bot, Username: "askbus", Roles: "system_user", Bot: true}}, members: map[string]map[string]bool{}, triggers: map[string]string{}}
+	s := &Server{users: map[string]User{Bot: {ID: Bot, Username: "askbus", Roles: "system_user", Bot: true}}, members: map[string]map[string]bool{}, triggers: map[string]string{}, listeners: map[*listener]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v4/users/{user}", s.called(s.user))
 	mux.HandleFunc("GET /api/v4/channels/{channel}/members/{user}", s.called(s.member))
@@ -133,6 +136,7 @@ func Start() *Server {
 	mux.HandleFunc("POST /api/v4/actions/dialogs/open", s.called(s.open))
 	mux.HandleFunc("GET /api/v4/users/me/channels", s.called(s.channels))
 	mux.HandleFunc("GET /api/v4/channels/{channel}/posts", s.called(s.read))
+	mux.HandleFunc("GET /api/v4/websocket", s.socket)
 	s.http = httptest.NewServer(mux)
 	return s
 }
@@ -142,6 +146,7 @@ func (s *Server) URL() string { return s.http.URL }
 
 // Close ends the fake.
 func (s *Server) Close() {
+	s.Drop() // which the server below does not know any more
 	s.http.CloseClientConnections()
 	s.http.Close()
 }

@@ -30,6 +30,7 @@ const (
 	BucketReplicas      = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
 	BucketConversations = "conversations"   // where a chat may be written to, as it told us
 	BucketLeft          = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
+	BucketRemoved       = "removed-tenants" // tenants that are removed or being removed; brokers write them
 	BucketMail          = "mail"            // which mails were sent, who wants none, and what came back
 )
 
@@ -43,6 +44,13 @@ type Bucket struct {
 	Most      int           // entries of the bucket
 	Grants    []Grant
 	OwnType   bool // a responder's keys begin with its type
+}
+
+// OutlivesTenant reports whether the entries of a bucket stay until they expire when
+// their tenant is removed: they say what no longer counts, and without them a used
+// link to sign in, or the vote of somebody whose sign-ins were ended, would count again.
+func OutlivesTenant(bucket string) bool {
+	return bucket == BucketLoginLinks || bucket == BucketRevoked
 }
 
 // SnoozeKey returns the entry in [BucketSnoozes] of a person and an ask. The
@@ -208,6 +216,7 @@ func Buckets() []Bucket {
 		{BucketTaskPushes, 8 << 10, 40 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbGet, VerbPut, VerbDelete}}, {StateResponder, TypeWebhook, []Verb{VerbGet, VerbDelete}}}, false},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
 		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
+		{BucketRemoved, 4 << 10, 3650 * day, false, 1_000, 1_000, []Grant{operators([]Verb{VerbGet, VerbList})}, false},
 		{BucketMail, 1 << 10, 400 * day, true, 20_000, 50_000, []Grant{operators(remove), {StateResponder, "email", write}}, false},
 		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},
 		{BucketConversations, 2 << 10, 400 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbGet, VerbPut, VerbDelete}}}, true},

@@ -37,6 +37,11 @@ func FileAny(s ask.Session, id string) string {
 	return fileSubject(ask.Session{Tenant: star(s.Tenant), Name: star(s.Name)}, star(id), "*")
 }
 
+// FileHeads returns the wildcard over what describes the files of a tenant.
+func FileHeads(tenant string) string {
+	return fileSubject(ask.Session{Tenant: tenant, Name: "*"}, "*", fileHead)
+}
+
 func fileSubject(s ask.Session, id, last string) string {
 	return strings.Join([]string{FileLedger, s.Tenant, s.Name, id, last}, ".")
 }

@@ -57,6 +57,8 @@ const (
 	// TypeWebhook calls agents back and sends asks to programs: it registers callbacks.
 	TypeWebhook = "webhook"
 	TypeTUI     = "tui"
+	// TypeEmail sends mails: its people are mailto: addresses.
+	TypeEmail = "email"
 )
 
 // ReplyAllowed reports whether the broker may reply to request r at reply: it

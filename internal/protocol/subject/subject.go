@@ -121,6 +121,8 @@ const (
 	VerbAbort     Verb = "abort"
 	VerbRepeat    Verb = "repeat" // its id is a repeat key
 	VerbDelivered Verb = "delivered"
+	VerbRemove    Verb = "remove"  // an operator removes a tenant
+	VerbReadmit   Verb = "readmit" // an operator lets a removed tenant be used again
 )
 
 // Self is a placeholder for the sender's public key until the request is sent;
@@ -283,6 +285,8 @@ func (r Request) known() bool {
 		return r.Root == Responders && r.Session == ""
 	case VerbAbort:
 		return r.Root == Operators
+	case VerbRemove, VerbReadmit:
+		return r.Root == Responders && r.Type == TypeOperator && r.Tenant != "" && r.Session == ""
 	}
 	return false
 }
@@ -325,6 +329,12 @@ func Host(user string, k Key, verb Verb) string {
 // Abort returns the subject on which an operator ends an ask.
 func Abort(k Key) string {
 	return Request{Root: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
+}
+
+// OfTenant returns the subject of an operator's verb about a whole tenant, with
+// [Self] for the key of its credential.
+func OfTenant(tenant string, verb Verb) string {
+	return Request{Root: Responders, Type: TypeOperator, User: Self, Tenant: tenant, Verb: verb}.String()
 }
 
 // Here returns the subject of the presence request for one session.
@@ -450,6 +460,12 @@ func LedgerReceipt(p int, k Key, typ string) string {
 // [Outcome]) in one partition that match a key, whose empty parts mean all.
 func LedgerAll(p int, k Key, kind string) string {
 	return ledger(p, Key{Tenant: star(k.Tenant), Session: star(k.Session), ID: star(k.ID)}) + "." + kind
+}
+
+// LedgerTenant returns the wildcard over everything in one partition that belongs
+// to a tenant, receipts included.
+func LedgerTenant(p int, tenant string) string {
+	return fmt.Sprintf("%s.%02d.%s.>", LedgerRoot, p, tenant)
 }
 
 // LedgerStream returns the subject space of one partition's stream.

@@ -322,9 +322,11 @@ func (r Role) rights() Rights {
 				dots(subject.State, ">"), dots(subject.Audit, ">"), dots(subject.Issue, ">"), "$SRV.>",
 			},
 			Subscribe: append(inboxes, dots(subject.Out, ">"), dots(subject.StateOut, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", "")),
-			// The broker believes the subject of shared state: what makes somebody else of a person or a token for years is made at home.
+			// The broker believes the subject of shared state: what makes somebody else of a person, a token for years, or an end of a tenant is made at home.
 			DenyPublish: []string{
 				dots(subject.State, string(subject.StateOperator), "*", string(subject.VerbPut), ">"),
+				dots(subject.Responders, subject.TypeOperator, "*", "*", string(subject.VerbRemove)),
+				dots(subject.Responders, subject.TypeOperator, "*", "*", string(subject.VerbReadmit)),
 				dots(subject.State, string(subject.StateResponder), subject.TypeWeb, subject.BucketPasskeys, string(subject.VerbPut), ">"),
 			},
 		}

@@ -51,6 +51,10 @@ func bodyFor(subj string) string {
 		return fmt.Sprintf(`{"specversion":"1.0","id":"e1","source":"/attack","type":%q,"subject":%q,"datacontenttype":"application/json","data":%s}`, typ, id, data)
 	}
 	switch subject.Verb(verb) {
+	case "acme", "other":
+		if id == string(subject.VerbRemove) { // an operator may
+			return `{"dry_run":true}`
+		}
 	case subject.VerbAsk:
 		return event(cloudevent.TypeAsked, fmt.Sprintf(`{"id":%q,"questions":[{"id":"q","text":"Delete it all?","kind":"boolean"}]}`, id))
 	case subject.VerbAnswer:

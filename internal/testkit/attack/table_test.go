@@ -97,6 +97,7 @@ func state() map[string]map[string]string {
 		subject.BucketTaskPushes:    {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:       {"operator": remove},
 		subject.BucketLeft:          {"operator": remove},
+		subject.BucketRemoved:       {"operator": "get list"},
 		subject.BucketRevoked:       {"operator": write, "web": "put", "email": "get"},
 		subject.BucketMail:          {"operator": remove, "email": write},
 		subject.BucketReplicas:      all("list watch put delete", map[string]string{"operator": remove}),
@@ -162,6 +163,10 @@ func publish() []line {
 		each(nobody, begin+other+".VERB", ofType...)
 		each(nobody, begin+"acme.s1.VERB", ofAsk...) // the form before subjects had keys
 	}
+	// The removal of a tenant.
+	each("operator", "ansv1.operator.~.VERB", "acme.remove", "acme.readmit", "other.remove", "other.readmit")
+	each(nobody, "ansv1.operator."+other+".VERB", "acme.remove", "acme.readmit")
+	add("agent-tenant", "askv1.acme.remove", "askv1.acme.readmit") // which the broker does not hear
 	// Hosts.
 	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel", "receipt")
 	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel", "receipt")

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/chromedp/chromedp"
@@ -161,7 +162,7 @@ func (b *Tab) Wait(script string) {
 	b.t.Helper()
 	var err error
 	for range 5 {
-		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(waittest.Limit)))
+		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(waittest.Limit)))
 		if err == nil {
 			return
 		}

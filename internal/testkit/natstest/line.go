@@ -157,15 +157,17 @@ func (l *Line) Stall() (resume func()) {
 	return resume
 }
 
-// Eventually waits until so returns true.
+// Eventually waits until so returns true. It asks less and less often, up to every
+// 20 ms: what it waits for needs the processor more than the questions do.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(waittest.Limit); !so(); {
-		if time.Now().After(end) {
+	for began := time.Now(); !so(); {
+		waited := time.Since(began)
+		if waited > waittest.Limit {
 			t.Fatalf("%s: not so after %s", what, waittest.Limit)
 		}
 		select {
-		case <-time.After(time.Millisecond):
+		case <-time.After(min(max(waited/10, time.Millisecond), 20*time.Millisecond)):
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
 		}

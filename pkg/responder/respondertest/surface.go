@@ -117,12 +117,14 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Sleep advances the virtual time by d, and lets other goroutines run.
+// Sleep advances the virtual time by d, and lets other goroutines run: for a
+// millisecond, and longer in long sleeps, so that what only repeats every minute
+// does not keep the processor busy.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(time.Millisecond):
+	case <-time.After(min(max(d/2000, time.Millisecond), 20*time.Millisecond)):
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 // intentDirect makes the gateway send the bot's direct messages, with their text.
 const intentDirect = 1 << 12
 
-// Pair waits until somebody writes a code to the bot in private, and ignores all else. Only while it waits does the bot
-// hear messages.
+// Pair waits until somebody writes a code to the bot in private, and ignores all else.
 func (s *App) Pair(ctx context.Context, code string) (p chat.Paired, err error) {
 	if _, err := s.Connect(ctx); err != nil {
 		return p, err

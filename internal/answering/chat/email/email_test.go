@@ -123,29 +123,21 @@ func (s *surface) page(m *fakemail.Mail) (text string, open bool) {
 	return html.UnescapeString(tags.ReplaceAllString(body, "")), strings.Contains(body, `value="answer"`)
 }
 
-// open reports whether the page of anybody who got a post takes an answer.
-func (s *surface) open(post string) bool {
-	for _, m := range s.questions() {
-		if keyOf(&m) != post {
-			continue
-		}
-		if _, open := s.page(&m); open {
-			return true
-		}
-	}
-	return false
-}
-
+// Posts returns the mails to one person; a post is open while the page of anybody who got it takes an answer.
 func (s *surface) Posts() (posts []respondertest.Post) {
-	seen := map[string]int{}
+	seen, open := map[string]int{}, map[string]bool{} // by key: an ask is open while one of its pages is
 	for _, m := range s.questions() {
+		key := keyOf(&m)
+		text, isOpen := s.page(&m)
+		open[key] = open[key] || isOpen
 		if m.To != tom {
 			continue
 		}
-		text, _ := s.page(&m)
-		ref := fmt.Sprint(keyOf(&m), "#", seen[keyOf(&m)])
-		seen[keyOf(&m)]++
-		posts = append(posts, respondertest.Post{Ref: ref, Key: keyOf(&m), Text: strings.ReplaceAll(m.Text, "\r\n", "\n") + text, Open: s.open(keyOf(&m))})
+		posts = append(posts, respondertest.Post{Ref: fmt.Sprint(key, "#", seen[key]), Key: key, Text: strings.ReplaceAll(m.Text, "\r\n", "\n") + text})
+		seen[key]++
+	}
+	for i := range posts {
+		posts[i].Open = open[posts[i].Key]
 	}
 	return posts
 }

@@ -200,6 +200,10 @@ func (s *App) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := form{r.PostForm}
+	if f.Get("do") == "link" {
+		s.linkPage(w, r, v)
+		return
+	}
 	p := s.sheet(v, f)
 	switch {
 	case v.rec.Outcome != nil:

@@ -98,14 +98,17 @@ func (d *delivery) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
-// Rcpt takes addresses that a mail of this surface has given to somebody.
+// Rcpt takes addresses that a mail of this surface has given to somebody, and the one of which they are made.
 func (d *delivery) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if _, _, ok := d.app.parseReplyAddress(to); !ok {
+	if _, _, ok := d.app.parseReplyAddress(to); !ok && !d.app.plain(to) {
 		return fault(550, smtp.EnhancedCode{5, 1, 1}, "no mail of askbus has this address for replies")
 	}
 	d.to = to
 	return nil
 }
+
+// plain reports whether an address is that of replies, without what names a mail.
+func (s *App) plain(to string) bool { return strings.EqualFold(to, s.opts.Reply) }
 
 // Data takes a mail. An error that may pass makes the server try again later.
 func (d *delivery) Data(r io.Reader) error {
@@ -115,7 +118,15 @@ func (d *delivery) Data(r io.Reader) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), handleFor)
 	defer cancel()
-	if err := d.app.received(ctx, d.from, d.to, raw.Bytes()); err != nil {
+	take := d.app.received
+	if d.app.plain(d.to) {
+		take = d.app.askedToLink
+	}
+	err := take(ctx, d.from, d.to, raw.Bytes())
+	if refused, ok := errors.AsType[*smtp.SMTPError](err); ok {
+		return refused
+	}
+	if err != nil {
 		d.app.Log.WarnContext(ctx, "a mail could not be handled; the mail server tries again", slog.String("error", err.Error()))
 		return fault(451, smtp.EnhancedCode{4, 3, 0}, "askbus cannot be reached; try again later")
 	}

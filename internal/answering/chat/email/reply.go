@@ -67,20 +67,27 @@ func (s *App) sender(e *message.Entity, envelope string, madeFor func(string) bo
 	if why := automatic(&e.Header, envelope); why != nil {
 		return "", why
 	}
-	h := netmail.Header{Header: e.Header}
-	list, err := h.AddressList("From")
-	if n := len(slices.Collect(fieldsOf(&e.Header, "From"))); err != nil || len(list) != 1 || n != 1 {
-		return "", errors.New("it does not have exactly one sender")
-	}
-	from = strings.ToLower(list[0].Address)
-	if !addressForm().MatchString(from) {
-		return "", errors.New("its sender has an unusual address")
+	if from, why = author(e); why != nil {
+		return "", why
 	}
 	_, lists := s.listed()
 	if madeFor(from) || s.allowed(from) && slices.ContainsFunc(lists, madeFor) {
 		return from, nil
 	}
 	return "", errors.New("its sender is not who got the question")
+}
+
+// author returns the one address from which a mail says that it is, or why there is none.
+func author(e *message.Entity) (from string, why error) {
+	h := netmail.Header{Header: e.Header}
+	list, err := h.AddressList("From")
+	if n := len(slices.Collect(fieldsOf(&e.Header, "From"))); err != nil || len(list) != 1 || n != 1 {
+		return "", errors.New("it does not have exactly one sender")
+	}
+	if from = strings.ToLower(list[0].Address); !addressForm().MatchString(from) {
+		return "", errors.New("its sender has an unusual address")
+	}
+	return from, nil
 }
 
 // names reports whether a mail is addressed to its address of replies. The signature covers that field, so an older mail

@@ -69,7 +69,9 @@ func (s *App) wrote(ctx context.Context, e *event, m *message) {
 		return
 	}
 	if private && m.Sender.Type == "user" && m.Sender.ID.Union != "" && m.Message.Parent == "" && chat.SaysLink(words) {
-		s.answerTo(ctx, e, m, s.LinkMe(ctx, l, proven(e, m.Sender.ID, m.Sender.Tenant)))
+		member := proven(e, m.Sender.ID, m.Sender.Tenant)
+		member.Name, _ = s.people.Person(ctx, m.Message.Chat+"/"+m.Sender.ID.Union) // without a name it is the id
+		s.answerTo(ctx, e, m, s.LinkMe(ctx, l, member))
 		return
 	}
 	rec, at, err := s.repliedTo(ctx, m)

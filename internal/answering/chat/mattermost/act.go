@@ -193,12 +193,17 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *called, a *ask.Ask) 
 
 // whisper writes to a person alone: a bot may not write into a channel for one person.
 func (s *App) whisper(ctx context.Context, person, words string) {
-	if words == "" {
+	s.write(ctx, person, literal(words))
+}
+
+// write is whisper for Markdown.
+func (s *App) write(ctx context.Context, person, markdown string) {
+	if markdown == "" {
 		return
 	}
 	channel, err := s.api.direct(ctx, s.Now(), person)
 	if err == nil {
-		_, err = s.api.send(ctx, s.Now(), &post{Channel: channel, Message: literal(words)})
+		_, err = s.api.send(ctx, s.Now(), &post{Channel: channel, Message: markdown})
 	}
 	if err != nil {
 		s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))

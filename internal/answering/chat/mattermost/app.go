@@ -134,8 +134,9 @@ func (s *App) Connect(ctx context.Context) (name string, err error) {
 	return me.Username, nil
 }
 
-// Keep checks the token now and again until ctx ends, so that [App.Ready] knows.
+// Keep checks the token now and again until ctx ends, so that [App.Ready] knows, and hears what people write to the bot.
 func (s *App) Keep(ctx context.Context) error {
+	s.after.Go(func() { s.hear(ctx) })
 	for ctx.Err() == nil {
 		s.Retry(ctx, func(ctx context.Context) error { _, err := s.Connect(ctx); return err })
 		_ = backoff.Sleep(ctx, checkSpan) // fails only when ctx ends

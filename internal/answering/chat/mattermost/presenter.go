@@ -44,7 +44,7 @@ func (p presenter) mention(ctx context.Context, all []string) (words string) {
 	return words
 }
 
-// post returns a post with an attachment, and with the key by which [presenter.Find] finds it.
+// post returns a post with an attachment, and with the key by which Find finds it.
 func (p presenter) post(rec *ask.Record, text string, actions []action) *post {
 	a := attachment{Fallback: inert.Replace(card.Heading(&rec.Ask)), Text: text, Actions: actions}
 	if rec.Ask.Priority == ask.PriorityUrgent && rec.Outcome == nil {

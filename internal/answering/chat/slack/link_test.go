@@ -1,12 +1,14 @@
 package slack_test
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat/slack"
 	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -14,7 +16,7 @@ import (
 var linkAt = regexp.MustCompile(`https://ask\.example\.com/account/chats/([2-9A-Z-]{14})`)
 
 // A member of the workspace writes "link" to the app, and the inbox links them by the page that it names. Members of other
-// workspaces get none.
+// workspaces get none. A question that has an option of this name is answered in its thread, and not by the word alone.
 func TestAMemberAsksToBeLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{})
@@ -23,6 +25,8 @@ func TestAMemberAsksToBeLinked(t *testing.T) {
 	w.fake.AddChannel(fakeslack.Channel{ID: "D0OUT", With: "U0OUT"})
 	w.fake.AddChannel(fakeslack.Channel{ID: "D0IN", With: "U0IN"})
 	w.start(false, func(o *slack.Options) { o.Inbox = "https://ask.example.com" })
+	k := w.ask(chattest.OptionLink("a1"))
+	card := w.posted("a1")
 	w.fake.Write("U0OUT", "D0OUT", "", "link")
 	w.fake.Write("U0IN", "D0IN", "", "link")
 	var code string
@@ -38,6 +42,14 @@ func TestAMemberAsksToBeLinked(t *testing.T) {
 	if err != nil || !strings.HasPrefix(l.Principal, "slack:") || !strings.HasSuffix(l.Principal, "/U0IN") {
 		t.Fatalf("%+v, %v", l, err)
 	}
+	if o := w.outcome(k); o != nil {
+		t.Errorf("answered by %+v", o)
+	}
+	w.fake.Write("U0IN", card.Channel, cmp.Or(card.Thread, card.TS), "answer: link")
+	natstest.Eventually(t, "the thread answers", func() bool {
+		o := w.outcome(k)
+		return o != nil && o.Answers[0].Selected[0] == "l"
+	})
 	for _, m := range w.fake.Messages("D0OUT") {
 		if linkAt.MatchString(m.Text) {
 			t.Errorf("a member of another workspace gets %s", m.Text)

@@ -54,15 +54,13 @@ func (s *App) link(ctx context.Context, m message, who actor) {
 	})
 }
 
-// accountLink is the page of [chat.Surface.LinkMe], the one address in its words: all others are made literal.
-var accountLink = regexp.MustCompile(`https?://[^\s<>|]+/account/chats/[2-9A-Z-]+`)
-
 // linkCard returns words whose link to that page can be followed.
 func linkCard(told string) content {
-	text := escape(told)
-	if at := accountLink.FindStringIndex(told); at != nil {
-		text = escape(told[:at[0]]) + "<" + told[at[0]:at[1]] + ">" + escape(told[at[1]:])
+	before, link, after := chat.AroundLink(told)
+	if link != "" {
+		link = "<" + link + ">"
 	}
+	text := escape(before) + link + escape(after)
 	return content{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(mrkdwn(text, maxSection), nil, nil)}}
 }
 

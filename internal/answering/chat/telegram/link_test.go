@@ -6,17 +6,22 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 var linkCode = regexp.MustCompile(`[2-9A-Z]{4}-[2-9A-Z]{4}-[2-9A-Z]{4}`)
 
 // Who writes "link" to the bot in private gets a code, with which the inbox links them under the id that Telegram proves;
-// in a group nobody does, nor who replies to a message.
+// in a group nobody does, nor who replies to a message: that answers a question which has an option of this name.
 func TestAMemberAsksToBeLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
+	a := chattest.OptionLink("a1")
+	a.Audience = []string{"chat:tom"}
+	w.Ask(a)
+	card := w.open("What to do")
 	w.fake.Write(tom, group, "link", 0)
 	w.fake.Write(tom, tom, "/Link", 0)
 	told := w.message("a code", func(m *faketelegram.Message) bool { return linkCode.MatchString(m.Text) })
@@ -28,6 +33,11 @@ func TestAMemberAsksToBeLinked(t *testing.T) {
 	if err != nil || !strings.HasPrefix(l.Principal, "telegram:") || l.Name == "" || l.Account != "oidc:mei" {
 		t.Fatalf("%+v, %v", l, err)
 	}
+	if rec := w.Get("a1"); rec.State != ask.StatePending {
+		t.Errorf("it is %s", rec.State)
+	}
+	w.fake.Write(tom, card.Chat, "link", card.ID)
+	w.AnsweredLink("a1")
 	w.fake.Write(tom, tom, "link", told.ID)
 	w.message("that it answers nothing", func(m *faketelegram.Message) bool {
 		return m.Chat == tom && strings.Contains(m.Text, "Please reply to")

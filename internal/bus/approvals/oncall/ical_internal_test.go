@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -109,7 +110,9 @@ func TestCalendarsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if shifts, err := parseICal(rule("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), time.UTC, from, from.Add(ahead)); err != nil || len(shifts) != 0 {
-		t.Errorf("a day that never comes: %v, %v", shifts, err)
-	}
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still: the library reads it to year 9999, which takes seconds on a busy machine
+		if shifts, err := parseICal(rule("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), time.UTC, from, from.Add(ahead)); err != nil || len(shifts) != 0 {
+			t.Errorf("a day that never comes: %v, %v", shifts, err)
+		}
+	})
 }

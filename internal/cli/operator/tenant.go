@@ -1,0 +1,230 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// TenantCmd is "askbus tenant".
+func TenantCmd(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "tenant", Short: "Remove a tenant with everything that is stored of it, and list those that are removed", Args: cli.NoCommand,
+		Example: "  askbus tenant remove acme\n  askbus tenant remove acme --yes",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(tenantRemoveCmd(a), tenantListCmd(a), tenantReadmitCmd(a))
+	return cmd
+}
+
+func tenantRemoveCmd(a *cli.App) *cobra.Command {
+	var yes bool
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use: "remove NAME", Short: "Show what is stored of a tenant, and with --yes delete it", Args: cobra.ExactArgs(1),
+		Long: `Without --yes it only counts. With it, brokers refuse whatever is new in the tenant, abort
+its pending asks, give chats the time to close their cards (--grace), and then delete its
+asks, outcomes, votes, files, API tokens and entries of shared state. The records of the
+audit stay. Brokers continue if this command is stopped; run it again to wait for them.
+
+From then on the tenant's credentials are refused everything, until
+"askbus tenant readmit". They stay valid: revoke them with "askbus auth revoke".`,
+		Example: "  askbus tenant remove acme\n  askbus tenant remove acme --yes --grace 5m",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tenant := args[0]
+			b, err := operatorOf(a, tenant, "remove tenants")
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			body, err := wire.EncodeRemove(wire.Remove{DryRun: !yes, Grace: grace.Truncate(time.Second)})
+			if err != nil {
+				return err
+			}
+			m, err := aboutTenant(cmd.Context(), b, tenant, subject.VerbRemove, body)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				return printHoldings(a, tenant, &m)
+			}
+			a.Note("askbus: removing tenant %s: pending asks are aborted (%d), and surfaces have at most %d s to close their cards", tenant, m.Had.Pending, m.Grace)
+			if m, err = untilRemoved(cmd.Context(), b, tenant, m); err != nil {
+				return fmt.Errorf("%w; the brokers continue: run the same command to wait for them", err)
+			}
+			return printRemoved(a, tenant, &m)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete it; there is no way back")
+	cmd.Flags().DurationVar(&grace, "grace", time.Minute, "how long chats may take to close their cards, at most 1h; shorter if none is open")
+	return cmd
+}
+
+func tenantReadmitCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "readmit NAME", Short: "Let a removed tenant be used again; what was in it stays deleted", Args: cobra.ExactArgs(1),
+		Long: `Credentials of the tenant that were not revoked are served again, also those of its former
+people and agents: revoke them first, with "askbus auth revoke".`,
+		Example: "  askbus tenant readmit acme",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := operatorOf(a, args[0], "readmit tenants")
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			if _, err := aboutTenant(cmd.Context(), b, args[0], subject.VerbReadmit, []byte("{}")); err != nil {
+				return err
+			}
+			a.Note("askbus: tenant %s can be used again", args[0])
+			return nil
+		},
+	}
+}
+
+func tenantListCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the tenants that are removed or being removed", Args: cobra.NoArgs,
+		Example: "  askbus tenant list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := operator(a, "see which tenants are removed")
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			entries, err := state.Open(b.NC, state.Operator(), state.Removed).List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			type line struct {
+				Tenant string `json:"tenant"`
+				wire.Removal
+			}
+			lines := make([]line, len(entries))
+			for i := range entries {
+				lines[i].Tenant = entries[i].Key.Name
+				if err := json.Unmarshal(entries[i].Value, &lines[i].Removal); err != nil {
+					return fmt.Errorf("tenant %s: %w", lines[i].Tenant, err)
+				}
+			}
+			if a.JSON() {
+				return a.TellJSON(lines)
+			}
+			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "TENANT\tSTATE\tSINCE\tBY")
+			for i := range lines {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", lines[i].Tenant, lines[i].State, lines[i].Since.Local().Format("2006-01-02 15:04"), lines[i].Credential)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+// operatorOf connects as an operator, for a command about one tenant.
+func operatorOf(a *cli.App, tenant, what string) (*cli.Bus, error) {
+	if !ask.ValidToken(tenant) {
+		return nil, cli.Usage("invalid tenant %q: use 1 to %d of A-Z a-z 0-9 _ -", tenant, ask.MaxToken)
+	}
+	return operator(a, what)
+}
+
+func aboutTenant(ctx context.Context, b *cli.Bus, tenant string, verb subject.Verb, body []byte) (m wire.Removal, err error) {
+	reply, err := connection.Do(ctx, connection.On(b.NC), &nats.Msg{Subject: subject.OfTenant(tenant, verb), Data: body}, 0)
+	if err == nil {
+		err = json.Unmarshal(reply.Data, &m)
+	}
+	return m, err
+}
+
+// untilRemoved waits until the brokers have removed a tenant.
+func untilRemoved(ctx context.Context, b *cli.Bus, tenant string, m wire.Removal) (wire.Removal, error) {
+	bucket, tick := state.Open(b.NC, state.Operator(), state.Removed), time.NewTicker(500*time.Millisecond)
+	defer tick.Stop()
+	for m.State != wire.RemovalDone {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return m, ctx.Err()
+		}
+		e, err := bucket.Get(ctx, state.Key{Name: tenant})
+		if err == nil {
+			err = json.Unmarshal(e.Value, &m)
+		}
+		if err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func printHoldings(a *cli.App, tenant string, m *wire.Removal) error {
+	if a.JSON() {
+		return a.TellJSON(map[string]any{"tenant": tenant, "state": m.State, "had": m.Had})
+	}
+	switch m.State {
+	case wire.RemovalDone:
+		fmt.Fprintf(a.Stdout, "Tenant %s was removed on %s.\n", tenant, m.Since.Local().Format("2006-01-02 15:04"))
+	case wire.RemovalClosing, wire.RemovalDeleting:
+		fmt.Fprintf(a.Stdout, "Tenant %s is being removed since %s.\n", tenant, m.Since.Local().Format("2006-01-02 15:04"))
+	}
+	if m.Had.Empty() {
+		fmt.Fprintf(a.Stdout, "Nothing is stored of tenant %s.\n", tenant)
+	} else {
+		fmt.Fprintf(a.Stdout, "Stored of tenant %s:\n", tenant)
+		printCounts(a, &m.Had)
+	}
+	if m.State == "" {
+		fmt.Fprintf(a.Stdout, "Nothing was changed. To delete it, and to refuse its credentials from now on: askbus tenant remove %s --yes\n", tenant)
+	}
+	return nil
+}
+
+func printCounts(a *cli.App, h *wire.Holdings) {
+	w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
+	for _, row := range []struct {
+		n    int
+		what string
+	}{
+		{h.Pending, "pending asks, with their votes and steps"},
+		{h.Ended, "ended asks, with their outcomes"},
+		{h.Files, "files"},
+		{h.Tokens, "API tokens"},
+		{h.Consumers, "consumers of chats that serve only this tenant"},
+	} {
+		if row.n > 0 {
+			fmt.Fprintf(w, "\t%d\t  %s\n", row.n, row.what)
+		}
+	}
+	for _, of := range []struct {
+		counts map[string]int
+		what   string
+	}{{h.Entries, "entries of "}, {h.Kept, "entries, which stay until they expire, of "}} {
+		for _, name := range slices.Sorted(maps.Keys(of.counts)) {
+			fmt.Fprintf(w, "\t%d\t  %s%s\n", of.counts[name], of.what, name)
+		}
+	}
+	_ = w.Flush()
+}
+
+func printRemoved(a *cli.App, tenant string, m *wire.Removal) error {
+	if a.JSON() {
+		return a.TellJSON(map[string]any{"tenant": tenant, "state": m.State, "withdrawn": m.Withdrawn, "had": m.Had})
+	}
+	fmt.Fprintf(a.Stdout, "Tenant %s is removed. It had:\n", tenant)
+	printCounts(a, &m.Had)
+	fmt.Fprintln(a.Stdout, `Its records in the audit stay, and so do backups. Its credentials are refused, and stay valid: revoke
+them with "askbus auth revoke". Remove it also from your own files (policy, approvals, issuer's rules).`)
+	return nil
+}

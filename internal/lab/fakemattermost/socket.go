@@ -1,0 +1,109 @@
+package fakemattermost
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// listener is a connection on which events are told.
+type listener struct {
+	mu   sync.Mutex
+	conn *websocket.Conn
+	seq  int
+}
+
+// tell sends an event; a connection that takes none is dropped.
+func (l *listener) tell(ctx context.Context, event string, data, broadcast map[string]any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.send(ctx, map[string]any{"event": event, "data": data, "broadcast": broadcast, "seq": l.seq})
+	l.seq++
+}
+
+func (l *listener) send(ctx context.Context, v any) {
+	data, _ := json.Marshal(v)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if l.conn.Write(ctx, websocket.MessageText, data) != nil {
+		_ = l.conn.CloseNow()
+	}
+}
+
+// Listeners returns how many connections hear events.
+func (s *Server) Listeners() (n int) {
+	s.locked(func() { n = len(s.listeners) })
+	return n
+}
+
+// Drop breaks all connections that hear events.
+func (s *Server) Drop() {
+	s.locked(func() {
+		for l := range s.listeners {
+			_ = l.conn.CloseNow()
+		}
+	})
+}
+
+// socket is a WebSocket, of who shows the token in a header or in an authentication_challenge.
+func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow() //nolint:errcheck // it is done
+	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
+	hello := func() {
+		l.tell(r.Context(), "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
+		s.locked(func() { s.listeners[l] = true })
+	}
+	if authentic {
+		hello()
+	}
+	defer s.locked(func() { delete(s.listeners, l) })
+	for {
+		_, data, err := conn.Read(r.Context())
+		if err != nil {
+			return
+		}
+		var in struct {
+			Seq    int            `json:"seq"`
+			Action string         `json:"action"`
+			Data   map[string]any `json:"data"`
+		}
+		token, _ := "", json.Unmarshal(data, &in)
+		if in.Action == "authentication_challenge" {
+			token, _ = in.Data["token"].(string)
+		}
+		switch {
+		case !authentic && !s.knows("Bearer "+token):
+			_ = conn.Close(websocket.StatusPolicyViolation, "not authenticated")
+			return
+		case !authentic:
+			authentic = true
+			l.mu.Lock()
+			l.send(r.Context(), map[string]any{"status": "OK", "seq_reply": in.Seq})
+			l.mu.Unlock()
+			hello()
+		}
+	}
+}
+
+// knows reports whether a header has the token.
+func (s *Server) knows(header string) (ok bool) {
+	s.locked(func() { ok = !s.revoked && strings.EqualFold(header, "Bearer "+Token) })
+	return ok
+}
+
+// posted tells everybody who listens of a post that the bot can read. The caller holds mu.
+func (s *Server) posted(p *Post) {
+	text, _ := json.Marshal(stripped(*p))
+	for l := range s.listeners {
+		go l.tell(context.Background(), "posted", map[string]any{"channel_type": kindOf(p.Channel), "channel_name": p.Channel, "sender_name": "@" + s.users[p.User].Username, "team_id": "", "post": string(text)}, map[string]any{"channel_id": p.Channel})
+	}
+}

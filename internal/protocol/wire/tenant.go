@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// RemovalState is how far the removal of a tenant is.
+type RemovalState string
+
+// The states, in their order.
+const (
+	RemovalClosing  RemovalState = "closing"  // nothing new is taken; pending asks end, and surfaces close their cards
+	RemovalDeleting RemovalState = "deleting" // what is stored of it is deleted, and everything of it is refused
+	RemovalDone     RemovalState = "removed"  // as before; nothing is left
+)
+
+// Removal is the value of an entry of the bucket removed-tenants, whose key is the
+// tenant's name.
+type Removal struct {
+	State      RemovalState `json:"state"`
+	Since      time.Time    `json:"since"`
+	Grace      int          `json:"grace_seconds"` // for cards to be closed
+	Credential string       `json:"credential"`    // the public key of the operator who asked for it
+	Withdrawn  int          `json:"withdrawn"`     // pending asks that it ended
+	Had        Holdings     `json:"had"`           // when it began
+	Changed    time.Time    `json:"changed"`       // of State
+}
+
+// Holdings is what is stored of a tenant.
+type Holdings struct {
+	Pending   int            `json:"pending"` // asks
+	Ended     int            `json:"ended"`   // asks
+	Files     int            `json:"files"`
+	Tokens    int            `json:"tokens"`            // API tokens
+	Consumers int            `json:"consumers"`         // of posting surfaces that serve only this tenant
+	Entries   map[string]int `json:"entries,omitempty"` // of shared state, by bucket
+	Kept      map[string]int `json:"kept,omitempty"`    // likewise; they stay until they expire
+}
+
+// Empty reports whether nothing is stored that a removal would delete.
+func (h *Holdings) Empty() bool {
+	return h.Pending+h.Ended+h.Files+h.Tokens+h.Consumers+len(h.Entries) == 0
+}
+
+// Remove is the body of the verb remove.
+type Remove struct {
+	DryRun bool          // only count
+	Grace  time.Duration // how long surfaces may take to close their cards
+}
+
+// MaxRemovalGrace bounds [Remove.Grace].
+const MaxRemovalGrace = time.Hour
+
+type removeJSON struct {
+	DryRun bool     `json:"dry_run,omitempty"`
+	Grace  duration `json:"grace,omitzero"`
+}
+
+// EncodeRemove returns the body of remove.
+func EncodeRemove(r Remove) ([]byte, error) { return Marshal(removeJSON{r.DryRun, duration(r.Grace)}) }
+
+// DecodeRemove reads the body of remove, strictly.
+func DecodeRemove(data []byte) (Remove, error) {
+	var w removeJSON
+	if err := Strict("remove", data, &w); err != nil {
+		return Remove{}, err
+	}
+	r := Remove{w.DryRun, time.Duration(w.Grace)}
+	if r.Grace < 0 || r.Grace > MaxRemovalGrace {
+		return Remove{}, ask.InvalidError("remove", []ask.Fault{ask.NewFault("/grace", ask.FaultOutOfRange, r.Grace, "0s", MaxRemovalGrace)})
+	}
+	return r, nil
+}
