@@ -111,6 +111,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := newAPI(&opts, surface.Clock)
+	surface.FollowLookers(a.limiter)
 	return &App{
 		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
 		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
