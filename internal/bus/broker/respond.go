@@ -119,6 +119,9 @@ func unavailable(err error) error {
 	return ask.Refuse(ask.CodeUnavailable, "the ledger does not answer now; try again with the same ids")
 }
 
+// ownProtocol is the value of a header of every reply.
+var ownProtocol = []string{wire.ProtocolText()}
+
 // send publishes a reply on the service connection, which can only reach
 // inboxes.
 func (b *Broker) send(r *request, msg *nats.Msg) error {
@@ -126,6 +129,10 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 		return nil
 	}
 	msg.Subject = r.reply
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	msg.Header[wire.HeaderProtocol] = ownProtocol
 	if most := b.nc.MaxPayload(); most > 0 && int64(len(msg.Data)) > most-4096 {
 		return ask.Refuse(ask.CodeTooLarge, "the reply has %d bytes, more than the server carries; ask for less at a time", len(msg.Data))
 	}
