@@ -119,9 +119,6 @@ func unavailable(err error) error {
 	return ask.Refuse(ask.CodeUnavailable, "the ledger does not answer now; try again with the same ids")
 }
 
-// ownProtocol is the value of a header of every reply.
-var ownProtocol = []string{wire.ProtocolText()}
-
 // send publishes a reply on the service connection, which can only reach
 // inboxes.
 func (b *Broker) send(r *request, msg *nats.Msg) error {
@@ -132,7 +129,7 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 	if msg.Header == nil {
 		msg.Header = nats.Header{}
 	}
-	msg.Header[wire.HeaderProtocol] = ownProtocol
+	msg.Header[wire.HeaderProtocol] = []string{wire.ProtocolText()}
 	if most := b.nc.MaxPayload(); most > 0 && int64(len(msg.Data)) > most-4096 {
 		return ask.Refuse(ask.CodeTooLarge, "the reply has %d bytes, more than the server carries; ask for less at a time", len(msg.Data))
 	}

@@ -4,7 +4,7 @@ import "strconv"
 
 // protocol is [Protocol] as text, so that a test can link a build of another number:
 // -ldflags "-X github.com/askbus/askbus/internal/protocol/wire.protocol=3".
-var protocol = "2"
+var protocol = "2" //nolint:gochecknoglobals // for the linker
 
 // Protocol is the number of what brokers, surfaces, gateways and agents' entrances
 // must agree on: the layout of the ledger, and what its messages mean. Raise it when
