@@ -26,7 +26,7 @@ calls askbus, so it must reach this machine. Then send the code that this comman
 		PublicURL: &c.Callback, PublicName: "CALLBACK", PublicPlain: true, PublicWhat: "address at which the Mattermost server reaches askbus",
 		PublicWhy:   "the Mattermost server calls an address, /mattermost/…, when somebody presses a button",
 		Questions:   []chatQuestion{{"URL", "address of the Mattermost server, as its people open it", &c.URL}},
-		DoctorShort: "Check token, channels and groups",
+		DoctorShort: "Check token, channels, groups and the WebSocket",
 		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot", Text: &c.Token, File: &c.TokenFile}},
 		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {

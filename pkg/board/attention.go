@@ -23,6 +23,7 @@ type Attention struct {
 	Gone      bool      `json:"gone,omitempty"`      // has left; others forget it
 	From      string    `json:"from,omitempty"`      // the board that sent it
 	Mark      string    `json:"mark,omitempty"`      // of a claim: read by the board that sent it, see [Board.Take]
+	Posted    string    `json:"posted,omitempty"`    // of nobody: a chat shows the ask at this place, see [PostedAt]
 	Responder string    `json:"-"`                   // the responder type, as proven by the credential
 	Seen      time.Time `json:"-"`
 }
@@ -63,7 +64,12 @@ func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
 // LookFrom tells boards once that a person is at an ask at a surface that has no
 // board, such as who writes in its thread in a chat. They forget it after 25 s.
 func LookFrom(r *responder.Responder, by ask.By, k ask.Key, answering bool) error {
-	data, err := json.Marshal(Attention{Principal: by.Principal, Name: shortName(by.Name), Answering: answering})
+	return tell(r, k, Attention{Principal: by.Principal, Name: shortName(by.Name), Answering: answering})
+}
+
+// tell sends attention of a surface that has no board.
+func tell(r *responder.Responder, k ask.Key, a Attention) error {
+	data, err := json.Marshal(a)
 	if err == nil {
 		err = newSource(r).publish(k, data)
 	}
@@ -131,20 +137,37 @@ func (b *Board) Attending(k ask.Key) []Attention {
 
 // hearAttention records the attention of other surfaces until stop is called.
 func (b *Board) hearAttention() (stop func(), err error) {
-	sub, err := b.r.nc.Subscribe(subject.AttentionAll(b.r.opts.Tenant, b.r.opts.Session), func(m *nats.Msg) {
+	return hear(b.r, func(k ask.Key, a Attention) {
+		switch {
+		case a.Posted != "":
+			b.posted(k, a)
+		case a.From != b.id:
+			a.Mark = ""
+			b.attend(k, a)
+		case a.Mark != "":
+			b.echoed(k, a.Mark)
+		}
+	})
+}
+
+// Hear calls f with the attention of all surfaces, until stop is called: for a surface that has no board.
+func Hear(r *responder.Responder, f func(k ask.Key, a Attention)) (stop func(), err error) {
+	return hear(newSource(r), func(k ask.Key, a Attention) {
+		if a.Posted == "" && a.Mark == "" {
+			f(k, a)
+		}
+	})
+}
+
+func hear(r *source, f func(k ask.Key, a Attention)) (stop func(), err error) {
+	sub, err := r.nc.Subscribe(subject.AttentionAll(r.opts.Tenant, r.opts.Session), func(m *nats.Msg) {
 		typ, k, ok := subject.ParseAttention(m.Subject)
 		var a Attention
-		if !ok || len(m.Data) > maxAttention || json.Unmarshal(m.Data, &a) != nil || a.Principal == "" {
+		if !ok || len(m.Data) > maxAttention || json.Unmarshal(m.Data, &a) != nil || (a.Principal == "") == (a.Posted == "") {
 			return
 		}
-		if a.From == b.id { // already recorded
-			if a.Mark != "" {
-				b.echoed(k, a.Mark)
-			}
-			return
-		}
-		a.Name, a.Mark, a.Responder, a.Seen = shortName(a.Name), "", typ, time.Now()
-		b.attend(k, a)
+		a.Name, a.Responder, a.Seen = shortName(a.Name), typ, time.Now()
+		f(k, a)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("board: subscribe to attention: %w", err)
@@ -179,6 +202,9 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		delete(b.attended, h.key)
 	} else {
 		b.attended[h.key] = people
+	}
+	if a.From == "" && !a.Gone {
+		b.readers.acted(b, h, a.Responder, a.Principal, a.Seen)
 	}
 	if !known || a.Gone {
 		b.notifyOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
@@ -244,6 +270,7 @@ func (b *Board) faded(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.early = slices.DeleteFunc(b.early, func(e early) bool { return now.Sub(e.a.Seen) >= earlyLasts })
+	b.readers.fade(b, now)
 	for name, people := range b.attended {
 		left := slices.DeleteFunc(slices.Clone(people), func(a Attention) bool { return now.Sub(a.Seen) >= attentionLasts })
 		if len(left) == len(people) {

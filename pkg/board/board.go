@@ -59,6 +59,7 @@ type Board struct {
 	attended map[string][]Attention // by key, of pending asks
 	early    []early                // attention whose ask is not known yet
 	claims   map[string]*claim      // by mark
+	readers  *readers               // of chats
 	handed   map[string]*Handover   // by key
 	subs     map[*subscriber]struct{}
 
@@ -98,7 +99,7 @@ func newBoard(r *source, opts Options) *Board {
 		opts.Snoozes = &MemorySnoozes{}
 	}
 	return &Board{
-		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
+		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 }
@@ -283,6 +284,7 @@ func (b *Board) add(h *head) {
 	b.order.add(h)
 	b.notify(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
 	b.arrive(h.id(), time.Now())
+	b.readers.asked(b, h, time.Now())
 }
 
 func (b *Board) remove(h *head) {
@@ -324,6 +326,7 @@ func (b *Board) resolved(rec ask.Record) {
 		h = &head{key: k.String(), audience: &rec.Ask.Audience}
 	}
 	b.notify(Event{Kind: Resolved, Record: rec}, h)
+	b.readers.ended(b, h, rec.Outcome, time.Now())
 }
 
 // boardFollower is a board as a [follower].

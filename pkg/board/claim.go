@@ -158,9 +158,9 @@ func (b *Board) alone(c *claim) bool {
 	return h != nil && h.life == c.h.Life && !b.lookedAt(c.h.Key, c.by, time.Now())
 }
 
-// lookedAt reports whether somebody else is at an ask. The caller holds mu.
+// lookedAt reports whether somebody else is at an ask, or is expected to read it in a chat. The caller holds mu.
 func (b *Board) lookedAt(k ask.Key, besides string, now time.Time) bool {
-	return slices.ContainsFunc(b.attended[k.String()], func(a Attention) bool {
+	return b.readers.expected(k.String(), besides, now) || slices.ContainsFunc(b.attended[k.String()], func(a Attention) bool {
 		return a.Principal != besides && now.Sub(a.Seen) < attentionLasts
 	})
 }

@@ -19,3 +19,20 @@ const MaxWaiting = maxWaiting
 
 // SetEchoLimit changes how long Take waits for the bus.
 func (b *Board) SetEchoLimit(d time.Duration) { b.echoLimit = d }
+
+// Posting returns how many asks are known to be shown in chats.
+func (b *Board) Posting() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, list := range b.readers.newest {
+		n += len(list)
+	}
+	return n
+}
+
+// ReadersLeft lets the time pass after which nobody is expected to read anything in a chat.
+func (b *Board) ReadersLeft() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers.fade(b, time.Now().Add(readsWithin))
+}

@@ -53,6 +53,32 @@ func (s *Server) refresh(ctx context.Context, it Item, p Post, places []ask.Plac
 	}
 }
 
+// Redraw makes a post of this server show its ask as it is now, if the presenter is a [Refresher] and does not refresh it
+// already, and reports whether the ask is still pending.
+func (s *Server) Redraw(ctx context.Context, p Post, places []ask.Place) (pending bool, err error) {
+	v, ok := s.p.(Refresher)
+	if !ok || !s.beginRefresh(p.Key) {
+		return true, nil
+	}
+	defer s.endRefresh(p.Key)
+	for drawn := false; ; drawn = true {
+		rec, err := s.r.Get(ctx, p.Ask.Key())
+		switch {
+		case errors.Is(err, ask.ErrNotFound), err == nil && rec.Life != p.Life:
+			return false, nil
+		case err != nil:
+			return true, err
+		case rec.Outcome != nil && drawn: // its update may have come before the edit
+			return false, s.update(ctx, Ended{Post: p, Places: places, Outcome: *rec.Outcome}, false)
+		case rec.Outcome != nil, drawn:
+			return rec.Outcome == nil, nil
+		}
+		if err := s.edit(ctx, p, Rank{}, func(ctx context.Context) error { return v.Refresh(ctx, p, rec, places) }); err != nil {
+			return true, err
+		}
+	}
+}
+
 // beginRefresh reports whether nobody refreshes a post; whoever does is told to read it again.
 func (s *Server) beginRefresh(key string) bool {
 	s.mu.Lock()

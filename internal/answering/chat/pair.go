@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"strings"
@@ -55,4 +56,36 @@ func MayBeCode(message string) bool {
 
 func bareCode(message string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(message)))
+}
+
+// Pairing is a code that is waited for.
+type Pairing struct {
+	code  string
+	found chan Paired
+}
+
+// NewPairing begins to wait for a code.
+func NewPairing(code string) *Pairing { return &Pairing{code, make(chan Paired, 1)} }
+
+// Says reports whether a private message is the code.
+func (p *Pairing) Says(message string) bool { return SaysCode(message, p.code) }
+
+// Found notes who said the code; ok is false if somebody was faster.
+func (p *Pairing) Found(who Paired) (ok bool) {
+	select {
+	case p.found <- who:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait returns who said the code.
+func (p *Pairing) Wait(ctx context.Context) (Paired, error) {
+	select {
+	case who := <-p.found:
+		return who, nil
+	case <-ctx.Done():
+		return Paired{}, ctx.Err()
+	}
 }

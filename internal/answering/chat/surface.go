@@ -73,7 +73,8 @@ type Surface struct {
 	link    func(ask.Key) string
 	inbox   string
 	refused func(Refusal)
-	weekly  *weekly // nil: no digest
+	weekly  *weekly  // nil: no digest
+	lookers *lookers // nil: cards do not say who looks
 	server  atomic.Pointer[responder.Server]
 	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
 	sending chan struct{}                // a place for each file that is in memory
@@ -116,12 +117,15 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 		return err
 	}
 	s.server.Store(srv)
+	var all sync.WaitGroup
+	defer all.Wait()
+	beside, stop := context.WithCancel(ctx)
+	defer stop()
 	if d, ok := p.(Digester); ok && s.weekly != nil {
-		var all sync.WaitGroup
-		defer all.Wait()
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		all.Go(func() { s.digests(ctx, d, account) })
+		all.Go(func() { s.digests(beside, d, account) })
+	}
+	if s.lookers != nil {
+		all.Go(func() { s.lookers.run(beside) })
 	}
 	return srv.Run(ctx)
 }
@@ -146,7 +150,7 @@ func (s *Surface) Refuse(f Refusal) {
 func (s *Surface) Now() responder.Rank { return responder.Rank{Urgent: true, At: s.Clock.Now()} }
 
 // Looks tells the inboxes that somebody who may decide an ask is at it: they wrote in its thread, or opened its form.
-// A chat says nothing of who only reads. The inboxes offer the ask to nobody else for a while, unless it is urgent.
+// A chat says nothing of who only reads: see [board.PostedAt]. The inboxes offer the ask to nobody else for a while, unless it is urgent.
 func (s *Surface) Looks(ctx context.Context, by ask.By, rec *ask.Record, answering bool) {
 	if _, may := rec.Ask.As(by, nil, time.Time{}); !may || rec.Outcome != nil {
 		return
@@ -186,7 +190,7 @@ func (s *Surface) Card(l *lang.Language, rec *ask.Record) *card.Card {
 	if rec.AskedAt.IsZero() {
 		rec.AskedAt = now
 	}
-	return card.New(rec, s.shared(l), now)
+	return card.New(rec, s.shared(l), now, s.lookers.others(rec.Ask.Key())...)
 }
 
 // Pending returns the record of an ask that is being posted.
@@ -229,6 +233,11 @@ func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.Bus != nil { // tests of routes have none
+		if err := board.PostedAt(s.Bus, a.Key(), cmp.Or(to.Channel, to.Person)); err != nil { // as in Looks
+			s.Log.DebugContext(ctx, "cannot tell where an ask is shown", slog.String("ask_id", a.ID), slog.Any("error", err))
+		}
 	}
 	return []ask.Place{at}, nil
 }

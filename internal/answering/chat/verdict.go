@@ -118,3 +118,18 @@ func votes(p *card.Approval, clean func(s string, most int) string) (lines []str
 	}
 	return lines
 }
+
+// Details returns a line for each answer and note, the reply and the votes; the answers between two marks of emphasis.
+func (s *Summary) Details(mark string) (lines []string) {
+	for _, l := range s.Lines {
+		one := l.Question + " " + mark + l.Answer + mark
+		if l.Note != "" {
+			one += " (" + l.Note + ")"
+		}
+		lines = append(lines, one)
+	}
+	if s.Reply != "" {
+		lines = append(lines, s.Reply)
+	}
+	return append(lines, s.Votes...)
+}

@@ -26,6 +26,8 @@ type removals struct {
 	marks atomic.Pointer[map[string]wire.Removal] // nil: none
 	wake  chan string                             // tenants whose removal was just asked for
 
+	setting sync.Mutex // of marks: commands and the reader change them
+
 	mu    sync.Mutex // of reading
 	after uint64
 	whole time.Time // when all of them were read
@@ -43,6 +45,8 @@ func (r *removals) of(tenant string) (wire.Removal, bool) {
 
 // set notes what was just written; nil: the tenant is readmitted.
 func (r *removals) set(tenant string, m *wire.Removal) {
+	r.setting.Lock()
+	defer r.setting.Unlock()
 	next := map[string]wire.Removal{}
 	if all := r.marks.Load(); all != nil {
 		next = maps.Clone(*all)

@@ -269,8 +269,7 @@ const slackUser = "U0MEI"
 // chatter is what people say in a thread before they answer. None of it decides.
 var chatter = []string{"hm, <@U0MEI> what do you think?", "let me check with finance first", "1 or 2? not sure yet", "yes, I am looking", "SQLite would be simpler, but no"} //nolint:gochecknoglobals // never changed
 
-// inSlack answers the newest open card, which is what a channel shows, and talks in its thread before. Slack does not say
-// who else reads it.
+// inSlack answers the newest open card at which nobody else is, as far as the cards say, and talks in its thread before.
 func (d *day) inSlack(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m, ref, ok := d.card()
@@ -306,10 +305,10 @@ func (d *day) inSlack(ctx context.Context) error {
 	return nil
 }
 
-// card returns the newest open card.
+// card returns the newest open card that says of nobody that they look at it.
 func (d *day) card() (fakeslack.Message, chat.Ref, bool) {
 	for _, m := range slices.Backward(d.slack.fake.Messages("C0ASKS")) {
-		if !m.Live() {
+		if !m.Live() || strings.Contains(m.Shown(), ":eyes:") {
 			continue
 		}
 		for _, e := range m.Elements() {

@@ -22,6 +22,11 @@ type listener struct {
 func (l *listener) tell(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.event(ctx, event, data, broadcast)
+}
+
+// event is tell for who holds mu.
+func (l *listener) event(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.send(ctx, map[string]any{"event": event, "data": data, "broadcast": broadcast, "seq": l.seq})
 	l.seq++
 }
@@ -58,12 +63,14 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is done
 	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
-	hello := func() {
-		l.tell(r.Context(), "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
+	hello := func(ctx context.Context) {
+		l.mu.Lock() // what is posted after comes after
+		defer l.mu.Unlock()
 		s.locked(func() { s.listeners[l] = true })
+		l.event(ctx, "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
 	}
 	if authentic {
-		hello()
+		hello(r.Context())
 	}
 	defer s.locked(func() { delete(s.listeners, l) })
 	for {
@@ -89,7 +96,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 			l.mu.Lock()
 			l.send(r.Context(), map[string]any{"status": "OK", "seq_reply": in.Seq})
 			l.mu.Unlock()
-			hello()
+			hello(r.Context())
 		}
 	}
 }

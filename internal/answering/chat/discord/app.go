@@ -88,7 +88,7 @@ type App struct {
 	direct  *lru.Cache[string, string]  // channels of direct messages, by user
 	unsent  *lru.Cache[string, values]  // what a person wrote in a form that was refused, by post and user
 	handled *lru.Cache[string, struct{}]
-	busy    chan struct{} // one entry for each interaction in progress
+	busy    chat.Busy // one entry for each interaction in progress
 	after   sync.WaitGroup
 }
 
@@ -108,7 +108,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	key, _ := hex.DecodeString(opts.PublicKey) // checked
 	s := &App{
 		Surface: surface, opts: opts, key: key, rooms: chat.NewCache[string, room](5_000), direct: chat.NewCache[string, string](5_000),
-		unsent: chat.NewCache[string, values](1_000), handled: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
+		unsent: chat.NewCache[string, values](1_000), handled: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
 	}
 	s.api = newAPI(opts.Token, cmp.Or(opts.APIURL, defaultAPI), surface.Clock, func() { s.me.Store(nil) })
 	return s, nil

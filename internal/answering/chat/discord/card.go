@@ -81,10 +81,10 @@ type page struct {
 
 // add adds words as draw makes them. What does not fit is cut.
 func (p *page) add(words string, most int, draw func(string) string) {
-	short := clip(words, most)
+	short := chat.ClipUnits(words, most)
 	for drawn := draw(short); strings.TrimSpace(short) != ""; drawn = draw(short) {
-		if over := p.n + units(drawn) - (maxText - reserve); over > 0 {
-			short = clip(short, units(short)-max(over/2, 1)) // drawing makes it longer
+		if over := p.n + chat.Units(drawn) - (maxText - reserve); over > 0 {
+			short = chat.ClipUnits(short, chat.Units(short)-max(over/2, 1)) // drawing makes it longer
 			continue
 		}
 		p.put(drawn)
@@ -96,7 +96,7 @@ func (p *page) add(words string, most int, draw func(string) string) {
 // put adds a part that fits.
 func (p *page) put(drawn string) {
 	if strings.TrimSpace(drawn) != "" {
-		p.parts, p.n = append(p.parts, component{Type: typeText, Content: drawn}), p.n+units(drawn)
+		p.parts, p.n = append(p.parts, component{Type: typeText, Content: drawn}), p.n+chat.Units(drawn)
 	}
 }
 
@@ -237,10 +237,10 @@ func (d *drawing) controls() (rows []component, form bool) {
 	}
 	add := func(do string, n, style int, label string) {
 		b := component{Type: typeButtons, Style: style, Label: short(label, maxLabel), ID: controlID(d.key, do, n)}
-		if len(row) == maxRow || len(row) > 0 && width+units(b.Label) > rowWidth {
+		if len(row) == maxRow || len(row) > 0 && width+chat.Units(b.Label) > rowWidth {
 			flush()
 		}
-		row, width = append(row, b), width+units(b.Label)
+		row, width = append(row, b), width+chat.Units(b.Label)
 	}
 	q := &d.Questions[0]
 	single := len(d.Questions) == 1 && !q.Multiple && listed(q)
@@ -305,15 +305,6 @@ func ended(sum chat.Summary) message {
 		line += " · " + sum.Where
 	}
 	p.put(line)
-	var lines []string
-	for _, l := range sum.Lines {
-		one := l.Question + " **" + l.Answer + "**"
-		if l.Note != "" {
-			one += " (" + l.Note + ")"
-		}
-		lines = append(lines, one)
-	}
-	lines = append(append(lines, sum.Reply), sum.Votes...)
-	p.add(strings.Trim(strings.Join(lines, "\n"), "\n"), maxText, func(s string) string { return s }) // they are literal
+	p.add(strings.Join(sum.Details("**"), "\n"), maxText, func(s string) string { return s }) // they are literal
 	return messageOf(nil, component{Type: typeContainer, Color: how.color, Components: p.parts})
 }

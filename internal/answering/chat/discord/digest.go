@@ -18,7 +18,7 @@ func (p presenter) Digest(ctx context.Context, d *chat.Digest) error {
 		lines[i] = literal(lines[i], chat.DigestLine)
 	}
 	lines[0] = "**" + lines[0] + "**"
-	m := messageOf(nil, component{Type: typeText, Content: clip(strings.Join(lines, "\n"), maxDigest)})
+	m := messageOf(nil, component{Type: typeText, Content: chat.ClipUnits(strings.Join(lines, "\n"), maxDigest)})
 	m.Nonce, m.Enforce = d.Key, true
 	_, err = p.api.post(ctx, p.Now(), channel, m)
 	return err

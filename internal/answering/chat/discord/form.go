@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -108,7 +109,7 @@ func labelled(label, hint string, of component) component {
 
 // written is a field for words, which may stay empty.
 func written(label, hint, id string, begun values) component {
-	return labelled(label, hint, component{Type: typeInput, Style: 2, ID: id, Required: new(false), MaxLength: maxWritten, Value: clip(begun.one(id), maxWritten)})
+	return labelled(label, hint, component{Type: typeInput, Style: 2, ID: id, Required: new(false), MaxLength: maxWritten, Value: chat.ClipUnits(begun.one(id), maxWritten)})
 }
 
 // listed reports whether a form lists a question's options. Of a question with more, a number is typed.
@@ -120,7 +121,7 @@ func questionField(l *lang.Language, q *card.Question, others bool, begun []stri
 	if q.Step != "" {
 		label = q.Step + " · " + label
 	}
-	if units(label) > maxTitle {
+	if chat.Units(label) > maxTitle {
 		hint = q.Plain()
 	}
 	if !listed(q) {
@@ -132,7 +133,7 @@ func questionField(l *lang.Language, q *card.Question, others bool, begun []stri
 			in.Placeholder = short(q.HowTo, maxHint)
 		}
 		if len(begun) > 0 {
-			in.Value = clip(begun[0], maxWritten)
+			in.Value = chat.ClipUnits(begun[0], maxWritten)
 		}
 		return labelled(label, hint, in)
 	}

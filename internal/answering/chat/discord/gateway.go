@@ -263,7 +263,7 @@ func (s *App) dispatched(ctx context.Context, typ string, data json.RawMessage) 
 		return
 	}
 	s.after.Go(func() {
-		defer s.done()
+		defer s.busy.End()
 		s.inTime(ctx, in, func(ctx context.Context, r reply) error {
 			return s.api.call(ctx, call{Method: "POST", Path: "/interactions/" + in.ID + "/" + in.Token + "/callback", Body: r})
 		})

@@ -63,7 +63,7 @@ func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request) {
 	}
 	replied := make(chan struct{})
 	s.after.Go(func() { //nolint:contextcheck // it outlives the request
-		defer s.done()
+		defer s.busy.End()
 		s.inTime(r.Context(), in, func(ctx context.Context, r reply) error {
 			defer close(replied) // what is told later is a call of its own
 			return send(ctx, r)

@@ -142,7 +142,7 @@ func (o outcome) reply() reply {
 
 // message returns the words as a message that only one person sees.
 func (o outcome) message() message {
-	words := clip(o.told, 1900)
+	words := chat.ClipUnits(o.told, 1900)
 	m := message{Content: &words, Flags: flagEphemeral, Mentions: mentions{Parse: []string{}}, Components: []component{}}
 	if len(o.extra) > 0 {
 		m.Components = []component{{Type: typeRow, Components: o.extra}}
@@ -150,22 +150,18 @@ func (o outcome) message() message {
 	return m
 }
 
-// begin reports whether an interaction is new and there is room for it; then done ends it. The gateway repeats what it
+// begin reports whether an interaction is new and there is room for it, until busy ends. The gateway repeats what it
 // cannot tell was received.
 func (s *App) begin(in *interaction) bool {
-	select {
-	case s.busy <- struct{}{}:
-	default:
+	if !s.busy.Begin() {
 		return false
 	}
 	if again, _ := s.handled.ContainsOrAdd(in.ID, struct{}{}); again {
-		<-s.busy
+		s.busy.End()
 		return false
 	}
 	return true
 }
-
-func (s *App) done() { <-s.busy }
 
 // inTime stores first and then replies. If that takes too long it replies that it takes longer, and tells the result
 // later. If another replica has replied, it tells nothing.

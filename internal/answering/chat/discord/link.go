@@ -23,13 +23,11 @@ func (s *App) wrote(ctx context.Context, data json.RawMessage) {
 	if json.Unmarshal(data, &m) != nil || m.Server != "" || m.Author.Bot || m.Author.ID == "" || !chat.SaysLink(m.Content) {
 		return
 	}
-	select {
-	case s.busy <- struct{}{}:
-	default:
+	if !s.busy.Begin() {
 		return
 	}
 	s.after.Go(func() {
-		defer s.done()
+		defer s.busy.End()
 		member := ask.By{Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username), Proof: ask.ProofDiscord}
 		told := s.LinkMeOnce(ctx, s.Speaks("", nil), member, s.opts.Token+"\x00"+m.ID)
 		if told == "" {

@@ -3,7 +3,6 @@ package discord
 import (
 	"regexp"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/card"
@@ -11,23 +10,8 @@ import (
 
 const zero = "\u200b"
 
-// units counts text as JavaScript does. Discord does not say how it counts.
-func units(s string) int { return len(utf16.Encode([]rune(s))) }
-
-// clip cuts text to a number of units.
-func clip(s string, most int) string {
-	if units(s) <= most {
-		return s
-	}
-	if most < 2 {
-		return ""
-	}
-	cut := string(utf16.Decode(utf16.Encode([]rune(s))[:most-1]))
-	return strings.TrimSuffix(cut, "\ufffd") + "…" // half a character
-}
-
 // short is for one line of plain text, such as a label.
-func short(s string, most int) string { return clip(chat.OneLine(s), most) }
+func short(s string, most int) string { return chat.ClipUnits(chat.OneLine(s), most) }
 
 //nolint:gochecknoglobals // never changed
 var marks = strings.NewReplacer(

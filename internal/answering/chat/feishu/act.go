@@ -111,14 +111,12 @@ func (s *App) respond(ctx context.Context, e *event) (reaction, bool) {
 	if earlier, again, _ := s.seen.PeekOrAdd(e.Header.ID, h); again {
 		h = earlier
 	} else {
-		select {
-		case s.busy <- struct{}{}:
-		default:
+		if !s.busy.Begin() {
 			s.seen.Remove(e.Header.ID)
 			return reaction{}, false
 		}
 		s.work.Go(func() {
-			defer func() { <-s.busy }()
+			defer s.busy.End()
 			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleFor)
 			defer cancel()
 			h.out = s.happened(within, e)

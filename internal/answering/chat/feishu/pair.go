@@ -7,16 +7,10 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 )
 
-// pairing is a code that is waited for.
-type pairing struct {
-	code  string
-	found chan chat.Paired
-}
-
 // Pair receives over the long connection until a private message says the code, and returns who wrote it and where. It
 // ignores all others.
 func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
-	p := &pairing{code, make(chan chat.Paired, 1)}
+	p := chat.NewPairing(code)
 	s.pairing.Store(p)
 	defer s.pairing.Store(nil)
 	ctx, cancel := context.WithCancel(ctx)
@@ -26,15 +20,14 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 		cancel()
 		<-listening //nolint:errcheck // Listen fails never
 	}()
-	select {
-	case who := <-p.found:
-		if name, err := s.api.name(ctx, who.Place+"/"+who.Person); err == nil {
-			who.Name = name
-		}
-		return who, nil
-	case <-ctx.Done():
-		return chat.Paired{}, ctx.Err()
+	who, err := p.Wait(ctx)
+	if err != nil {
+		return who, err
 	}
+	if name, err := s.api.name(ctx, who.Place+"/"+who.Person); err == nil {
+		who.Name = name
+	}
+	return who, nil
 }
 
 // pairs reports whether a code is waited for, and takes it if a private message says it. Then messages are nothing else.
@@ -43,12 +36,8 @@ func (s *App) pairs(e *event, m *message, words string) bool {
 	if p == nil {
 		return false
 	}
-	if chat.SaysCode(words, p.code) && (m.Sender.Tenant == "" || m.Sender.Tenant == e.Header.Tenant) {
-		who := chat.Paired{Place: m.Message.Chat, Person: m.Sender.ID.Union, Principal: Type + ":" + url.PathEscape(e.Header.Tenant) + "/" + url.PathEscape(m.Sender.ID.Union)}
-		select {
-		case p.found <- who:
-		default: // somebody said it already
-		}
+	if p.Says(words) && (m.Sender.Tenant == "" || m.Sender.Tenant == e.Header.Tenant) {
+		p.Found(chat.Paired{Place: m.Message.Chat, Person: m.Sender.ID.Union, Principal: Type + ":" + url.PathEscape(e.Header.Tenant) + "/" + url.PathEscape(m.Sender.ID.Union)})
 	}
 	return true
 }

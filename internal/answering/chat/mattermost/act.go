@@ -41,13 +41,10 @@ type called struct {
 // receive answers a call in time, with what handle returns for its person.
 func (s *App) receive(handle func(*called) (of held, code string, do func(context.Context) string, answer func(told string) any)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case s.busy <- struct{}{}:
-			defer func() { <-s.busy }()
-		default:
-			http.Error(w, "too many at once", http.StatusServiceUnavailable)
+		if !s.busy.Admit(w) {
 			return
 		}
+		defer s.busy.End()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		var in called
 		if err != nil || json.Unmarshal(body, &in) != nil {
@@ -63,7 +60,7 @@ func (s *App) receive(handle func(*called) (of held, code string, do func(contex
 			return
 		}
 		done := make(chan string, 1)
-		s.background(r.Context(), func(ctx context.Context) { done <- do(ctx) })
+		s.after.Do(r.Context(), func(ctx context.Context) { done <- do(ctx) })
 		timer := time.NewTimer(s.opts.AckAfter)
 		defer timer.Stop()
 		told := ""
@@ -71,7 +68,7 @@ func (s *App) receive(handle func(*called) (of held, code string, do func(contex
 		case told = <-done:
 		case <-timer.C:
 			told = s.Speaks("", nil).Say("Your answer is on its way. The card will show when it is stored.")
-			s.background(r.Context(), func(ctx context.Context) { s.whisper(ctx, in.User, <-done) })
+			s.after.Do(r.Context(), func(ctx context.Context) { s.whisper(ctx, in.User, <-done) })
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer(told))

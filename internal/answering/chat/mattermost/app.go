@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -84,14 +83,13 @@ type App struct {
 	people *chat.People[user]
 
 	attached *lru.Cache[string, struct{}] // posts whose files were sent
-	busy     chan struct{}                // one entry for each request in progress
-	after    sync.WaitGroup
+	busy     chat.Busy                    // one entry for each request in progress
+	after    chat.Work
 }
 
 // Bounds.
 const (
 	maxBusy   = 256
-	handleFor = 2 * time.Minute
 	checkSpan = time.Minute // of the token
 )
 
@@ -114,7 +112,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := newAPI(opts.URL, opts.Token, surface.Clock)
-	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chan struct{}, maxBusy), attached: chat.NewCache[string, struct{}](10_000)}
+	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chat.Busy, maxBusy), attached: chat.NewCache[string, struct{}](10_000)}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
 	return s, nil
 }
@@ -155,15 +153,6 @@ func (s *App) Ready() error {
 
 // Drain waits for work that continues after its acknowledgement. No more calls may arrive.
 func (s *App) Drain() { s.after.Wait() }
-
-// background does work that may outlive its request.
-func (s *App) background(ctx context.Context, f func(context.Context)) {
-	s.after.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleFor)
-		defer cancel()
-		f(ctx)
-	})
-}
 
 // Paths of the server's calls.
 const (

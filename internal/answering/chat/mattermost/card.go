@@ -169,15 +169,5 @@ func outcome(sum chat.Summary) string {
 		}
 	}
 	all := []string{sum.Heading, strings.Join(verdict, " · ")}
-	for _, l := range sum.Lines {
-		said := l.Question + " **" + l.Answer + "**"
-		if l.Note != "" {
-			said += " (" + l.Note + ")"
-		}
-		all = append(all, said)
-	}
-	if sum.Reply != "" {
-		all = append(all, sum.Reply)
-	}
-	return strings.Join(append(all, sum.Votes...), "\n")
+	return strings.Join(append(all, sum.Details("**")...), "\n")
 }

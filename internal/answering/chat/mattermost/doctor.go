@@ -45,6 +45,12 @@ func (s *App) Doctor(ctx context.Context) (checks finding.List) {
 		err := s.api.do(ctx, http.MethodGet, "channels/"+url.PathEscape(id)+"/stats", nil, &stats)
 		return stats.Members, err
 	})
+	if conn, err := s.api.events(ctx); err != nil {
+		check("link", finding.Missing, "%v; a proxy before the server has to pass WebSockets", err)
+	} else {
+		_ = conn.CloseNow()
+		check("link", finding.Good, "direct messages are heard")
+	}
 	check("callback", finding.Missing, "cannot be checked from here: the server calls %s, which AllowedUntrustedInternalConnections must allow if it is an internal address", s.opts.Callback+PathActions)
 	return checks
 }

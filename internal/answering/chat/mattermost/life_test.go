@@ -239,7 +239,7 @@ func TestRevokedAndDoctor(t *testing.T) {
 	if app.Ready() == nil {
 		t.Error("it is ready before it has connected")
 	}
-	check("ok token", "ok channel "+room, "broken channel elsewhereelsewhereelsewher", "broken group nobody", "ok group platform", "missing callback")
+	check("ok token", "ok channel "+room, "broken channel elsewhereelsewhereelsewher", "broken group nobody", "ok group platform", "ok link", "missing callback")
 	if err := app.Ready(); err != nil {
 		t.Error(err)
 	}

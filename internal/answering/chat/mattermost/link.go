@@ -33,13 +33,11 @@ func (s *App) wrote(ctx context.Context, post string) {
 			return
 		}
 	}
-	select {
-	case s.busy <- struct{}{}:
-	default:
+	if !s.busy.Begin() {
 		return
 	}
-	s.background(ctx, func(ctx context.Context) {
-		defer func() { <-s.busy }()
+	s.after.Do(ctx, func(ctx context.Context) {
+		defer s.busy.End()
 		u, err := s.people.Person(ctx, m.User)
 		if err != nil || u.ID != m.User || u.Bot || u.Deleted != 0 || u.guest() && !slices.Contains(s.opts.Guests, u.ID) {
 			s.Log.InfoContext(ctx, "nobody who may answer wants to be linked", slog.String("user", m.User), slog.Any("error", err))

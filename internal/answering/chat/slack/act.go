@@ -209,7 +209,7 @@ func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t 
 	if _, shown := s.Gone(s.Language(&rec.Ask), &rec, err); shown != "" {
 		s.close(ctx, m, shown)
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		s.meet(ctx, who.User)
 		told, _ := s.Gone(s.speaks(who.User, nil), &rec, err)
 		s.whisper(ctx, m, who.User, textCard(told))
@@ -222,7 +222,7 @@ func (s *App) close(ctx context.Context, m message, text string) {
 	if m.ID == "" {
 		return
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		c := content{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}}
 		if err := s.api.update(ctx, s.Now(), m, c); err != nil && !gone(err) {
 			s.Log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
@@ -232,7 +232,7 @@ func (s *App) close(ctx context.Context, m message, text string) {
 
 // notify sends a person an ephemeral message in their language, after the acknowledgement.
 func (s *App) notify(ctx context.Context, m message, user, text string) {
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		s.meet(ctx, user)
 		s.whisper(ctx, m, user, textCard(s.speaks(user, nil).Say(text)))
 	})
@@ -275,7 +275,7 @@ func (s *App) open(ctx context.Context, in *interaction, m message, who actor, r
 		s.notify(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
 		return
 	}
-	s.background(ctx, func(ctx context.Context) { s.looks(ctx, who, rec, true) })
+	s.after.Do(ctx, func(ctx context.Context) { s.looks(ctx, who, rec, true) })
 }
 
 // answer sends a person's answer. err is the broker's; why is what to tell the person, if anything.

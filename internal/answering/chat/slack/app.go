@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,9 +67,9 @@ type App struct {
 	reminders *lru.Cache[string, string]   // scheduled messages, by card; "": removed
 	seen      *lru.Cache[string, struct{}] // handled events
 	sockets   socketState
-	pairing   atomic.Pointer[pairing] // it only waits for a code
-	busy      chan struct{}           // one entry per request in progress
-	after     sync.WaitGroup
+	pairing   atomic.Pointer[chat.Pairing] // it only waits for a code
+	busy      chat.Busy                    // one entry per request in progress
+	after     chat.Work
 }
 
 // maxBusy bounds how many clicks, replies and commands are handled at once.
@@ -112,9 +111,10 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := newAPI(&opts, surface.Clock)
+	surface.FollowLookers(a.limiter)
 	return &App{
 		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
-		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
+		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
 	}, nil
 }
 
@@ -179,13 +179,4 @@ func (s *App) Ready() error {
 		return errors.New("no Socket Mode connection answers pings")
 	}
 	return nil
-}
-
-// background continues work after its request was acknowledged.
-func (s *App) background(ctx context.Context, f func(context.Context)) {
-	s.after.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-		defer cancel()
-		f(ctx)
-	})
 }

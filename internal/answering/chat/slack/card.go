@@ -88,6 +88,9 @@ func pendingCard(a asked) content {
 		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(votes, "\n"), maxSection), nil, nil))
 	}
 	blocks = append(blocks, controls(a)...)
+	if len(c.Attention) > 0 {
+		add(slackapi.NewContextBlock("", mrkdwn(":eyes: "+clipBytes(escape(strings.Join(c.Attention, " · ")), 300), 2000)))
+	}
 	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
 	return content{Text: notification(a), Blocks: blocks}
 }

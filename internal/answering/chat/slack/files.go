@@ -27,7 +27,7 @@ func (p presenter) attach(ctx context.Context, post *responder.Post, m message) 
 	if none || !p.Identity().can(scopeFiles) {
 		return
 	}
-	p.background(ctx, func(ctx context.Context) {
+	p.after.Do(ctx, func(ctx context.Context) {
 		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, chat.RankOf(post), m, f) })
 	})
 }

@@ -63,13 +63,10 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 			http.Error(w, "wrong signature", http.StatusUnauthorized)
 			return
 		}
-		select {
-		case s.busy <- struct{}{}:
-			defer func() { <-s.busy }()
-		default:
-			http.Error(w, "too many at once", http.StatusServiceUnavailable)
+		if !s.busy.Admit(w) {
 			return
 		}
+		defer s.busy.End()
 		next(w, r, body)
 	}
 }
@@ -118,7 +115,7 @@ func formOf(r *http.Request, body []byte) (url.Values, error) {
 // result later.
 func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Context) any) any {
 	done := make(chan any, 1)
-	s.background(ctx, func(ctx context.Context) { done <- handle(ctx) })
+	s.after.Do(ctx, func(ctx context.Context) { done <- handle(ctx) })
 	timer := time.NewTimer(s.opts.AckAfter)
 	defer timer.Stop()
 	select {
@@ -126,7 +123,7 @@ func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Co
 		return answer
 	case <-timer.C:
 	}
-	s.background(ctx, func(ctx context.Context) { s.followUp(ctx, payload, <-done) })
+	s.after.Do(ctx, func(ctx context.Context) { s.followUp(ctx, payload, <-done) })
 	var in interaction
 	if json.Unmarshal(payload, &in) == nil && in.Type == "view_submission" {
 		l := s.speaks(in.User.ID, nil)

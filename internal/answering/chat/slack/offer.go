@@ -34,7 +34,7 @@ func (s *App) quietly(ctx context.Context, m message, by chat.Said, text string,
 	if len(buttons) > 0 {
 		blocks = append(blocks, slackapi.NewActionBlock("", buttons...))
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		s.whisper(ctx, m, by.User, content{Text: clipBytes(escape(text), 1000), Blocks: blocks})
 	})
 }
@@ -74,7 +74,7 @@ func (s *App) pressed(ctx context.Context, in *interaction, act *action, who act
 		}
 	}
 	s.acceptReply(ctx, m.Channel, by, o, who)
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		if err := s.api.withdraw(ctx, in.ResponseURL); err != nil {
 			s.Log.InfoContext(ctx, "cannot remove a message to a user", slog.String("error", err.Error()))
 		}

@@ -58,18 +58,4 @@ var marksOfEnds = map[chat.Mark]string{ //nolint:gochecknoglobals // never chang
 func literal(s string, most int) string { return clipBytes(escape(oneLine(s)), most) }
 
 // details renders the answers of several questions, and notes.
-func details(sum *chat.Summary) string {
-	var lines []string
-	for _, l := range sum.Lines {
-		s := l.Question + " *" + l.Answer + "*"
-		if l.Note != "" {
-			s += " (" + l.Note + ")"
-		}
-		lines = append(lines, s)
-	}
-	if sum.Reply != "" {
-		lines = append(lines, sum.Reply)
-	}
-	lines = append(lines, sum.Votes...)
-	return strings.Join(lines, "\n")
-}
+func details(sum *chat.Summary) string { return strings.Join(sum.Details("*"), "\n") }

@@ -21,20 +21,25 @@ type presenter struct{ *App }
 // Present posts an ask's card. If the route's target no longer exists (an archived channel, a
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to Target) (ask.Place, error) { return p.presentAt(ctx, post, to) })
+	var attention []string
+	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to Target) (at ask.Place, err error) {
+		at, attention, err = p.presentAt(ctx, post, to)
+		return at, err
+	})
 	if err != nil {
 		return nil, err
 	}
+	p.Shown(post, places, attention)
 	for _, at := range post.Tried { // another card may still appear there
 		places = append(places, ask.Place{Ref: at.Ref})
 	}
 	return places, nil
 }
 
-func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target) (ask.Place, error) {
+func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target) (at ask.Place, attention []string, err error) {
 	channel, err := p.channel(ctx, to)
 	if err != nil {
-		return ask.Place{}, err
+		return at, nil, err
 	}
 	thread := ""
 	if to.Threads != "" {
@@ -58,13 +63,13 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 		ts, err = p.api.post(ctx, r, channel, "", false, pendingCard(a), payload)
 	}
 	if err != nil {
-		return ask.Place{}, err
+		return at, nil, err
 	}
 	m := message{Channel: channel, ID: ts, Thread: thread}
 	p.sessions.Posted(&post.Ask, m)
 	p.remind(ctx, a, m)
 	p.attach(ctx, &post, m)
-	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, nil
+	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, a.Card.Attention, nil
 }
 
 // where returns a link to a message, built without a call.

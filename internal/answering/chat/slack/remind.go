@@ -36,7 +36,7 @@ func (p presenter) remind(ctx context.Context, a asked, m message) {
 	if len(a.Mentions) > 0 {
 		text += " · " + mentions(a.Mentions)
 	}
-	p.background(ctx, func(ctx context.Context) {
+	p.after.Do(ctx, func(ctx context.Context) {
 		id, err := p.api.schedule(ctx, m, at, text)
 		if err != nil {
 			p.Log.InfoContext(ctx, "cannot schedule a reminder", slog.String("ask_id", a.Record.Ask.ID), slog.String("error", err.Error()))
@@ -64,7 +64,7 @@ func (p presenter) unremind(ctx context.Context, e *responder.Ended, cards []ask
 			continue
 		}
 		p.reminders.Add(one.Ref, "") // an ask's end is drawn more than once
-		p.background(ctx, func(ctx context.Context) {
+		p.after.Do(ctx, func(ctx context.Context) {
 			var err error
 			if id == "" {
 				id, err = p.api.scheduled(ctx, m.Channel, at, func(text string) bool { return strings.Contains(text, p.where(m)) })

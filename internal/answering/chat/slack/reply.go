@@ -47,7 +47,7 @@ func (s *App) link(ctx context.Context, m message, who actor) {
 	}
 	one, _ := s.people.Person(ctx, who.User) // without a name it is the id
 	told := s.LinkMe(ctx, s.speaks(who.User, nil), ask.By{Principal: s.Identity().principal(who.User), Name: cmp.Or(one.name, who.User), Proof: who.Proof})
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		if _, err := s.api.post(ctx, s.Now(), m.Channel, "", false, linkCard(told), nil); err != nil {
 			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 		}
@@ -169,7 +169,7 @@ func (s *App) acceptReply(ctx context.Context, channel string, by chat.Said, o *
 	case taken.Reply != nil:
 		why, _ = s.answer(ctx, o.Rec, o.Card, who, *taken.Reply)
 	case taken.Again != "":
-		s.background(ctx, func(ctx context.Context) {
+		s.after.Do(ctx, func(ctx context.Context) {
 			if _, err := s.api.post(ctx, s.Now(), m.Channel, m.Thread, false, textCard(taken.Again), taken.Payload); err != nil {
 				s.Log.WarnContext(ctx, "cannot ask again", slog.String("ask_id", o.Rec.Ask.ID), slog.String("error", err.Error()))
 			}

@@ -183,7 +183,7 @@ func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struc
 		default:
 			s.busy <- struct{}{}
 			handling.Go(func() {
-				defer func() { <-s.busy }()
+				defer s.busy.End()
 				s.envelope(work, conn, &f)
 			})
 		}

@@ -109,7 +109,7 @@ func refOf(k ask.Key, life string) string { return chat.Ref{Key: k, Life: life}.
 
 // close makes a card say only these words.
 func (s *App) close(ctx context.Context, at place, words string) {
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		if err := s.api.edit(ctx, at, s.Now(), carrying(said(words))); err != nil && !gone(err) {
 			s.Log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
 		}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -96,17 +95,16 @@ type App struct {
 	from   *connector
 	refs   *references
 	people *chat.People[member]
-	busy   chan struct{} // one entry for each request in progress
-	after  sync.WaitGroup
+	busy   chat.Busy // one entry for each request in progress
+	after  chat.Work
 
-	pairing atomic.Pointer[pairing] // nil: no code is waited for
+	pairing atomic.Pointer[chat.Pairing] // nil: no code is waited for
 }
 
 // Bounds.
 const (
 	maxBusy   = 256
-	handleFor = 2 * time.Minute // one request, most of it after its acknowledgement
-	checkSpan = time.Minute     // of the app's secret
+	checkSpan = time.Minute // of the app's secret
 )
 
 // New makes the surface. It makes no calls.
@@ -128,7 +126,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	a := newAPI(&opts, surface.Clock)
 	s := &App{
-		Surface: surface, opts: opts, api: a, busy: make(chan struct{}, maxBusy),
+		Surface: surface, opts: opts, api: a, busy: make(chat.Busy, maxBusy),
 		from: &connector{http: a.http, metadata: opts.KeysURL, app: opts.AppID, now: surface.Clock.Now},
 		refs: &references{cache: chat.NewCache[string, reference](10_000), now: surface.Clock.Now, log: surface.Log},
 	}
@@ -167,15 +165,6 @@ func (s *App) Ready() error { return s.api.ready() }
 
 // Drain waits for work that continues after its acknowledgement. No more deliveries may arrive.
 func (s *App) Drain() { s.after.Wait() }
-
-// background continues work after its request was acknowledged.
-func (s *App) background(ctx context.Context, f func(context.Context)) {
-	s.after.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleFor)
-		defer cancel()
-		f(ctx)
-	})
-}
 
 // look looks up "service conversation id": a person where they acted.
 func (s *App) look(ctx context.Context, of string) (member, error) {

@@ -10,24 +10,13 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 )
 
-// pairing is a code that is waited for.
-type pairing struct {
-	code  string
-	found chan chat.Paired
-}
-
 // Pair waits until a private message to [App.Handler] says the code, and returns who wrote it and where. It ignores all
 // others.
 func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
-	p := &pairing{code, make(chan chat.Paired, 1)}
+	p := chat.NewPairing(code)
 	s.pairing.Store(p)
 	defer s.pairing.Store(nil)
-	select {
-	case who := <-p.found:
-		return who, nil
-	case <-ctx.Done():
-		return chat.Paired{}, ctx.Err()
-	}
+	return p.Wait(ctx)
 }
 
 // MayPair reports whether a call's body, which nobody has verified, can be a private message that says a code.
@@ -41,13 +30,13 @@ func MayPair(body []byte) bool {
 }
 
 // pairs takes a verified activity while a code is waited for: then nothing else counts.
-func (s *App) pairs(ctx context.Context, p *pairing, in *activity) {
+func (s *App) pairs(ctx context.Context, p *chat.Pairing, in *activity) {
 	words, _ := in.words()
 	object := strings.ToLower(in.From.Object)
-	if in.Type != "message" || !in.personal() || in.From.Role == "bot" || !guidForm.MatchString(object) || !chat.SaysCode(words, p.code) {
+	if in.Type != "message" || !in.personal() || in.From.Role == "bot" || !guidForm.MatchString(object) || !p.Says(words) {
 		return
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.after.Do(ctx, func(ctx context.Context) {
 		here := place{Service: in.Service, Conversation: in.Conversation.ID}
 		m, err := s.api.member(ctx, here, object)
 		if err != nil {
@@ -63,9 +52,6 @@ func (s *App) pairs(ctx context.Context, p *pairing, in *activity) {
 			who.Settings = map[string]string{"SERVICE_URL": service}
 		}
 		s.tell(ctx, in, s.Speaks(in.Locale, nil).Say("Connected. Questions of agents come here."))
-		select {
-		case p.found <- who:
-		default: // somebody said it already
-		}
+		p.Found(who)
 	})
 }

@@ -82,13 +82,10 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no bearer token", http.StatusUnauthorized)
 		return
 	}
-	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
-	default:
-		http.Error(w, "too many at once", http.StatusServiceUnavailable)
+	if !s.busy.Admit(w) {
 		return
 	}
+	defer s.busy.End()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
@@ -144,7 +141,7 @@ func (s *App) happened(w http.ResponseWriter, r *http.Request, in *activity) {
 		w.WriteHeader(http.StatusNotImplemented)
 		return
 	case in.Type == "message" && len(in.Value) > 0:
-		s.background(r.Context(), func(ctx context.Context) {
+		s.after.Do(r.Context(), func(ctx context.Context) {
 			s.meet(ctx, in, false)
 			if t, fields, ok := readTarget(in.Value); ok {
 				told, _ := s.act(ctx, in, t, fields)
@@ -152,9 +149,9 @@ func (s *App) happened(w http.ResponseWriter, r *http.Request, in *activity) {
 			}
 		})
 	case in.Type == "message":
-		s.background(r.Context(), func(ctx context.Context) { s.meet(ctx, in, false); s.wrote(ctx, in) })
+		s.after.Do(r.Context(), func(ctx context.Context) { s.meet(ctx, in, false); s.wrote(ctx, in) })
 	case in.Type == "installationUpdate", in.Type == "conversationUpdate":
-		s.background(r.Context(), func(ctx context.Context) { s.meet(ctx, in, true) })
+		s.after.Do(r.Context(), func(ctx context.Context) { s.meet(ctx, in, true) })
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -205,7 +202,7 @@ func (s *App) invoked(w http.ResponseWriter, r *http.Request, in *activity) {
 		shown *sheet
 	}
 	done := make(chan answer, 1)
-	s.background(r.Context(), func(ctx context.Context) {
+	s.after.Do(r.Context(), func(ctx context.Context) {
 		s.meet(ctx, in, false)
 		told, shown := s.act(ctx, in, t, fields)
 		done <- answer{told, shown}
@@ -224,7 +221,7 @@ func (s *App) invoked(w http.ResponseWriter, r *http.Request, in *activity) {
 			reply(w, http.StatusInternalServerError, "application/vnd.microsoft.error", map[string]string{"code": "Timeout", "message": errSlow.Error()})
 			return
 		}
-		s.background(r.Context(), func(ctx context.Context) { s.notify(ctx, in, (<-done).told) })
+		s.after.Do(r.Context(), func(ctx context.Context) { s.notify(ctx, in, (<-done).told) })
 		reply(w, http.StatusOK, "application/vnd.microsoft.activity.message", l.Say("Your answer is on its way. The card will show when it is stored."))
 	}
 }

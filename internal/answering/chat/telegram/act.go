@@ -80,7 +80,7 @@ func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models
 	if t.n > n+1 {
 		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n + 1, Length: t.n - n - 1, User: who})
 	}
-	t.add(": "+clip(question, 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
+	t.add(": "+chat.ClipUnits(question, 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
 	_, err := s.api.send(ctx, m, s.Now(), t, &models.ForceReply{ForceReply: true, Selective: true}, m.ID)
 	return err
 }

@@ -163,7 +163,7 @@ func changed(err error) error {
 // answer ends a callback query: until then Telegram shows a progress bar. Words are shown to the
 // person who pressed.
 func (a *api) answer(ctx context.Context, query, words string) error {
-	_, err := a.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: query, Text: clip(words, 195), ShowAlert: words != ""})
+	_, err := a.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: query, Text: chat.ClipUnits(words, 195), ShowAlert: words != ""})
 	return err
 }
 

@@ -3,7 +3,6 @@ package telegram
 import (
 	"strconv"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -37,31 +36,17 @@ func (t *text) add(words, typ, url string) { t.upTo(maxText-reserve, words, typ,
 
 func (t *text) upTo(most int, words, typ, url string) {
 	words = strings.ReplaceAll(words, "@", "@\u200b") // mentions nobody
-	short := clip(words, most-t.n)
+	short := chat.ClipUnits(words, most-t.n)
 	t.cut = t.cut || short != words
 	if short == "" {
 		return
 	}
-	n := units(short)
+	n := chat.Units(short)
 	if typ != "" {
 		t.entities = append(t.entities, models.MessageEntity{Type: models.MessageEntityType(typ), Offset: t.n, Length: n, URL: url})
 	}
 	t.b.WriteString(short)
 	t.n += n
-}
-
-func units(s string) int { return len(utf16.Encode([]rune(s))) }
-
-// clip cuts text to a number of UTF-16 units.
-func clip(s string, most int) string {
-	if units(s) <= most {
-		return s
-	}
-	if most < 2 {
-		return ""
-	}
-	cut := string(utf16.Decode(utf16.Encode([]rune(s))[:most-1]))
-	return strings.TrimSuffix(cut, "\ufffd") + "…" // half a character
 }
 
 // keyboard is an inline keyboard. It is not the library's, whose buttons all have an empty copy_text.
@@ -114,7 +99,7 @@ func (d *drawing) text(draft chat.Draft) text {
 	t.add(" "+d.Head()+"\n", "", "")
 	t.mention(d.mentions)
 	if d.Title != "" {
-		t.add(clip(d.Title, 200)+"\n", "bold", "")
+		t.add(chat.ClipUnits(d.Title, 200)+"\n", "bold", "")
 	}
 	if d.Context != nil {
 		d.body(&t, d.Context, maxContext)
@@ -123,8 +108,8 @@ func (d *drawing) text(draft chat.Draft) text {
 		t.add(line+"\n", "", "")
 	}
 	for _, l := range draft.Steps.Review(d.Card) {
-		t.add("✓ "+clip(chat.OneLine(l.Question), 80)+" ", "", "")
-		t.add(clip(chat.OneLine(l.Answer), 80)+"\n", "bold", "")
+		t.add("✓ "+chat.ClipUnits(chat.OneLine(l.Question), 80)+" ", "", "")
+		t.add(chat.ClipUnits(chat.OneLine(l.Answer), 80)+"\n", "bold", "")
 	}
 	if q := draft.Steps.Next(d.Card); q != nil {
 		d.question(&t, q)
@@ -147,7 +132,7 @@ func (d *drawing) body(t *text, p *card.Preview, most int) {
 		return
 	}
 	whole = card.Tables(whole)
-	short := clip(whole, most)
+	short := chat.ClipUnits(whole, most)
 	t.cut = t.cut || short != whole
 	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
 		if i%2 == 1 {
@@ -171,7 +156,7 @@ func (d *drawing) question(t *text, q *card.Question) {
 	t.add("\n", "", "")
 	if q.Kind == ask.KindChoice {
 		for i := range q.Options {
-			short := func(s string) string { return clip(s, 200) }
+			short := func(s string) string { return chat.ClipUnits(s, 200) }
 			t.add(chat.OptionText(i, &q.Options[i], short, short, short)+"\n", "", "")
 			if p := q.Options[i].Preview; p != nil {
 				d.body(t, p, maxPreview)
@@ -179,7 +164,7 @@ func (d *drawing) question(t *text, q *card.Question) {
 		}
 	}
 	if q.Hint != "" {
-		t.add(clip(q.Hint, 200)+"\n", "", "")
+		t.add(chat.ClipUnits(q.Hint, 200)+"\n", "", "")
 	}
 }
 
@@ -191,7 +176,7 @@ func (d *drawing) foot(t *text) {
 	}
 	for _, words := range []string{more, d.ForThem, d.AtEnd} {
 		if words != "" {
-			t.upTo(maxText, "\n"+clip(words, 120), "", "")
+			t.upTo(maxText, "\n"+chat.ClipUnits(words, 120), "", "")
 		}
 	}
 	if d.link != "" {
@@ -204,7 +189,7 @@ func (d *drawing) foot(t *text) {
 func (d *drawing) keyboard(s card.Steps) *keyboard {
 	k, last := &keyboard{}, []button{}
 	for _, one := range s.Buttons(d.Card) {
-		b := button{Text: clip(one.Label, maxLabel), Data: d.id + ":" + one.Data}
+		b := button{Text: chat.ClipUnits(one.Label, maxLabel), Data: d.id + ":" + one.Data}
 		if one.Recommended {
 			b.Text = "⭐ " + b.Text
 		}
@@ -218,7 +203,7 @@ func (d *drawing) keyboard(s card.Steps) *keyboard {
 	return k
 }
 
-func literal(s string, most int) string { return clip(chat.OneLine(s), most) }
+func literal(s string, most int) string { return chat.ClipUnits(chat.OneLine(s), most) }
 
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) text {

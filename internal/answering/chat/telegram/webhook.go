@@ -94,7 +94,7 @@ func (a *api) plain(err error) error {
 // perhaps to another replica. That is harmless: an answer has its query's id, and a step begins with what the message
 // carried when it was pressed.
 func (s *App) Handler() http.Handler {
-	busy := make(chan struct{}, maxHandled)
+	busy := make(chat.Busy, maxHandled)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+PathUpdates, func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Telegram-Bot-Api-Secret-Token")), []byte(s.secret)) != 1 {
@@ -103,14 +103,10 @@ func (s *App) Handler() http.Handler {
 			http.Error(w, "this address is for Telegram", http.StatusUnauthorized)
 			return
 		}
-		select {
-		case busy <- struct{}{}:
-			defer func() { <-busy }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many updates at once", http.StatusServiceUnavailable)
+		if !busy.Admit(w) {
 			return
 		}
+		defer busy.End()
 		var u models.Update
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxUpdate)).Decode(&u); err != nil {
 			http.Error(w, "the update is not JSON, or too large", http.StatusBadRequest)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -95,7 +96,10 @@ func TestZonesThatAreRefused(t *testing.T) {
 		"too many parts":    {"BEGIN:VTIMEZONE\r\nTZID:X\r\n" + strings.Repeat("BEGIN:STANDARD\r\nEND:STANDARD\r\n", 21) + "END:VTIMEZONE\r\n", "more than"},
 		"never in any year": {strings.ReplaceAll(good, "BYDAY=-1SU;BYMONTH=10", "BYMONTH=2;BYMONTHDAY=30"), ""},
 	} {
-		_, err := parseICal(calendar(c.zone, event("UID:w", "SUMMARY:Mei", "DTSTART;TZID=X:20261005T030000", "DURATION:PT1H")), time.UTC, from, from.AddDate(0, 1, 0))
+		var err error
+		synctest.Test(t, func(*testing.T) { // its clock stands still: recurring for ever takes seconds on a busy machine
+			_, err = parseICal(calendar(c.zone, event("UID:w", "SUMMARY:Mei", "DTSTART;TZID=X:20261005T030000", "DURATION:PT1H")), time.UTC, from, from.AddDate(0, 1, 0))
+		})
 		if c.want == "" && err == nil {
 			continue
 		}
