@@ -4,9 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/protocol/wire"
 )
 
 // baseline returns the binary of the previous release: the one that ASKBUS_TEST_BASELINE names,
@@ -21,6 +24,43 @@ func baseline(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
+}
+
+// TestAnotherProtocolNumberIsRefused starts brokers, surfaces, gateways and commands of one protocol
+// number at a bus of another, in both directions. The other build is this source, linked with another
+// number.
+func TestAnotherProtocolNumberIsRefused(t *testing.T) {
+	t.Parallel()
+	other := filepath.Join(t.TempDir(), "askbus")
+	number := strconv.Itoa(wire.Protocol() + 1)
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X github.com/askbus/askbus/internal/protocol/wire.protocol="+number, "-o", other, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	own := strconv.Itoa(wire.Protocol())
+	for _, v := range []struct{ name, bus, busNumber, beside, besideNumber string }{{"a later build beside it", os.Args[0], own, other, number}, {"an earlier build beside it", other, number, os.Args[0], own}} {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "state")
+			bus := startBinary(t, v.bus, "up", "--dir", dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+			bus.out.wait(t, "askbus is up.")
+			refused := func(want string, args ...string) {
+				t.Helper()
+				p := startBinary(t, v.beside, append(args, "--dir", dir)...)
+				if code := p.wait(); code == 0 || !strings.Contains(p.err.String(), want) {
+					t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, p.out, p.err)
+				}
+			}
+			refused(`askbus.protocol="`+v.busNumber+`", and this version uses `+v.besideNumber, "broker")
+			differs := "speaks protocol " + v.besideNumber + " of askbus, and the broker speaks " + v.busNumber
+			refused(differs, "gateway", "--http-addr", "127.0.0.1:0")
+			refused(differs, "web", "--http-addr", "127.0.0.1:0")
+			refused(differs, "ask", "--question", "Go?", "--option", "yes", "--id", "a1", "--session", "s1", "--wait", "0")
+			refused(differs, "list")
+			if code := bus.stop(); code != 0 {
+				t.Fatalf("exit %d: %s", code, bus.err)
+			}
+		})
+	}
 }
 
 // TestOldAndNewWorkTogether runs the bus of one version with the commands and a second broker of

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
@@ -36,7 +36,7 @@ func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}
 	}
-	if set := pl.must(0, "ledger", "set", "--retention", "72h", "--output", "json"); set["retention"] != "72h0m0s" || set["partitions"] != 2.0 || set["protocol"] != float64(ledger.Protocol) {
+	if set := pl.must(0, "ledger", "set", "--retention", "72h", "--output", "json"); set["retention"] != "72h0m0s" || set["partitions"] != 2.0 || set["protocol"] != float64(wire.Protocol()) {
 		t.Errorf("set: %v", set)
 	}
 	pl.up("--retention", "72h")

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -98,6 +99,9 @@ func (r *source) follow(ctx context.Context, f follower) error {
 			}()
 		case got := <-reading:
 			reading = nil
+			if errors.Is(got.err, connection.ErrProtocol) {
+				return fmt.Errorf("watch: %w", got.err)
+			}
 			if got.err != nil {
 				r.opts.Logger.WarnContext(ctx, "watch: cannot read the pending asks", slog.Any("error", got.err))
 				f.offline()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
 )
 
 func TestA2A(t *testing.T) {
@@ -129,6 +131,66 @@ func TestA2AStreams(t *testing.T) {
 	d.do(agent, "POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"s1/m2"}}`).want(t, 200, "TASK_STATE_CANCELED")
 	says(asked(), `"statusUpdate"`, "TASK_STATE_CANCELED")
 	d.do(screen, "POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":`+send("m3")+`}`).want(t, 403)
+}
+
+// A vote that decides nothing is a status, with the sentence that everybody reads.
+func TestA2AStreamsTellVotes(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	c, err := client.New(d.bus.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := ask.Ask{ID: "d1", Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"}}, Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"os:mei", "os:jo"}}}}}
+	if _, err := c.Session("acme", "s1").Ask(t.Context(), deploy); err != nil {
+		t.Fatal(err)
+	}
+	d.pending("s1", "d1")
+	subscribe := func(method string) (until func(parts ...string)) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/a2a", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":{"id":"s1/d1"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+agent)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		in := bufio.NewReader(res.Body)
+		return func(parts ...string) {
+			t.Helper()
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					t.Fatalf("no event with %q: %v", parts, err)
+				}
+				if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+					return
+				}
+			}
+		}
+	}
+	vote := func(name string) error {
+		_, err := d.people.Answer(t.Context(), d.key("s1", "d1"), ask.Reply{By: ask.By{Principal: "os:" + strings.ToLower(name), Name: name, Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: new(true)}}})
+		return err
+	}
+	now, old := subscribe("SubscribeToTask"), subscribe("tasks/resubscribe")
+	now(`"task"`, "0 of 2 approvals")
+	old(`"kind":"task"`)
+	if err := vote("Mei"); !errors.Is(err, ask.ErrVoted) {
+		t.Fatal(err)
+	}
+	now(`"statusUpdate"`, "TASK_STATE_INPUT_REQUIRED", "1 of 2 approvals: Mei; 1 more needed from os:jo")
+	old(`"kind":"status-update"`, `"final":false`, "1 of 2 approvals: Mei; 1 more needed from os:jo")
+	if err := vote("Jo"); err != nil {
+		t.Fatal(err)
+	}
+	now(`"statusUpdate"`, "TASK_STATE_COMPLETED")
+	old(`"final":true`, `"state":"completed"`)
 }
 
 // registered registers a callback, as "askbus webhook" does.

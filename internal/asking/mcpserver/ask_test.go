@@ -477,6 +477,56 @@ func TestAnAgentIsToldHowFarTheVotesAre(t *testing.T) {
 	}
 }
 
+// TestProgressTellsVotesOfAPolicy: the ask says nothing of votes, and the progress
+// notifications of the call that waits have each of them.
+func TestProgressTellsVotesOfAPolicy(t *testing.T) {
+	t.Parallel()
+	file, err := approvals.Parse([]byte(`policies: [ { name: two, otherwise: { approval: { any_of: [ { need: 2, from: ["os:mei", "os:jo"] } ] } } } ]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixtureOn(t, natstest.Start(t, natstest.Options{Broker: broker.Options{Approvals: func() *approvals.File { return file }}}), mcpserver.Options{Progress: 10 * time.Millisecond})
+	told := make(chan string, 10_000)
+	cs := f.connect(&mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+		select {
+		case told <- req.Params.Message:
+		default:
+		}
+	}})
+	until := func(text string) {
+		t.Helper()
+		for message := range told {
+			if strings.Contains(message, text) {
+				return
+			}
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		params := &mcp.CallToolParams{Name: "AskUserQuestion", Arguments: map[string]any{"ask_id": "d1", "wait_seconds": later, "question": "Deploy?", "type": "boolean"}}
+		params.SetProgressToken("p")
+		if res, err := cs.CallTool(context.WithoutCancel(t.Context()), params); err != nil || res.IsError {
+			t.Errorf("%v %v", res, err)
+		}
+	}()
+	rec := f.screen.Next(board.Pending)
+	vote := func(name string) error {
+		by := ask.By{Principal: "os:" + strings.ToLower(name), Name: name, Proof: ask.ProofOS}
+		_, err := f.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{By: by, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Boolean: new(true)}}})
+		return err
+	}
+	until(": 0 of 2 approvals; 2 more needed from os:mei or os:jo")
+	if err := vote("Mei"); !errors.Is(err, ask.ErrVoted) {
+		t.Fatal(err)
+	}
+	until(": 1 of 2 approvals: Mei; 1 more needed from os:jo")
+	if err := vote("Jo"); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
 // TestAnAgentIsToldWhatAPolicyDemands: the ask says nothing of votes. The pending result
 // has how far they are, and the result that one person decided alone.
 func TestAnAgentIsToldWhatAPolicyDemands(t *testing.T) {

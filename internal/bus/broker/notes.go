@@ -2,10 +2,12 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -88,7 +90,7 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 
 // open returns the deadline of a pending ask and the time. It refuses an ask
 // that is not pending, of another life, or, if by is set, that this person may
-// not decide.
+// not decide: neither as they are nor for somebody who is away, who is then in by.
 func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) (deadline, now time.Time, err error) {
 	s, err := b.load(ctx, r.Key())
 	if err != nil {
@@ -101,14 +103,40 @@ func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) 
 			s.Ask = s.Ask.OnDuty(duties)
 		}
 	}
-	if err := s.MayDecide(who, minProof); err != nil && (by != nil || !s.Pending()) {
-		return deadline, now, err
+	refusal := s.MayDecide(who, minProof)
+	if by != nil && errors.Is(refusal, ask.ErrForbidden) {
+		if who, refusal, err = b.asStandIn(ctx, &s, who, minProof, refusal); err != nil {
+			return deadline, now, err
+		}
+		*by = who
+	}
+	if refusal != nil && (by != nil || !s.Pending()) {
+		return deadline, now, refusal
 	}
 	if s.Life != life {
 		return deadline, now, ask.InvalidError(string(r.Verb), []ask.Fault{ask.NewFault("/life", ask.FaultAnotherLife, life, s.Life)})
 	}
 	now, err = b.led.Moment(ctx, r.Key())
 	return s.Deadline, now, err
+}
+
+// asStandIn returns a person as the stand-in of the first who is away and may decide an
+// ask, or the refusal.
+func (b *Broker) asStandIn(ctx context.Context, s *lifecycle.State, by ask.By, minProof string, refusal error) (ask.By, error, error) {
+	if !by.IsPerson() || !s.Pending() {
+		return by, refusal, nil
+	}
+	now := b.led.Now()
+	standIns, err := b.standIns(ctx, &by, s, now)
+	if err != nil {
+		return by, nil, err
+	}
+	for _, as := range by.Selves(s.Ask.Tenant, standIns, now)[1:] {
+		if s.MayDecide(as, minProof) == nil {
+			return as, nil, nil
+		}
+	}
+	return by, refusal, nil
 }
 
 // noteOf returns the write of a note, and what the audit says of it.
@@ -119,6 +147,9 @@ func (b *Broker) noteOf(r *request, bucket string, k subject.StateKey, action au
 		Time: b.led.Now(), Action: action, Tenant: r.Tenant, Session: r.Session, Ask: r.ID, Surface: r.Type,
 		Actor:  &audit.Actor{Role: "responder", Credential: r.User, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups},
 		Object: &audit.Object{Kind: string(r.Verb)},
+	}
+	if by.For != nil {
+		n.record.Actor.For = by.For.Principal
 	}
 	return n
 }

@@ -26,6 +26,7 @@ const (
 	removalLook   = time.Second      // how often a broker looks
 	removalIdle   = 15 * time.Second // a removal that did not change for so long is taken over
 	removalAgain  = time.Hour        // so long a removed tenant is looked at again
+	removalEach   = 10               // every so many sweeps
 	removalAborts = 16               // asks that are ended at a time
 )
 
@@ -170,7 +171,7 @@ func (b *Broker) removalDue(asked string, looked map[string]time.Time) (tenant s
 		switch idle := now.Sub(m.Changed); {
 		case m.State != wire.RemovalDone && idle > max(removalIdle, 2*b.opts.Settle)+time.Duration(m.Grace)*time.Second:
 			return tenant, false
-		case m.State == wire.RemovalDone && idle < removalAgain && now.Sub(looked[tenant]) > b.opts.Sweep:
+		case m.State == wire.RemovalDone && idle < removalAgain && now.Sub(looked[tenant]) > removalEach*b.opts.Sweep:
 			looked[tenant] = now
 			return tenant, true
 		}

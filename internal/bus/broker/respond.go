@@ -126,6 +126,10 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 		return nil
 	}
 	msg.Subject = r.reply
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	msg.Header[wire.HeaderProtocol] = []string{wire.ProtocolText()}
 	if most := b.nc.MaxPayload(); most > 0 && int64(len(msg.Data)) > most-4096 {
 		return ask.Refuse(ask.CodeTooLarge, "the reply has %d bytes, more than the server carries; ask for less at a time", len(msg.Data))
 	}

@@ -1,15 +1,20 @@
 package broker_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
 )
 
 // stranger is a person in no group.
@@ -226,4 +231,34 @@ func TestOnePersonStandsInForSoMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	away(t, r, stranger("p7"), "os:jo", "acme")
+}
+
+// TestAStandInHandsOver: who may decide for somebody who is away may also say who should,
+// and whoever is excluded may not.
+func TestAStandInHandsOver(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	r := newResponder(t, b, "web")
+	k := pose(t, b, deploying("d1", 2))
+	own := deploying("d2", 2)
+	own.ExcludeAsker, own.Asker = true, []string{"os:mei"}
+	excluding := pose(t, b, own)
+	hand := func(k ask.Key) error {
+		rec, err := r.Get(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(wire.Handover{By: stranger("jo"), Life: rec.Life, To: "os:tom"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = connection.Do(t.Context(), connection.On(r.Conn()), &nats.Msg{Subject: subject.Responder("web", subject.Self, k, subject.VerbHandOver), Data: body}, 0)
+		return err
+	}
+	forbidden(t, "nobody is away", hand(k))
+	away(t, r, ofSRE("mei"), "os:jo", "acme")
+	if err := hand(k); err != nil {
+		t.Error(err)
+	}
+	forbidden(t, "for somebody whom the ask excludes", hand(excluding))
 }

@@ -91,6 +91,9 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 			reply, err = c.sendOnce(ctx, msg, subj, min(hold+attempt(try), time.Until(end)), send)
 		}
 		if err == nil {
+			if err := checkProtocol(reply); err != nil {
+				return nil, err
+			}
 			if err = Refusal(reply); err == nil {
 				return reply, nil
 			}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -113,5 +115,32 @@ func TestAClosedConnectionIsSaid(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		mend()
+	}
+}
+
+// Nothing goes on with a broker of another protocol number. One that says none is
+// believed.
+func TestABrokerOfAnotherProtocolNumberIsRefused(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	_, heard := broker(t, b)
+	nc := b.Agent("acme", "s1")
+	for said, refused := range map[string]bool{"": false, wire.ProtocolText(): false, "1": true, "x\n": true} {
+		done := make(chan error, 1)
+		go func() {
+			_, err := connection.Do(t.Context(), connection.On(nc), &nats.Msg{Subject: "askv1.acme.s1.get.a1"}, 0)
+			done <- err
+		}()
+		reply := nats.NewMsg("")
+		if reply.Data = []byte("{}"); said != "" {
+			reply.Header.Set(wire.HeaderProtocol, said)
+		}
+		if err := (<-heard).RespondMsg(reply); err != nil {
+			t.Fatal(err)
+		}
+		err := <-done
+		if !refused && err != nil || refused && (!errors.Is(err, connection.ErrProtocol) || !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "this program speaks protocol "+wire.ProtocolText())) {
+			t.Errorf("a broker that says %q: %v", said, err)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -80,7 +81,7 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	}
 	b := newBackupWriter(w)
 	b.line(backupLine{Head: &BackupHead{
-		Format: backupFormat, Protocol: Protocol, Partitions: has.Partitions, Replicas: has.Replicas,
+		Format: backupFormat, Protocol: wire.Protocol(), Partitions: has.Partitions, Replicas: has.Replicas,
 		Retention: has.Retention.String(), Margin: has.Margin.String(), At: time.Now().UTC(),
 	}})
 	names := l.streams()

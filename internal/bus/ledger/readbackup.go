@@ -15,6 +15,7 @@ import (
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -178,8 +179,8 @@ func (f *BackupFile) each(take func(*backupEntry) error) error {
 			}
 			return nil
 		case l.Head != nil:
-			if f.Head = *l.Head; f.Head.Format != backupFormat || f.Head.Protocol != Protocol {
-				return fmt.Errorf("ledger: the backup has format %d of protocol %d; this version reads %d of %d", f.Head.Format, f.Head.Protocol, backupFormat, Protocol)
+			if f.Head = *l.Head; f.Head.Format != backupFormat || f.Head.Protocol != wire.Protocol() {
+				return fmt.Errorf("ledger: the backup has format %d of protocol %d; this version reads %d of %d", f.Head.Format, f.Head.Protocol, backupFormat, wire.Protocol())
 			}
 		case f.Head.Format == 0:
 			return errors.New("ledger: not a backup of askbus")

@@ -10,14 +10,10 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// Protocol is the number of the ledger's layout. A broker does not open a
-// ledger with another number: two versions that read a question differently
-// must not share one.
-const Protocol = 2
 
 // syncAlways says that the ledger's servers sync every acknowledged message to
 // disk. A NATS client cannot query it, so it is recorded, not checked.
@@ -47,7 +43,7 @@ type Settings struct {
 
 func (s Settings) metadata() map[string]string {
 	return map[string]string{
-		metaPartitions: strconv.Itoa(s.Partitions), metaProtocol: strconv.Itoa(Protocol), metaRetention: s.Retention.String(),
+		metaPartitions: strconv.Itoa(s.Partitions), metaProtocol: strconv.Itoa(wire.Protocol()), metaRetention: s.Retention.String(),
 		metaMargin: s.Margin.String(), metaReplicas: strconv.Itoa(s.Replicas), metaSync: syncAlways, metaLongest: max(s.longest, s.Retention).String(),
 	}
 }
@@ -75,8 +71,8 @@ func readSettings(meta map[string]string) (Settings, error) {
 	if s.Partitions, err = strconv.Atoi(meta[metaPartitions]); err != nil || s.Partitions < 1 || s.Partitions > MaxPartitions {
 		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q; it was not made by askbus", name, metaPartitions, meta[metaPartitions])
 	}
-	if got := meta[metaProtocol]; got != strconv.Itoa(Protocol) {
-		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this version uses %d; run the version that made the ledger, or start with an empty directory or account", name, metaProtocol, got, Protocol)
+	if got := meta[metaProtocol]; got != strconv.Itoa(wire.Protocol()) {
+		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this version uses %d; run the version that made the ledger, or start with an empty directory or account", name, metaProtocol, got, wire.Protocol())
 	}
 	if got := meta[metaSync]; got != syncAlways {
 		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this version needs %q: run nats-server with sync_interval: always", name, metaSync, got, syncAlways)

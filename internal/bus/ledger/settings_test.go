@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -56,14 +57,14 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, number := range []string{strconv.Itoa(ledger.Protocol - 1), strconv.Itoa(ledger.Protocol + 1), "0", ""} {
+	for _, number := range []string{strconv.Itoa(wire.Protocol() - 1), strconv.Itoa(wire.Protocol() + 1), "0", ""} {
 		cfg := s.CachedInfo().Config
 		cfg.Metadata["askbus.protocol"] = number
 		if _, err := b.js.UpdateStream(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		_, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{})
-		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses `+strconv.Itoa(ledger.Protocol)) {
+		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses `+strconv.Itoa(wire.Protocol())) {
 			t.Errorf("protocol %q: %v", number, err)
 		}
 	}

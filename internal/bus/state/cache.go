@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -291,6 +292,10 @@ func (c *Cache) Run(ctx context.Context) error {
 			r.begin(ctx)
 		case got := <-r.result:
 			r.end(ctx, got)
+			if errors.Is(got.err, connection.ErrProtocol) {
+				r.finish(got.err)
+				return fmt.Errorf("state: follow %s: %w", c.name, got.err)
+			}
 			if got.err == nil {
 				old.Reset(c.left())
 			}

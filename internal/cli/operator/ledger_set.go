@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/server/storecheck"
@@ -163,7 +164,7 @@ func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.Aud
 	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.JSON() {
 		return a.TellJSON(map[string]any{
-			"protocol": ledger.Protocol, "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
+			"protocol": wire.Protocol(), "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
 			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full, "audit_replicas": copies,
 		})
 	}

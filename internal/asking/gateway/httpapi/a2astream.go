@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -30,8 +32,8 @@ func (p *a2aPart) waits() bool {
 	return json.Unmarshal(p.Status, &status) == nil && status.State == "TASK_STATE_INPUT_REQUIRED"
 }
 
-// a2aStream asks, or looks at a task, and sends server-sent events: the task, and when somebody has answered, its artifact and its
-// last status. The stream ends with them, with its token, and when the gateway stops: then the client subscribes to the task again.
+// a2aStream asks, or looks at a task, and sends server-sent events: the task, its status when votes on it move on, and when somebody has
+// answered, its artifact and its last status. The stream ends with them, with its token, and when the gateway stops: then the client subscribes to the task again.
 func (api *API) a2aStream(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) error {
 	r = withoutWait(r)
 	task, err := api.a2aFirst(w, r, c, call)
@@ -47,7 +49,7 @@ func (api *API) a2aStream(w http.ResponseWriter, r *http.Request, c *access.Call
 		return sendRPC(w, call, nil, err)
 	}
 	eventHeaders(w)
-	s := &a2aEvents{sse: sse{w: w}, call: call}
+	s := &a2aEvents{sse: sse{w: w}, call: call, begun: string(first.Status)}
 	if err := s.task(task); err != nil || !first.waits() {
 		return nil //nolint:nilerr // the client is gone
 	}
@@ -82,7 +84,9 @@ func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Calle
 type a2aEvents struct {
 	sse
 
-	call *rpcCall
+	call     *rpcCall
+	begun    string // the status in the first event
+	progress string // that was sent last, after that
 }
 
 func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) {
@@ -97,13 +101,26 @@ func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) 
 		o, err := api.asks.Asked(k).Wait(ctx)
 		ended <- end{o, err}
 	}()
-	beat := time.NewTicker(beatEvery)
+	beat, rest := time.NewTicker(beatEvery), time.NewTimer(0) // what changed since the first event was read
 	defer beat.Stop()
+	defer rest.Stop()
+	changed, stop := api.board.Changes(board.Filter{Tenant: k.Tenant, Session: k.Session})
+	defer stop()
 	for {
 		select {
 		case <-beat.C:
 			if s.beat() != nil {
 				return
+			}
+		case <-changed:
+			rest.Reset(restBetween)
+		case <-rest.C:
+			moves, err := s.moved(ctx, api, k)
+			if err != nil {
+				return
+			}
+			if !moves { // one answer decides it: there is nothing to tell before the end
+				changed = nil
 			}
 		case <-api.drain:
 			return
@@ -120,6 +137,38 @@ func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) 
 			return
 		}
 	}
+}
+
+// moved sends the status of a task whose votes or ladder moved on since the last
+// one: the same sentence as everywhere. It reports whether that can happen; its error
+// is that of a client that is gone.
+func (s *a2aEvents) moved(ctx context.Context, api *API, k ask.Key) (moves bool, err error) {
+	rec, err := api.resp.Get(ctx, k)
+	if err != nil || rec.State != ask.StatePending {
+		return true, nil //nolint:nilerr // the wait tells the end; the bus may be away for a moment
+	}
+	progress := rec.Waits("", time.Now())
+	if progress == "" {
+		return rec.Ask.Approval != nil || len(rec.Ask.Escalate) > 0, nil
+	}
+	quoted, err := wire.Marshal(progress)
+	if err != nil || progress == s.progress || s.progress == "" && strings.Contains(s.begun, string(quoted)) {
+		return true, err
+	}
+	task := a2aDialect().Pending(&rec.Ask, dialect.Pending{Progress: progress}).Body
+	var of a2aPart
+	if err := json.Unmarshal(task, &of); err != nil {
+		return true, err
+	}
+	if s.progress = progress; s.call.legacy {
+		if task, err = dialect.A2AVersion03(task); err != nil {
+			return true, err
+		}
+		if err := json.Unmarshal(task, &of); err != nil {
+			return true, err
+		}
+	}
+	return true, s.status(&of, false)
 }
 
 // task sends the whole task.
@@ -147,23 +196,29 @@ func (s *a2aEvents) ended(task []byte) {
 	if err := json.Unmarshal(task, &of); err != nil {
 		return
 	}
-	update := func(kind, name string, more map[string]any) {
-		more["taskId"], more["contextId"] = of.ID, of.Context
-		if s.call.legacy {
-			more["kind"] = kind
-			_ = s.send(more) // the client may be gone
-			return
-		}
-		_ = s.send(map[string]any{name: more}) // likewise
-	}
 	for i, artifact := range of.Artifacts {
-		update("artifact-update", "artifactUpdate", map[string]any{"artifact": artifact, "lastChunk": i == len(of.Artifacts)-1})
+		_ = s.update(&of, "artifact-update", "artifactUpdate", map[string]any{"artifact": artifact, "lastChunk": i == len(of.Artifacts)-1}) // the client may be gone
 	}
-	last := map[string]any{"status": of.Status}
+	_ = s.status(&of, true) // likewise
+}
+
+// status sends the status of a task; final: it is the last.
+func (s *a2aEvents) status(of *a2aPart, final bool) error {
+	now := map[string]any{"status": of.Status}
 	if s.call.legacy {
-		last["final"] = true
+		now["final"] = final
 	}
-	update("status-update", "statusUpdate", last)
+	return s.update(of, "status-update", "statusUpdate", now)
+}
+
+// update sends something about a task, under its name in this version of A2A.
+func (s *a2aEvents) update(of *a2aPart, kind, name string, more map[string]any) error {
+	more["taskId"], more["contextId"] = of.ID, of.Context
+	if s.call.legacy {
+		more["kind"] = kind
+		return s.send(more)
+	}
+	return s.send(map[string]any{name: more})
 }
 
 // refuse ends the stream with an error.
