@@ -1,6 +1,8 @@
 package role
 
 import (
+	"time"
+
 	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
@@ -63,12 +65,15 @@ func (r *Process) push(c client.Credential, p config.Push, cookieKey []byte) (*n
 	if err != nil {
 		return nil, err
 	}
+	if u := p.Push.Unseen; u != 0 && (u < time.Minute || u > time.Hour) {
+		return nil, cli.Usage("ASKBUS_PUSH_UNSEEN is %s; give 1m to 1h, or 0 for never", u)
+	}
 	nc, err := r.connect(c)
 	if err != nil {
 		return nil, err
 	}
 	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
-	app, err := push.New(nc, keys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Tenant: role.Tenant, Logger: r.Log})
+	app, err := push.New(nc, keys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Unseen: p.Push.Unseen, Tenant: role.Tenant, Logger: r.Log})
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}

@@ -19,7 +19,7 @@ type Ladder struct {
 
 // newLadder returns how far an ask has been escalated, or nil for one without a ladder.
 func newLadder(r *ask.Record, v Viewer, now time.Time) *Ladder {
-	if len(r.Ask.Escalate) == 0 || r.State == ask.StateResolved || r.Outcome != nil {
+	if len(r.Ask.Escalate) == 0 && r.Escalated.Last() == nil || r.State == ask.StateResolved || r.Outcome != nil {
 		return nil
 	}
 	w, past, coming := v.words(), Ago, Until

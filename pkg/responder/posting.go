@@ -17,7 +17,10 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	p.Steps = s.owed(&it)
 	done := func() bool { return it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting } // posted, or given up
 	if done() && len(p.Steps) == 0 {
-		return s.open(ctx, it, p, it.Receipt.Places)
+		if err := s.open(ctx, it, p, it.Receipt.Places); err != nil {
+			return err
+		}
+		return s.remind(ctx, it, p)
 	}
 	if !s.beginPost(p.Key) {
 		return &LaterError{After: retryWork, Err: errPosting}
@@ -76,7 +79,10 @@ func (s *Server) present(ctx context.Context, it Item) error {
 		return s.endedMeanwhile(ctx, it, p, places)
 	}
 	s.forget(p.Key)
-	return s.told(ctx, it, p, places)
+	if err := s.told(ctx, it, p, places); err != nil {
+		return err
+	}
+	return s.reminds(&it, places)
 }
 
 // told tells of the steps that are owed, and opens recorded posts.

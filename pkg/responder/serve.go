@@ -253,7 +253,7 @@ func (s *Server) handle(ctx context.Context, it Item) error {
 		s.r.opts.Logger.ErrorContext(ctx, "gave up on a post", slog.String("ask_id", it.Key.ID), slog.Any("error", permanent))
 		return nil
 	}
-	if err != nil && s.opts.Hooks.Again != nil {
+	if later, ok := errors.AsType[*LaterError](err); err != nil && s.opts.Hooks.Again != nil && (!ok || later.Err != nil) {
 		s.opts.Hooks.Again(err)
 	}
 	return err

@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -397,7 +398,7 @@ func readItem(it *wire.NextItem) (Item, error) {
 		return Item{}, err
 	}
 	item.Key, item.Ask, item.AskedAt = a.Key(), *a, it.Event.Time()
-	if a.Approval != nil || len(a.Escalate) > 0 {
+	if a.Approval != nil || len(a.Escalate) > 0 || bytes.Contains(s.OnDeadline, []byte(`"escalated":{`)) {
 		o, err := wire.DecodeOutcome(s.OnDeadline)
 		if err != nil {
 			return Item{}, err

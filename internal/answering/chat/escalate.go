@@ -49,6 +49,17 @@ func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Ste
 	if c.Mention = routes.Notify(Target{}, &told).Mention; remind {
 		c.Mention = routes.Notify(Target{Mention: c.Mention}, &rec.Ask).Mention
 	}
+	if len(rec.Ask.Escalate) == 0 && rec.Outcome == nil { // nobody of those saw a notification: it is between them and us
+		for _, entry := range tell {
+			if member, ok := routes.person(entry); ok {
+				c.To, c.Mention = Target{Person: member}, nil
+				if err := say(c); err != nil && !gone(err) {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 	for _, at := range places {
 		if c.Ref = at.Ref; c.Ref == "" {
 			continue

@@ -135,3 +135,23 @@ func TestADraftTravelsInAMessage(t *testing.T) {
 		}
 	}
 }
+
+// Who did not see a notification is told in private, and nobody else: a step of an ask without a ladder.
+func TestWhoDidNotSeeANotificationIsToldInPrivate(t *testing.T) {
+	t.Parallel()
+	routes := chat.Routes{Default: chat.Target{Channel: "C1"}, People: map[string]string{"chat:U1": "U1", "chat:U2": "U2", "chat:U3": "U3"}}
+	s := surface(t, chat.Options{Routes: routes})
+	rec := ask.Record{State: ask.StatePending, Ask: ask.Ask{Tenant: "acme", Session: "s1", ID: "a1", Title: "Deploy?"}}
+	steps := []ask.Step{{N: 1, At: time.Unix(1, 0), Tell: []string{"chat:U1", "telegram:7", "chat:U2", "chat:U3"}, Via: []string{"chat", "telegram"}}}
+	var told []string
+	err := s.Escalate(t.Context(), &rec, steps, []ask.Place{{Ref: "C1/1"}}, archived, func(n chat.StepNotice) error {
+		told = append(told, n.To.Person+n.Ref+strings.Join(n.Mention, ","))
+		if n.Words != "Nobody has decided this yet: Deploy?" {
+			t.Errorf("told %q", n.Words)
+		}
+		return map[string]error{"U2": errArchived}[n.To.Person]
+	})
+	if want := []string{"U1", "U2", "U3"}; err != nil || !cmp.Equal(told, want) {
+		t.Errorf("told %q, %v", told, err)
+	}
+}

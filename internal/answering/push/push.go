@@ -13,8 +13,10 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 )
 
@@ -23,10 +25,11 @@ const Type = "push"
 
 // Options configures an [App] and a [Store]. The zero value is ready to use.
 type Options struct {
-	Hosts   []string     // push services besides [Hosts]
-	Contact string       // contact for push services: an https URL or an e-mail address; default: https://askbus.dev
-	Tenant  string       // the credential's only tenant, if any
-	Client  *http.Client // default: one that follows no redirects
+	Hosts   []string      // push services besides [Hosts]
+	Contact string        // contact for push services: an https URL or an e-mail address; default: https://askbus.dev
+	Tenant  string        // the credential's only tenant, if any
+	Unseen  time.Duration // after which people are told in a chat instead; zero: never
+	Client  *http.Client  // default: one that follows no redirects
 	Now     func() time.Time
 	Logger  *slog.Logger // default: discard
 }
@@ -70,7 +73,9 @@ type App struct {
 	away   *state.Cache // who stands in for whom
 	sender sender
 	opts   Options
-	some   chan struct{} // has a signal after a new subscription
+	some   chan struct{}                             // has a signal after a new subscription
+	looks  *lru.Cache[ask.Key, map[string]time.Time] // by whom an ask was looked at, and when
+	mu     sync.Mutex
 }
 
 // New makes the surface on a connection of a responder of type [Type]. It starts nothing.
@@ -81,6 +86,10 @@ func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{r: r, bucket: state.Open(nc, state.Responder(Type, opts.Tenant), state.Push), sender: sender{keys, opts}, opts: opts, some: make(chan struct{}, 1)}
+	a.looks, err = lru.New[ask.Key, map[string]time.Time](maxLooked)
+	if err != nil {
+		return nil, err
+	}
 	a.away = state.NewCache(state.Open(nc, state.Responder(Type, opts.Tenant), state.StandIns), state.CacheOptions{Now: opts.Now, Logger: opts.Logger})
 	a.cache = state.NewCache(a.bucket, state.CacheOptions{Now: opts.Now, Logger: opts.Logger, Changed: func(_, now *state.Entry) {
 		if now != nil {
@@ -110,7 +119,12 @@ func (a *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 			following <- cache.Run(ctx)
 		}()
 	}
-	var err error
+	stop, err := board.Hear(a.r, a.looked)
+	if err != nil {
+		cancel()
+		return errors.Join(err, <-following, <-following)
+	}
+	defer stop()
 	select {
 	case <-ctx.Done():
 	case <-a.some:

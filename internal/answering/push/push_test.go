@@ -56,11 +56,12 @@ func newWorld(t *testing.T, opts natstest.Options) *world {
 }
 
 // replica runs the surface until the test ends.
-func (w *world) replica() {
+func (w *world) replica() { w.t.Helper(); w.replicaOf(push.Options{}) }
+
+func (w *world) replicaOf(o push.Options) {
 	w.t.Helper()
-	app, err := push.New(w.bus.Responder(push.Type), testKeys, push.Options{
-		Hosts: []string{w.phone.host()}, Contact: "ops@example.com", Client: w.phone.Client(), Logger: natstest.Logger(),
-	})
+	o.Hosts, o.Contact, o.Client, o.Logger = []string{w.phone.host()}, "ops@example.com", w.phone.Client(), natstest.Logger()
+	app, err := push.New(w.bus.Responder(push.Type), testKeys, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (b *Broker) leave(ctx context.Context, r *request, e wire.End) error {
 // agent of a while_waiting ask leaves.
 func (b *Broker) left(ctx context.Context, s *lifecycle.State, c lifecycle.Command) (bool, error) {
 	switch c.(type) {
-	case lifecycle.Reply, lifecycle.Decline, lifecycle.Climb:
+	case lifecycle.Reply, lifecycle.Decline, lifecycle.Climb, lifecycle.Remind:
 	default:
 		return false, nil
 	}

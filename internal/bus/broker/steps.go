@@ -127,6 +127,9 @@ func (b *Broker) seen(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
+	if len(z.Unseen) > 0 {
+		return b.unseen(ctx, r, &z)
+	}
 	by, err := b.vouched(r, z.By)
 	if err != nil {
 		return err

@@ -3,8 +3,8 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Unvote], [Withdraw], [Abort], [Climb], [Relieve], [Attend]
-// and [Look].
+// [Unvote], [Withdraw], [Abort], [Climb], [Relieve], [Attend],
+// [Remind] and [Look].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -47,6 +47,9 @@ type (
 	Relieve struct{}
 	// Attend says that a person looks at the ask, so that the next step waits.
 	Attend struct{ By ask.By }
+	// Remind tells people in a chat that nobody on their devices saw the ask, as a
+	// step of an ask without a ladder does. Only brokers do.
+	Remind struct{ Tell, Via []string }
 	// Look only reads, but expires an overdue ask.
 	Look struct{}
 )
@@ -60,6 +63,7 @@ func (Abort) command()    {}
 func (Climb) command()    {}
 func (Relieve) command()  {}
 func (Attend) command()   {}
+func (Remind) command()   {}
 func (Look) command()     {}
 
 // Person returns the person of a command that somebody may decide for another one.

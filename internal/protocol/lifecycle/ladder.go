@@ -86,6 +86,14 @@ func decideAttend(s *State, c Attend, now time.Time) (Effect, error) {
 	return Rewrite{Looked{ask.Seen{N: next.N, At: now.UTC(), By: by}}}, nil
 }
 
+// decideRemind takes a step of an ask that has no ladder, once.
+func decideRemind(s *State, c Remind, now time.Time) Effect {
+	if !s.Pending() || s.Left || now.IsZero() || len(s.Ask.Escalate) > 0 || s.Escalated().Last() != nil || len(c.Tell) == 0 {
+		return Tell{}
+	}
+	return Rewrite{Stepped{Step: ask.Step{N: 1, At: now.UTC(), Tell: c.Tell, Via: c.Via}}}
+}
+
 func (s *State) mayAttend(by ask.By) bool {
 	if s.Ask.Excludes(by) || excludedAs(s, by) != nil {
 		return false

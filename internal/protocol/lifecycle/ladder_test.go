@@ -231,3 +231,43 @@ func TestNoStepOutsideOpenHours(t *testing.T) {
 		t.Errorf("%+v", w.held.Escalated())
 	}
 }
+
+// Who did not see a notification is told by a step, once, and only of an ask that has no ladder.
+func TestARemindIsOneStepWithoutALadder(t *testing.T) {
+	t.Parallel()
+	c := lifecycle.Remind{Tell: []string{"telegram:1"}, Via: []string{"telegram"}}
+	steps := func(w *world, c lifecycle.Command) []ask.Step {
+		t.Helper()
+		s, err := w.do(t, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Escalated() == nil {
+			return nil
+		}
+		return s.Escalated().Steps
+	}
+	without := escalating(t, func(a *ask.Ask) { a.Escalate = nil })
+	if got := steps(without, lifecycle.Remind{}); got != nil {
+		t.Errorf("nobody is told: %+v", got)
+	}
+	want := []ask.Step{{N: 1, At: without.now, Tell: c.Tell, Via: c.Via}}
+	for range 2 {
+		if diff := cmp.Diff(want, steps(without, c)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, ok := without.held.Ask.NextStep(without.held.AskedAt, without.held.Escalated()); ok {
+		t.Error("another step follows")
+	}
+	if got := steps(escalating(t), c); got != nil {
+		t.Errorf("a ladder tells whom its asker names: %+v", got)
+	}
+	over := escalating(t, func(a *ask.Ask) { a.Escalate = nil })
+	if _, err := over.do(t, lifecycle.Withdraw{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := steps(over, c); got != nil {
+		t.Errorf("after the end: %+v", got)
+	}
+}

@@ -68,6 +68,8 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 		return Tell{}, nil
 	case Attend:
 		return decideAttend(&s, c, now)
+	case Remind:
+		return decideRemind(&s, c, now), nil
 	case Look:
 		if !s.Known() {
 			return nil, notFound()

@@ -57,6 +57,8 @@ const (
 	// TypeWebhook calls agents back and sends asks to programs: it registers callbacks.
 	TypeWebhook = "webhook"
 	TypeTUI     = "tui"
+	// TypePush notifies the devices of people.
+	TypePush = "push"
 	// TypeEmail sends mails: its people are mailto: addresses.
 	TypeEmail = "email"
 )

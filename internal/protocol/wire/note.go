@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -54,11 +55,16 @@ func DecodeHandover(data []byte) (Handover, error) {
 	return h, ask.InvalidError("handover", f)
 }
 
-// Seen says that a person looks at an ask: the next step of its ladder waits.
+// Seen says that a person looks at an ask: the next step of its ladder waits. With Unseen, which only push says, it is
+// that none of the devices of these people showed it to them: a chat that they linked tells them.
 type Seen struct {
-	By   ask.By `json:"by,omitzero"`
-	Life string `json:"life"`
+	By     ask.By   `json:"by,omitzero"`
+	Life   string   `json:"life"`
+	Unseen []string `json:"unseen,omitempty"` // principals
 }
+
+// MaxUnseen is the highest number of people in a [Seen].
+const MaxUnseen = 10
 
 // DecodeSeen reads the body of seen, strictly.
 func DecodeSeen(data []byte) (Seen, error) {
@@ -66,7 +72,14 @@ func DecodeSeen(data []byte) (Seen, error) {
 	if err := Strict("seen", data, &s); err != nil {
 		return Seen{}, err
 	}
-	return s, ask.InvalidError("seen", append(checkBy(s.By), checkLife(s.Life)...))
+	f := append(checkBy(s.By), checkLife(s.Life)...)
+	if n := len(s.Unseen); n > MaxUnseen {
+		return s, ask.InvalidError("seen", append(f, ask.NewFault("/unseen", ask.FaultTooMany, n, "entries", MaxUnseen)))
+	}
+	for i, principal := range s.Unseen {
+		f = append(f, longer("/unseen/"+strconv.Itoa(i), principal, ask.MaxName)...)
+	}
+	return s, ask.InvalidError("seen", f)
 }
 
 // Away says who stands in for the person who sends it.

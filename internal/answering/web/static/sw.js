@@ -84,6 +84,13 @@ self.addEventListener('notificationclick', (event) => {
   event.waitUntil(event.action ? pick(n, event.action) : open(n.path));
 });
 
+// Who dismisses a notification has seen it: no chat tells them of it.
+self.addEventListener('notificationclose', (event) => {
+  const n = event.notification.data;
+  if (!n?.path?.startsWith('/ask/') || n.ended) return;
+  event.waitUntil(fetch(`${n.path}/attend`, { method: 'POST', body: new URLSearchParams({ state: 'gone' }), signal: AbortSignal.timeout(20_000) }).catch(() => {}));
+});
+
 self.addEventListener('pushsubscriptionchange', (event) => {
   const key = event.oldSubscription?.options?.applicationServerKey;
   if (!key) return;
