@@ -16,7 +16,7 @@ const (
 	readsFor    = time.Minute      // after something that they did there
 	readsWithin = 15 * time.Second // of when they were expected to begin
 	maxReaders  = 200
-	maxPosting  = 10_000 // sessions whose place is known
+	maxPosting  = 10_000 // sessions whose place is known, and places
 	maxSpots    = 4      // chats that show one session
 	maxNewest   = 32     // asks of a place that are remembered
 )
@@ -68,7 +68,7 @@ func (b *Board) posted(k ask.Key, a Attention) {
 	defer b.mu.Unlock()
 	r, key := b.readers, k.String()
 	session, at := sessionOf(key), spot{a.Responder, a.Posted}
-	if len(r.spots) >= maxPosting {
+	if len(r.spots) >= maxPosting || len(r.newest) >= maxPosting {
 		clear(r.spots)
 		clear(r.newest)
 	}

@@ -54,7 +54,7 @@ func (s *Server) refresh(ctx context.Context, it Item, p Post, places []ask.Plac
 }
 
 // Redraw makes a post of this server show its ask as it is now, if the presenter is a [Refresher] and does not refresh it
-// already, and reports whether the ask is still pending.
+// already, and reports whether the ask is still pending. Of the post's ask only the key is needed.
 func (s *Server) Redraw(ctx context.Context, p Post, places []ask.Place) (pending bool, err error) {
 	v, ok := s.p.(Refresher)
 	if !ok || !s.beginRefresh(p.Key) {
@@ -73,6 +73,7 @@ func (s *Server) Redraw(ctx context.Context, p Post, places []ask.Place) (pendin
 		case rec.Outcome != nil, drawn:
 			return rec.Outcome == nil, nil
 		}
+		p.Ask = rec.Ask
 		if err := s.edit(ctx, p, Rank{}, func(ctx context.Context) error { return v.Refresh(ctx, p, rec, places) }); err != nil {
 			return true, err
 		}

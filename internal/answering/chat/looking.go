@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
@@ -40,9 +42,10 @@ type lookers struct {
 	todo  chan ask.Key
 }
 
-// posted is a card of this replica.
+// posted is a card of this replica. Of its ask there is only the key: 2,000 asks with all their words are a lot.
 type posted struct {
 	post   responder.Post
+	lang   *lang.Language
 	places []ask.Place
 	marked string // who it says looks
 }
@@ -58,10 +61,12 @@ func (s *Surface) FollowLookers(limiter *responder.Limiter) {
 // Shown notes that this replica has posted an ask whose card says who looks at it.
 func (s *Surface) Shown(p responder.Post, places []ask.Place, attention []string) {
 	if l := s.lookers; l != nil {
+		k, spoken := p.Ask.Key(), s.Language(&p.Ask)
+		p.Ask = ask.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID}
 		l.mu.Lock()
-		l.cards.Add(p.Ask.Key(), posted{p, places, strings.Join(attention, "\n")})
+		l.cards.Add(k, posted{p, spoken, places, strings.Join(attention, "\n")})
 		l.mu.Unlock()
-		l.mark(p.Ask.Key())
+		l.mark(k)
 	}
 }
 
@@ -131,22 +136,24 @@ func (l *lookers) keep(k ask.Key, looking []board.Attention) {
 	}
 }
 
-// fade forgets who disappeared.
+// fade forgets who disappeared, and takes away what could not be taken away before.
 func (l *lookers) fade() {
 	l.mu.Lock()
-	var gone []ask.Key
 	for _, k := range l.at.Keys() {
 		looking, _ := l.at.Peek(k)
 		left := slices.DeleteFunc(slices.Clone(looking), func(a board.Attention) bool { return l.s.Clock.Now().Sub(a.Seen) >= looksFor })
 		if len(left) < len(looking) {
 			l.keep(k, left)
 		}
-		if len(left) == 0 {
-			gone = append(gone, k)
+	}
+	var marked []ask.Key
+	for _, k := range l.cards.Keys() {
+		if p, _ := l.cards.Peek(k); p.marked != "" {
+			marked = append(marked, k)
 		}
 	}
 	l.mu.Unlock()
-	for _, k := range gone {
+	for _, k := range marked {
 		l.mark(k)
 	}
 }
@@ -172,7 +179,7 @@ func (l *lookers) stale(k ask.Key) (p posted, says string, stale bool) {
 	if !ours {
 		return p, "", false
 	}
-	says = strings.Join(l.s.shared(l.s.Language(&p.post.Ask)).Others(l.others(k)...), "\n")
+	says = strings.Join(l.s.shared(p.lang).Others(l.others(k)...), "\n")
 	return p, says, says != p.marked
 }
 
@@ -186,9 +193,12 @@ func (l *lookers) edit(ctx context.Context, k ask.Key) {
 	ctx, cancel := context.WithTimeout(ctx, markWithin)
 	defer cancel()
 	pending, err := srv.Redraw(ctx, p.post, p.places)
+	if _, later := errors.AsType[*responder.LaterError](err); err != nil && (later || ctx.Err() != nil || errors.Is(err, ask.ErrUnavailable)) {
+		return // fade marks it again
+	}
 	if err != nil {
+		pending = false
 		l.s.Log.DebugContext(ctx, "a card does not say who looks at its ask", slog.String("ask_id", k.ID), slog.Any("error", err))
-		return
 	}
 	l.mu.Lock()
 	if p.marked = says; pending {

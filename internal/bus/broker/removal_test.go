@@ -337,3 +337,24 @@ func TestARemovalContinuesAfterAKill(t *testing.T) {
 		t.Errorf("ledger check: %+v, %v", r.Damages, err)
 	}
 }
+
+// TestAnotherBrokerContinuesARemoval leaves a mark that nobody changed for an hour: a broker
+// that was not asked does the rest.
+func TestAnotherBrokerContinuesARemoval(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	led := b.Ledger()
+	b.Broker(broker.Options{Settle: time.Millisecond})
+	furnish(t, b, led, "acme")
+	then := led.Now().Add(-time.Hour).UTC()
+	mark, err := wire.Marshal(wire.Removal{State: wire.RemovalClosing, Since: then, Changed: then})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, led, subject.BucketRemoved, subject.StateKey{Name: "acme"}, string(mark))
+	natstest.Eventually(t, "the tenant is removed", func() bool { return stateOf(t, led, "acme").State == wire.RemovalDone })
+	if m := stateOf(t, led, "acme"); m.Withdrawn != 2 {
+		t.Errorf("%+v", m)
+	}
+	onlyKept(t, heldBy(t, b)["acme"])
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -68,6 +69,14 @@ func TestAttacksOnVotes(t *testing.T) {
 	no := func(who *responder.Responder, id string, by ask.By) func(ask.Key) error {
 		return func(k ask.Key) error { _, err := who.Answer(t.Context(), k, votes(id, by, true)); return err }
 	}
+	removes := func(nc *nats.Conn) func(ask.Key) error {
+		return func(ask.Key) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, err := connection.Do(ctx, connection.On(nc), &nats.Msg{Subject: subject.OfTenant("acme", subject.VerbRemove), Data: []byte("{}")}, 0)
+			return err
+		}
+	}
 	leftGroup := ofSRE("tom")
 	leftGroup.Groups = []string{"everybody"}
 	for name, c := range map[string]struct {
@@ -106,6 +115,14 @@ func TestAttacksOnVotes(t *testing.T) {
 		"a vote that was seen, sent by another surface": {func(k ask.Key) error {
 			return raw(mallory.Conn(), subject.Responder("web", subject.Self, k, subject.VerbAnswer), k, captured)
 		}, ask.ErrForbidden},
+		"the same, with a forged protocol number": {func(k ask.Key) error {
+			forged := &nats.Msg{Data: captured.Data, Header: maps.Clone(captured.Header)}
+			forged.Header.Set(wire.HeaderProtocol, "9")
+			return raw(mallory.Conn(), subject.Responder("web", subject.Self, k, subject.VerbAnswer), k, forged)
+		}, ask.ErrForbidden},
+		"the agent removes its tenant, to be asked nothing": {removes(agentConn), nil},
+		"a surface removes the tenant":                      {removes(mallory.Conn()), nil},
+		"a gateway removes the tenant":                      {removes(gateway.Conn()), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

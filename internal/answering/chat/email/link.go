@@ -3,7 +3,6 @@ package email
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -44,34 +43,32 @@ func (s *App) askedToLink(ctx context.Context, sender, to string, raw []byte) er
 	case !s.allowed(from):
 		return fault(550, notTaken, "askbus does not write to your address: its operator allows which")
 	}
-	err = s.mailLink(ctx, from, "link "+e.Header.Get("Message-Id")+" "+from)
+	err = s.once(ctx, s.tenant, "link "+e.Header.Get("Message-Id")+" "+from, func() error { return s.mailLink(ctx, from) })
 	if refused := wire.AsError(err); err != nil && refused.Code != ask.CodeUnavailable && refused.Code != ask.CodeInternal {
 		return fault(550, notTaken, ask.CleanLine(refused.Error()))
 	}
 	return err
 }
 
-// mailLink mails an address how it is linked with a person of the inbox, once for what asked for it. Who reads the mail of
-// that address proves it, and nobody else is told the code.
-func (s *App) mailLink(ctx context.Context, to, about string) error {
+// mailLink mails an address how it is linked with a person of the inbox. Who reads the mail of that address proves it, and
+// nobody else is told the code.
+func (s *App) mailLink(ctx context.Context, to string) error {
 	l := s.speaks(to, nil)
-	return s.once(ctx, s.tenant, about, func() error {
-		told, err := s.TryLink(ctx, l, ask.By{Principal: principal(to), Name: to, Proof: ask.ProofEmailLink})
-		if err != nil {
-			return err
-		}
-		m, err := s.envelope(to, "", s.tenant, l.Say("Link this address with you in the inbox"))
-		if err != nil {
-			return err
-		}
-		m.SetMessageID()
-		m.SetBodyString(mail.TypeTextPlain, told+"\n\n"+l.Say("If you have not asked for this, ignore this mail: nothing happens.")+"\n")
-		if err = s.mailer.send(ctx, to, s.Now(), m); hopeless(err) {
-			s.Log.WarnContext(ctx, "a mail was refused", slog.String("error", err.Error()))
-			return nil
-		}
+	told, err := s.TryLink(ctx, l, ask.By{Principal: principal(to), Name: to, Proof: ask.ProofEmailLink})
+	if err != nil {
 		return err
-	})
+	}
+	m, err := s.envelope(to, "", s.tenant, l.Say("Link this address with you in the inbox"))
+	if err != nil {
+		return err
+	}
+	m.SetMessageID()
+	m.SetBodyString(mail.TypeTextPlain, told+"\n\n"+l.Say("If you have not asked for this, ignore this mail: nothing happens.")+"\n")
+	if err = s.mailer.send(ctx, to, s.Now(), m); hopeless(err) {
+		s.Log.WarnContext(ctx, "a mail was refused", slog.String("error", err.Error()))
+		return nil
+	}
+	return err
 }
 
 // linkPage mails the address of a visit how it is linked. Whoever has the mail of the question, also somebody to whom it
@@ -86,7 +83,7 @@ func (s *App) linkPage(w http.ResponseWriter, r *http.Request, v *visit) {
 		s.draw(w, r, http.StatusConflict, p)
 		return
 	default:
-		err = s.mailLink(r.Context(), v.Address, "linkpage "+rand.Text())
+		err = s.mailLink(r.Context(), v.Address)
 	}
 	status := http.StatusOK
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/emersion/go-smtp"
@@ -105,8 +106,20 @@ func TestAPageAsksToBeLinked(t *testing.T) {
 	if rec := w.Get("a1"); rec.State != ask.StatePending {
 		t.Errorf("it is %s", rec.State)
 	}
+	noted := func() int {
+		t.Helper()
+		n, err := w.Bus.Ledger().CountState(t.Context(), subject.LedgerStateAll(subject.BucketMail, "", true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := noted()
 	for range 8 {
 		status, body = post(t, page, link)
+	}
+	if n := noted() - before; n != 0 { // it would leave no room for those of questions
+		t.Errorf("%d notes of mails that nobody sends again", n)
 	}
 	if codes, _ = w.codesOf(tom); status != http.StatusUnprocessableEntity || len(codes) != 5 || !strings.Contains(text(body), "You cannot be linked") {
 		t.Errorf("status %d after 9 times, %d codes: %s", status, len(codes), text(body))
