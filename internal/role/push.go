@@ -65,8 +65,9 @@ func (r *Process) push(c client.Credential, p config.Push, cookieKey []byte) (*n
 	if err != nil {
 		return nil, err
 	}
-	if u := p.Push.Unseen; u != 0 && (u < time.Minute || u > time.Hour) {
-		return nil, cli.Usage("ASKBUS_PUSH_UNSEEN is %s; give 1m to 1h, or 0 for never", u)
+	// Longer, and the work that waits would look as if push were dead (the alert AskbusSurfaceDead).
+	if u := p.Push.Unseen; u != 0 && (u < time.Minute || u > 4*time.Minute) {
+		return nil, cli.Usage("ASKBUS_PUSH_UNSEEN is %s; give 1m to 4m, or 0 for never", u)
 	}
 	nc, err := r.connect(c)
 	if err != nil {

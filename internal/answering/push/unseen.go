@@ -40,8 +40,7 @@ func (a *App) looked(k ask.Key, at board.Attention) {
 // RemindAfter is how long a notification may stay unseen.
 func (a *App) RemindAfter() time.Duration { return a.opts.Unseen }
 
-// Remind has those told in a chat whose devices were notified and did not show them the ask. While somebody looks at
-// it, it waits.
+// Remind has those told in a chat whose devices were notified and did not show them the ask, unless somebody is at it.
 func (a *App) Remind(ctx context.Context, p responder.Post, places []ask.Place) error {
 	a.mu.Lock()
 	looked, _ := a.looks.Peek(p.Ask.Key())
@@ -49,7 +48,7 @@ func (a *App) Remind(ctx context.Context, p responder.Post, places []ask.Place) 
 	now := a.opts.Now()
 	for _, at := range looked {
 		if now.Sub(at) < looksFor {
-			return &responder.LaterError{After: a.opts.Unseen}
+			return nil
 		}
 	}
 	var unseen []string

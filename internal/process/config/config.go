@@ -139,7 +139,7 @@ type Push struct {
 	Push struct {
 		Hosts   []string      `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
 		Contact string        `desc:"contact for push services: an https URL or an e-mail address; default: https://askbus.dev"`
-		Unseen  time.Duration `default:"5m" desc:"people whose notification of an ask nobody saw for this long get a private message in a chat that they linked (see docs/answering.md); 1m to 1h, 0 for never"`
+		Unseen  time.Duration `default:"3m" desc:"people whose notification of an ask nobody saw for this long get a private message in a chat that they linked (see docs/answering.md); 1m to 4m, 0 for never"`
 	}
 }
 
