@@ -215,7 +215,7 @@ func manyOutcomes(s *chatScene) {
 			s.t.Errorf("open after its update: %+v", p)
 		}
 	}
-	if n := early.Load(); n > 2*refused.Load() { // those under way when it was refused
+	if n := early.Load(); n > 3*refused.Load() { // of four at once, the others under way when one was refused
 		s.t.Errorf("%d calls in %d pauses", n, refused.Load())
 	}
 }
