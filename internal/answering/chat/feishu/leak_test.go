@@ -16,7 +16,9 @@ import (
 func TestReconnectingLeavesNothing(t *testing.T) { // not parallel: it counts goroutines
 	f := home(t)
 	o := options(f)
-	o.Clock = new(respondertest.Clock)
+	clock := new(respondertest.Clock)
+	o.Clock = clock
+	f.SetNow(clock.Now)
 	app, err := feishu.New(nil, o)
 	if err != nil {
 		t.Fatal(err)
