@@ -19,6 +19,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 )
@@ -232,7 +233,22 @@ type embeddedBroker struct {
 	done   chan error
 }
 
+// start starts the broker, again if the servers are too busy for it: in operation whatever runs it would.
 func (b *embeddedBroker) start(ctx context.Context) error {
+	for end := time.Now().Add(30 * time.Second); ; {
+		err := b.try(ctx)
+		if err != nil {
+			for _, nc := range b.conns {
+				nc.Close()
+			}
+		}
+		if err == nil || !errors.Is(err, ask.ErrUnavailable) || time.Now().After(end) || !until(ctx, time.Now().Add(200*time.Millisecond)) {
+			return err
+		}
+	}
+}
+
+func (b *embeddedBroker) try(ctx context.Context) error {
 	b.conns = nil
 	for _, role := range []string{rights.RoleBroker, rights.RoleLedger, rights.RoleClock} {
 		c, err := b.e.Credential(rights.Role{Name: role})
@@ -267,7 +283,8 @@ func (b *embeddedBroker) start(ctx context.Context) error {
 	for !br.Ready() {
 		select {
 		case err := <-b.done:
-			return fmt.Errorf("torture: %s ended: %w", b.name, err)
+			b.done <- err // stop waits for it
+			return errors.Join(fmt.Errorf("torture: %s ended: %w", b.name, err), b.stop())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
