@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -216,7 +217,7 @@ func (b *Broker) carryOut(ctx context.Context, tenant string, again bool) error 
 			}
 		}
 		if wait > 0 {
-			if err := sleep(ctx, wait); err != nil {
+			if err := backoff.Sleep(ctx, wait); err != nil {
 				return err
 			}
 			continue
@@ -291,17 +292,6 @@ func (b *Broker) untilClosed(ctx context.Context, m *wire.Removal) (time.Duratio
 		}
 	}
 	return 0, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (b *Broker) auditRemoval(action audit.Action, tenant, user, note string) {
