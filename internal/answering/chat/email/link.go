@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,15 +44,15 @@ func (s *App) askedToLink(ctx context.Context, sender, to string, raw []byte) er
 	case !s.allowed(from):
 		return fault(550, notTaken, "askbus does not write to your address: its operator allows which")
 	}
-	err = s.once(ctx, s.tenant, "link "+e.Header.Get("Message-Id")+" "+from, func() error { return s.mailLink(ctx, from) })
+	err = s.once(ctx, s.tenant, "link "+cmp.Or(e.Header.Get("Message-Id"), e.Header.Get("Date"))+" "+from, func() error { return s.mailLink(ctx, from) })
 	if refused := wire.AsError(err); err != nil && refused.Code != ask.CodeUnavailable && refused.Code != ask.CodeInternal {
 		return fault(550, notTaken, ask.CleanLine(refused.Error()))
 	}
 	return err
 }
 
-// mailLink mails an address how it is linked with a person of the inbox. Who reads the mail of that address proves it, and
-// nobody else is told the code.
+// mailLink mails an address how it is linked with a person of the inbox. Reading that mail proves who owns the address, so
+// the code is shown nowhere else.
 func (s *App) mailLink(ctx context.Context, to string) error {
 	l := s.speaks(to, nil)
 	told, err := s.TryLink(ctx, l, ask.By{Principal: principal(to), Name: to, Proof: ask.ProofEmailLink})
@@ -71,8 +72,8 @@ func (s *App) mailLink(ctx context.Context, to string) error {
 	return err
 }
 
-// linkPage mails the address of a visit how it is linked. Whoever has the mail of the question, also somebody to whom it
-// was forwarded, can ask for that; only who gets the address's mail can use it.
+// linkPage mails the address of a visit how it is linked. Anyone with the question's mail can ask for this, including a
+// person it was forwarded to; only the owner of the address gets the code.
 func (s *App) linkPage(w http.ResponseWriter, r *http.Request, v *visit) {
 	p := &sheet{Lang: v.lang, Title: v.lang.Say("Look into your mail"), Lines: []string{v.lang.Say("A mail to %s says how this address is linked with you in the inbox. It is good for 10 minutes.", v.Address)}}
 	none, err := s.stopped(r.Context(), v.Key.Tenant, v.Address)

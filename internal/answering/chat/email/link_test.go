@@ -77,6 +77,14 @@ func TestAnAddressAsksToBeLinked(t *testing.T) {
 		t.Fatalf("mailed %v, and others %v", codes, others)
 	}
 	w.Linked(codes[0], "mailto:"+tom)
+	for _, date := range []string{"Thu, 26 Nov 2026 10:00:00 +0000", "Thu, 26 Nov 2026 10:05:00 +0000"} { // mails without a Message-ID are not one mail
+		if err := w.deliver(tom, plainReply, "Date: "+date+"\r\n"+authentic+"From: "+tom+"\r\nTo: "+plainReply+"\r\n\r\nlink\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if codes, _ = w.codesOf(tom); len(codes) != 3 {
+		t.Errorf("%d codes after two mails without a Message-ID", len(codes))
+	}
 	for n, err := 0, error(nil); err == nil; n++ { // and so are mails without end
 		if n > 5 {
 			t.Fatal("6 codes")
