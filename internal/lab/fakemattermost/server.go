@@ -113,6 +113,7 @@ type Server struct {
 	triggers  map[string]string // user and channel, by trigger
 	dialogs   []Dialog
 	listeners map[*listener]bool
+	heard     int // connections, ever
 	sequence  int
 	limited   int // the next calls are refused
 	revoked   bool

@@ -46,6 +46,12 @@ func (s *Server) Listeners() (n int) {
 	return n
 }
 
+// Heard returns how many connections have ever heard events.
+func (s *Server) Heard() (n int) {
+	s.locked(func() { n = s.heard })
+	return n
+}
+
 // Drop breaks all connections that hear events.
 func (s *Server) Drop() {
 	s.locked(func() {
@@ -66,7 +72,10 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	hello := func(ctx context.Context) {
 		l.mu.Lock() // what is posted after comes after
 		defer l.mu.Unlock()
-		s.locked(func() { s.listeners[l] = true })
+		s.locked(func() {
+			s.listeners[l] = true
+			s.heard++
+		})
 		l.event(ctx, "hello", map[string]any{"connection_id": "c", "server_version": "11.0.0"}, map[string]any{"user_id": Bot})
 	}
 	if authentic {

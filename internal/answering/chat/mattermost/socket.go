@@ -45,7 +45,7 @@ func (s *App) hear(ctx context.Context) {
 		_ = conn.CloseNow()
 		if ctx.Err() == nil {
 			s.Log.InfoContext(ctx, "the connection to Mattermost ended; opening another", slog.String("error", err.Error()))
-			_ = backoff.Sleep(ctx, againIn) // fails only when ctx ends
+			_ = s.Clock.Sleep(ctx, againIn) // fails only when ctx ends
 		}
 	}
 }
