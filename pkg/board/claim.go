@@ -125,7 +125,7 @@ func (b *Board) outrank(ctx context.Context, c *claim) bool {
 	return b.first(c)
 }
 
-// first reports whether the ask of a claim is pending, and whoever else is at it has a higher lot and has not begun to
+// first reports whether the ask of a claim is pending, and everybody else at it has a higher lot and has not begun to
 // answer. The caller holds mu.
 func (b *Board) first(c *claim) bool {
 	h, now, mine := b.held[c.h.Key.String()], time.Now(), lot(c.h.Life, c.by)

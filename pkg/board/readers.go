@@ -31,9 +31,9 @@ func PostedAt(r *responder.Responder, k ask.Key, place string) error {
 // spot is where a chat shows asks.
 type spot struct{ typ, place string }
 
-// readers is who is active in chats, and what they are expected to read there: a chat does not say who reads. Whoever wrote
-// there or decided something within a minute reads the newest ask of that place next, for 15 s at most. Nobody is shown
-// this, and it keeps no ask from anybody who opens it: [Board.Take] offers others something else. The asks of a session
+// readers is who is active in chats, and what they are expected to read there: a chat does not say who reads. A person who
+// wrote or decided something there within a minute is expected at the newest ask of that place, for 15 s at most. Nobody
+// is shown this, and anybody can still open the ask: [Board.Take] only offers them something else. The asks of a session
 // are expected where its last one was posted, so that others are not offered one before its card is there. The board's
 // lock guards it.
 type readers struct {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf16"
 )
 
-// Units counts text as JavaScript does, in UTF-16: so does Telegram, and whoever does not say how.
+// Units counts text as JavaScript does, in UTF-16: as Telegram does, and platforms that do not say how.
 func Units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // ClipUnits cuts text to a number of units.

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrProtocol means that the broker speaks another protocol number than this
-// program. Trying again does not help; whoever serves people or agents ends.
+// program. Trying again does not help: surfaces and entrances stop.
 var ErrProtocol = errors.New("another protocol number")
 
 // protocolError is an [*ask.Error] and [ErrProtocol].

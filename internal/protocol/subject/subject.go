@@ -331,12 +331,6 @@ func Abort(k Key) string {
 	return Request{Root: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
 }
 
-// OfTenant returns the subject of an operator's verb about a whole tenant, with
-// [Self] for the key of its credential.
-func OfTenant(tenant string, verb Verb) string {
-	return Request{Root: Responders, Type: TypeOperator, User: Self, Tenant: tenant, Verb: verb}.String()
-}
-
 // Here returns the subject of the presence request for one session.
 func Here(tenant, session string) string { return Presence + "." + tenant + "." + session }
 
@@ -460,12 +454,6 @@ func LedgerReceipt(p int, k Key, typ string) string {
 // [Outcome]) in one partition that match a key, whose empty parts mean all.
 func LedgerAll(p int, k Key, kind string) string {
 	return ledger(p, Key{Tenant: star(k.Tenant), Session: star(k.Session), ID: star(k.ID)}) + "." + kind
-}
-
-// LedgerTenant returns the wildcard over everything in one partition that belongs
-// to a tenant, receipts included.
-func LedgerTenant(p int, tenant string) string {
-	return fmt.Sprintf("%s.%02d.%s.>", LedgerRoot, p, tenant)
 }
 
 // LedgerStream returns the subject space of one partition's stream.

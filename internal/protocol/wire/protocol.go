@@ -10,7 +10,7 @@ var protocol = "2" //nolint:gochecknoglobals // for the linker
 // must agree on: the layout of the ledger, and what its messages mean. Raise it when
 // two builds that read a question differently must not share a bus.
 func Protocol() int {
-	n, _ := strconv.Atoi(protocol) // 0 is no number of anybody
+	n, _ := strconv.Atoi(protocol) // nothing speaks 0
 	return n
 }
 

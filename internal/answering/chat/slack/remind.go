@@ -45,7 +45,7 @@ func (p presenter) remind(ctx context.Context, a asked, m message) {
 		p.reminders.Add(m.Ref(), id)
 		if rec, err := p.Bus.Get(ctx, a.Record.Ask.Key()); err == nil && (rec.Outcome != nil || rec.Life != a.Life) { // meanwhile
 			p.reminders.Add(m.Ref(), "")
-			_ = p.api.unschedule(ctx, m.Channel, id) // whoever showed the end may have done it
+			_ = p.api.unschedule(ctx, m.Channel, id) // the replica that showed the end may have done it
 		}
 	})
 }
