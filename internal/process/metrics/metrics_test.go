@@ -111,6 +111,7 @@ func TestADeadSurfaceIsReported(t *testing.T) {
 	for _, want := range []string{
 		`askbus_surface_backlog{kind="question",surface="slack",tenant="acme"} 3`, `askbus_surface_backlog{kind="outcome",surface="slack",tenant="acme"} 1`,
 		`askbus_surface_oldest_seconds{surface="slack",tenant="acme"} 3600`, `askbus_surface_oldest_seconds{surface="slack",tenant="other"} 0`,
+		`askbus_redeliveries_total{kind="question",surface="slack"} 1`, `askbus_redeliveries_total{kind="outcome",surface="slack"} 0`, // the first one is an increase
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
