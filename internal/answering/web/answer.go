@@ -149,7 +149,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 		to, undo = s.onward(r, me, k)
 	}
 	if held == heldCheck {
-		_ = s.board.Look(me, k, true) // nobody else is to read it in vain
+		_ = s.board.Look(me, k, true) // nobody else should read it for nothing
 		r = r.Clone(r.Context())
 		r.Header.Set(heldHeader, r.Header.Get(heldHeader)+" "+k.String())
 		s.goOn(w, r, me, withoutDone(to))
