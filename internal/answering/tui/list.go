@@ -88,7 +88,7 @@ func (m *model) listLines(width int) []listLine {
 			if view.End == nil {
 				continue
 			}
-			text := "✓ " + card.InlinePlain(card.Heading(&rec.Ask)) + "  " + card.InlinePlain(view.End.Sentence)
+			text := endMark(view.End) + card.InlinePlain(card.Heading(&rec.Ask)) + "  " + card.InlinePlain(view.End.Sentence)
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(text, width, "…")), -1})
 		}
 	}
