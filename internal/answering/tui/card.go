@@ -17,7 +17,12 @@ func trimmed(e *editor) string { return strings.TrimSpace(e.String()) }
 // cardSheet renders an ask.
 func (m *model) cardSheet(f *form, width int) *sheet {
 	s, view, st := newSheet(width), m.card(f), m.styles
-	for _, l := range wrapBehind("", "", together(view.Head()), s.width) {
+	top := *view
+	top.Attention = nil // it has lines of its own, as has the time that is left of what is urgent
+	if view.Priority.Left != nil {
+		top.Ends, top.Priority.Words = nil, ""
+	}
+	for _, l := range wrapBehind("", "", together(top.Head()), s.width) {
 		s.put(hit{}, st.dim.Render(strings.ReplaceAll(l, noBreak, " ")))
 	}
 	if left := view.Priority.Left; left != nil && f.end == nil {
