@@ -24,9 +24,9 @@ func TestA2ASDK(t *testing.T) {
 	if asked["id"] != "s1/m-1" || asked["waits"] != true || asked["shown"] != true {
 		t.Errorf("asked: %v", asked)
 	}
-	need(t, string(encode(t, asked)), "I deploy.", "Which database?", `"id":"pg"`)
+	need(t, string(encode(t, asked)), "I deploy.", "Which database?", `"id":"pg"`, `"plan":"1. migrate"`)
 	answered := s.result()
-	need(t, string(encode(t, answered.Result)), `"ended":true`, `"got":true`, `"selected":["lite"]`)
+	need(t, string(encode(t, answered.Result)), `"ended":true`, `"got":true`, `"selected":["lite"]`, `"why":"measured"`)
 	need(t, answered.Text, "SQLite")
 	streamed := string(encode(t, s.result().Result))
 	need(t, streamed, `"waits":true`)
@@ -44,7 +44,7 @@ func TestA2ASDKOfVersion03(t *testing.T) {
 	s := run(t, "a2a/old.mjs", map[string]any{
 		"url": b.url, "agent": b.token("s1"), "screen": b.issue("--role", "screen", "--session", "s1", "--principal", "api:mei"),
 	})
-	need(t, string(encode(t, s.result().Result)), `"kind":"task"`, `"asked":"input-required"`, `"ended":"completed"`, `"got":"completed"`, `"text":"main"`, `["task","artifact-update true","status-update true"]`)
+	need(t, string(encode(t, s.result().Result)), `"kind":"task"`, `"asked":"input-required"`, `"ended":"completed"`, `"got":"completed"`, `"text":"main"`, `"bytes":"b25l"`, `["task","artifact-update true","status-update true"]`)
 }
 
 // TestA2ASDKIsNotified registers a callback, and lets the SDKs ask to be notified there.

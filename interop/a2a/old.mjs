@@ -8,7 +8,7 @@ const as = (token) => {
   const fetchImpl = (url, init = {}) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
   return new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { transports: [new JsonRpcTransportFactory({ fetchImpl })] })).createFromUrl(plan.url)
 }
-const message = (messageId, text, more) => ({ message: { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }], ...more } })
+const message = (messageId, text, more) => ({ message: { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }, { kind: 'file', file: { bytes: 'b25l', name: 'one.txt' } }], ...more } })
 const agent = await as(plan.agent)
 const asked = await agent.sendMessage(message('m-1', 'Which branch?', { contextId: 's1' }))
 const ended = await (await as(plan.screen)).sendMessage(message('m-2', 'main', { taskId: asked.id }))

@@ -14,18 +14,19 @@ const as = (token) => {
 }
 const text = (value) => ({ content: { $case: 'text', value } })
 const data = (value) => ({ content: { $case: 'data', value } })
+const raw = (value, filename) => ({ content: { $case: 'raw', value: Buffer.from(value) }, filename, mediaType: 'text/plain' })
 const part = (parts, kind) => parts.find((p) => p.content.$case === kind)?.content.value
 
 const agent = await as(plan.agent)
 const screen = await as(plan.screen)
 const question = { id: 'db', text: 'Which database?', options: [{ id: 'pg', label: 'PostgreSQL' }, { id: 'lite', label: 'SQLite' }] }
-const asked = await agent.sendMessage({ message: { messageId: 'm-1', contextId: 's1', role: Role.ROLE_USER, parts: [text('I deploy.'), data({ questions: [question] })] } })
+const asked = await agent.sendMessage({ message: { messageId: 'm-1', contextId: 's1', role: Role.ROLE_USER, parts: [text('I deploy.'), raw('1. migrate', 'plan.txt'), data({ questions: [question] })] } })
 const shown = await screen.getTask({ id: asked.id })
-say({ index: 0, asked: { id: asked.id, waits: asked.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, shown: shown.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, text: part(shown.status.message.parts, 'text'), questions: part(shown.status.message.parts, 'data').questions } })
+say({ index: 0, asked: { id: asked.id, waits: asked.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, shown: shown.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, text: part(shown.status.message.parts, 'text'), questions: part(shown.status.message.parts, 'data').questions, plan: await (await fetch(part(shown.status.message.parts, 'url'), { headers: { authorization: `Bearer ${plan.screen}` } })).text() } })
 
-const ended = await screen.sendMessage({ message: { messageId: 'm-2', taskId: asked.id, role: Role.ROLE_USER, parts: [text('2')] } })
+const ended = await screen.sendMessage({ message: { messageId: 'm-2', taskId: asked.id, role: Role.ROLE_USER, parts: [text('2'), raw('measured', 'why.txt')] } })
 const got = await agent.getTask({ id: asked.id })
-say({ index: 1, result: { ended: ended.status.state === TaskState.TASK_STATE_COMPLETED, got: got.status.state === TaskState.TASK_STATE_COMPLETED, answers: part(got.artifacts[0].parts, 'data').answers }, text: part(got.artifacts[0].parts, 'text') })
+say({ index: 1, result: { ended: ended.status.state === TaskState.TASK_STATE_COMPLETED, got: got.status.state === TaskState.TASK_STATE_COMPLETED, answers: part(got.artifacts[0].parts, 'data').answers, why: part(got.artifacts[0].parts, 'raw').toString() }, text: part(got.artifacts[0].parts, 'text') })
 
 // A stream has the task, and when somebody has answered, its artifact and its last status; so has one that subscribes again.
 const stream = agent.sendMessageStream({ message: { messageId: 'm-3', contextId: 's1', role: Role.ROLE_USER, parts: [text('Which branch?')] } })[Symbol.asyncIterator]()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -29,9 +30,10 @@ const (
 // a2aAsk reads the parameters of SendMessage, its message, or another agent's
 // task that waits for input: a data part with questions as in native JSON, or
 // text, which is one question. Text next to the data of a message describes it;
-// text next to the data of a task repeats it.
-func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
+// text next to the data of a task repeats it. Files are evidence.
+func a2aAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
 	b := newBuilder(a2aName)
+	b.upload = upload
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
@@ -54,7 +56,7 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 		b.ask.ID = ask.Token(id)
 	}
 	parts := message.field("parts")
-	texts, data := a2aParts(parts)
+	texts, data, files := a2aParts(parts)
 	switch {
 	case data.given():
 		b.native(data)
@@ -66,21 +68,27 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	default:
 		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_questions")
 	}
+	for _, f := range files {
+		b.attach(f)
+	}
 	b.times(v)
 	b.times(message)
 	return b.finish()
 }
 
-// a2aParts returns the texts of a message, and its first part with questions,
-// answers or a reason to decline.
-func a2aParts(parts value) (texts []string, data value) {
+// a2aParts returns the texts of a message, its first part with questions, answers
+// or a reason to decline, and its files.
+func a2aParts(parts value) (texts []string, data value, files []foreignFile) {
 	for _, part := range parts.list() {
 		part.object()
-		part.ignore("kind", "metadata", "mediaType", "filename")
+		part.ignore("kind", "metadata", "mediaType")
 		if text := part.field("text"); text.given() {
 			if s := strings.TrimSpace(text.string()); s != "" {
 				texts = append(texts, s)
 			}
+		}
+		if f, ok := a2aFile(part); ok {
+			files = append(files, f)
 		}
 		d := part.field("data")
 		o, _ := d.raw.(*object)
@@ -94,7 +102,54 @@ func a2aParts(parts value) (texts []string, data value) {
 		}
 		d.ignore()
 	}
-	return texts, data
+	return texts, data, files
+}
+
+// a2aFile reads the file of a part; version 0.3 has it in an object.
+func a2aFile(part value) (f foreignFile, ok bool) {
+	holder, raw, url := part, part.field("raw"), part.field("url")
+	if held := part.field("file"); held.given() {
+		held.object()
+		held.ignore("mimeType", "mediaType")
+		holder, raw, url = held, held.first("bytes", "fileWithBytes"), held.first("uri", "fileWithUri")
+	}
+	f = foreignFile{at: part, name: holder.first("filename", "name").string(), encoded: raw, url: url.string()}
+	return f, raw.given() || url.given()
+}
+
+// A2AFile says how a part of a task carries a file: as bytes, or as an address at which
+// whoever gets the task reads it. With neither, the file is only named.
+type A2AFile func(f *ask.File) (data []byte, url string)
+
+// parts returns the parts of files.
+func (carry A2AFile) parts(files iter.Seq2[string, *ask.File]) (parts []any) {
+	if carry == nil {
+		return nil
+	}
+	for _, f := range files {
+		part := ordered()
+		switch data, url := carry(f); {
+		case data != nil:
+			part.set("raw", data)
+		case url != "":
+			part.set("url", url)
+		default:
+			continue
+		}
+		part.set("filename", f.Label())
+		part.set("mediaType", f.MediaType)
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// A2ATask returns the task of an ask, with the files of its answer if it has an
+// outcome, else with its own.
+func A2ATask(a *ask.Ask, o *ask.Outcome, progress string, carry A2AFile) []byte {
+	if o != nil {
+		return encode(a2aEnded(a, o, carry))
+	}
+	return encode(a2aWaiting(a, progress, carry))
 }
 
 // native reads the ask in native JSON at v.
@@ -127,8 +182,11 @@ func wrongNative(err error) string {
 }
 
 // a2aAnswer writes the ended task.
-func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response {
-	task := a2aTask(a, a2aState(o), o.At, ordered("text", Report(a, o)))
+func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response { return respond(200, a2aEnded(a, o, nil)) }
+
+func a2aEnded(a *ask.Ask, o *ask.Outcome, carry A2AFile) *object {
+	report := Report(a, answerInWords(a, o))
+	task := a2aTask(a, a2aState(o), o.At, ordered("text", report))
 	if rowOf(o).decided() {
 		given := *o
 		given.Ask = nil // the reader asked it
@@ -136,11 +194,10 @@ func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		if err != nil {
 			data = []byte("{}")
 		}
-		task.set("artifacts", []any{ordered("artifactId", "answer", "name", "answer", "parts", []any{
-			ordered("text", Report(a, o), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json"),
-		})})
+		parts := []any{ordered("text", report, "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json")}
+		task.set("artifacts", []any{ordered("artifactId", "answer", "name", "answer", "parts", append(parts, carry.parts(o.AllFiles())...))})
 	}
-	return respond(200, task)
+	return task
 }
 
 func a2aState(o *ask.Outcome) string {
@@ -185,16 +242,19 @@ func a2aInputRequired(a *ask.Ask, more ...any) *object {
 	if err != nil {
 		data = []byte("{}")
 	}
-	parts := []any{ordered("text", a.Plain(), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json")}
+	parts := []any{ordered("text", askInWords(a).Plain(), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json")}
 	return a2aTask(a, a2aInput, time.Time{}, append(parts, more...)...)
 }
 
-// a2aPending adds how far a task has come that several people decide.
-func a2aPending(a *ask.Ask, p Pending) Response {
-	if p.Progress == "" {
-		return pending(a2aInputRequired(a), p)
+func a2aPending(a *ask.Ask, p Pending) Response { return pending(a2aWaiting(a, p.Progress, nil), p) }
+
+// a2aWaiting adds the files, and how far a task has come that several people decide.
+func a2aWaiting(a *ask.Ask, progress string, carry A2AFile) *object {
+	more := carry.parts(a.AllFiles())
+	if progress != "" {
+		more = append(more, ordered("text", progress, "mediaType", "text/plain"))
 	}
-	return pending(a2aInputRequired(a, ordered("text", p.Progress, "mediaType", "text/plain")), p)
+	return a2aInputRequired(a, more...)
 }
 
 // a2aShow writes any ask as a task that waits for input.
@@ -214,7 +274,7 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	case v.field("message").given():
 		parts = v.field("message").field("parts")
 	case status.given():
-		said, _ := a2aParts(status.field("message").field("parts"))
+		said, _, _ := a2aParts(status.field("message").field("parts"))
 		switch state := status.field("state").string(); state {
 		case a2aCompleted:
 			for _, artifact := range v.field("artifacts").list() {
@@ -226,7 +286,7 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 			return Given{Decision: Dismissed}, r.err()
 		}
 	}
-	texts, data := a2aParts(parts)
+	texts, data, files := a2aParts(parts)
 	given := Given{Decision: Replied}
 	switch {
 	case data.field("decline").given():
@@ -244,6 +304,9 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	default:
 		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_answers")
 	}
+	if given.Decision == Replied {
+		given.attach(a, files)
+	}
 	return given, r.err()
 }
 
@@ -260,9 +323,20 @@ func A2AVersion03(task []byte) (json.RawMessage, error) {
 		all, _ := of["parts"].([]any)
 		for _, one := range all {
 			part, _ := one.(map[string]any)
+			mediaType := part["mediaType"]
 			delete(part, "mediaType")
-			if part["kind"] = "data"; part["text"] != nil {
+			switch {
+			case part["text"] != nil:
 				part["kind"] = "text"
+			case part["raw"] != nil || part["url"] != nil:
+				file := map[string]any{"name": part["filename"], "mimeType": mediaType, "bytes": part["raw"]}
+				if part["raw"] == nil {
+					file = map[string]any{"name": part["filename"], "mimeType": mediaType, "uri": part["url"]}
+				}
+				clear(part)
+				part["kind"], part["file"] = "file", file
+			default:
+				part["kind"] = "data"
 			}
 		}
 	}

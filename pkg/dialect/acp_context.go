@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,8 +11,8 @@ const maxShown = 8000
 
 // permissionContext returns, as Markdown, what a person must see before
 // allowing something: the explanation, the command, and the tool's input and
-// content.
-func permissionContext(description string, subject, call value) string {
+// content. Images and other files of the content become files of the ask.
+func (b *builder) permissionContext(description string, subject, call value) string {
 	var parts []string
 	add := func(part string) {
 		if part = strings.TrimSpace(part); part != "" {
@@ -43,7 +44,7 @@ func permissionContext(description string, subject, call value) string {
 	}
 	if items, ok := call.field("content").raw.([]any); ok {
 		for i := range items {
-			add(toolContent(value{r: call.r, raw: items[i]}))
+			add(b.toolContent(value{r: call.r, at: call.at + "/content/" + strconv.Itoa(i), raw: items[i]}))
 		}
 	}
 	if items, ok := call.field("locations").raw.([]any); ok {
@@ -59,10 +60,10 @@ func permissionContext(description string, subject, call value) string {
 }
 
 // toolContent formats one content item of a tool call.
-func toolContent(v value) string {
+func (b *builder) toolContent(v value) string {
 	switch v.field("type").text() {
 	case "content":
-		return shorten(v.field("content").field("text").text(), maxShown)
+		return shorten(b.contentBlock(v.field("content")), maxShown)
 	case "diff":
 		if path := v.field("path").text(); path != "" {
 			old, text := v.field("oldText").text(), v.field("newText").text()
@@ -77,6 +78,24 @@ func toolContent(v value) string {
 		}
 		return fenced("json", indented(encode(v.raw)))
 	}
+	return ""
+}
+
+// contentBlock returns the text of a content block. An image or an embedded resource
+// becomes a file.
+func (b *builder) contentBlock(block value) string {
+	f := foreignFile{at: block, name: block.field("uri").text(), encoded: block.field("data")}
+	switch block.field("type").text() {
+	case "image", "audio":
+	case "resource":
+		held := block.field("resource")
+		f.name, f.encoded, f.text = held.field("uri").text(), held.field("blob"), held.field("text")
+	case "resource_link":
+		f.name, f.encoded, f.url = block.field("name").text(), value{}, block.field("uri").text()
+	default:
+		return block.field("text").text()
+	}
+	b.attach(f)
 	return ""
 }
 

@@ -17,8 +17,9 @@ const permissionLater = "askbus-later"
 // permissionAsk reads the parameters of session/request_permission, version 1
 // (a tool call) or 2 (a title and a subject). Every option stays separate: two
 // that allow permanently may differ in what they allow.
-func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
+func permissionAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
 	b := newPermission(permissionName)
+	b.upload = upload
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
@@ -44,7 +45,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 		from = "toolCall/title"
 		q.Text = cmp.Or(strings.TrimSpace(call.field("title").text()), "May the agent do this?")
 	}
-	b.ask.Context = permissionContext(v.field("description").string(), subject, call)
+	b.ask.Context = b.permissionContext(v.field("description").string(), subject, call)
 	options := v.field("options")
 	list := options.list()
 	switch n := len(list); {

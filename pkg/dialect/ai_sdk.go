@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -10,9 +11,10 @@ const aiSDKName = "ai-sdk"
 
 // aiSDKAsk reads the approval requests of AI SDK: a part of type
 // tool-approval-request, or an array of parts, of which other types are
-// skipped.
-func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
+// skipped but for files, such as an image that the model made.
+func aiSDKAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
 	b := newPermission(aiSDKName)
+	b.upload = upload
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
@@ -27,6 +29,9 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 	for _, part := range parts {
 		part.object()
 		if typ := part.field("type"); typ.string() != "tool-approval-request" && len(parts) > 1 {
+			if typ.string() == "file" {
+				b.attach(aiSDKFile(part))
+			}
 			part.ignore()
 			continue
 		} else if typ.string() != "tool-approval-request" {
@@ -62,6 +67,18 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 		v.fault(ask.FaultMissing, "tool_approval_request")
 	}
 	return b.finish()
+}
+
+// aiSDKFile reads a file part of a model's or of a UI's message.
+func aiSDKFile(part value) foreignFile {
+	data := part.field("data")
+	f := foreignFile{at: part, name: part.field("filename").text(), encoded: data, url: part.field("url").text()}
+	if _, tagged := data.raw.(*object); tagged {
+		f.encoded, f.text, f.url = data.field("data"), data.field("text"), data.field("url").text()
+	} else if strings.Contains(data.text(), "://") {
+		f.encoded, f.url = value{}, data.text()
+	}
+	return f
 }
 
 // callOf returns the tool call with this id among the parts of a message.

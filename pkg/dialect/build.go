@@ -24,6 +24,9 @@ type builder struct {
 	origin map[string]any
 	places []place           // the place of each question in the foreign body
 	tops   map[string]string // the places of other fields of the ask
+
+	upload  func(Upload) // nil: the request's files are only named
+	unshown []string     // names of files that are not shown
 }
 
 // place maps pointers into a native question to the foreign body: at is the
@@ -168,6 +171,7 @@ func (b *builder) id(v value, at ...any) string {
 // finish completes the ask and reports all faults, with pointers into the
 // foreign body.
 func (b *builder) finish() (ask.Ask, []Warning, error) {
+	b.nameFiles()
 	b.ask.Normalize()
 	complete := b.ask
 	complete.ID, complete.Timeout, complete.Deadline = "x", 0, time.Time{} // set or clipped later

@@ -44,6 +44,12 @@ var chineseSentences = map[string]string{
 	"nobody has answered yet; the ask stays open, so ask for the answer of %q again later": "还没有人回答；提问仍然开放，请稍后再来取 %q 的回答",
 	", at the Location that came with this":                                                "，地址见随附的 Location",
 
+	"File of %q: %s":                    "%q 的文件：%s",
+	"File: %s":                          "文件：%s",
+	"a file without a name":             "一个没有名称的文件",
+	"Files that are not shown here: %s": "此处未显示的文件：%s",
+	"Attached: %s; read it with GET /v1/files/%s?session=%s or askbus file %s/%s": "附件：%s；可用 GET /v1/files/%s?session=%s 或 askbus file %s/%s 读取",
+
 	"Recommended.":        "推荐。",
 	"Ends the whole ask.": "选择它会结束整个提问。",
 	"Question %d":         "问题 %d",

@@ -27,6 +27,8 @@ type Dialect struct {
 	Show func(a *ask.Ask) ([]byte, []Warning)
 	// Reply reads the answer of the person at that screen.
 	Reply func(a *ask.Ask, body []byte) (Given, error)
+
+	askFiles func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) // nil: requests hold no files
 }
 
 // Warning describes a part of a request that was accepted but changed.
@@ -58,6 +60,7 @@ type Given struct {
 	Decision Decision
 	Reply    ask.Reply // with [Replied]; the caller sets who answered
 	Reason   string    // with [Declined]
+	Files    []Upload  // of answers, which refer to them
 }
 
 // Decision says what a person at a foreign screen did.
@@ -74,28 +77,31 @@ const (
 // All returns every dialect, in the order of the documentation.
 func All() []Dialect {
 	all := []Dialect{
-		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply},
-		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, eventPairPending, typedShow, typedReply},
-		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, waitingResponse, claudeCodeShow, claudeCodeReply},
-		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactAsk, interactAnswer, interactPending, interactShow, interactReply},
-		{"by-id", []string{"d5"}, "questions and options by id", byIDAsk, byIDAnswer, byIDPending, byIDShow, byIDReply},
-		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, waitingResponse, codexShow, codexReply},
-		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, waitingResponse, vscodeShow, vscodeReply},
-		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, waitingResponse, opencodeShow, opencodeReply},
-		{"gemini", nil, "Gemini CLI ask_user", geminiAsk, geminiAnswer, geminiPending, geminiShow, geminiReply},
-		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, waitingResponse, geminiShow, geminiReply},
-		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, waitingResponse, langgraphShow, langgraphReply},
-		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, waitingResponse, elicitationShow, elicitationReply},
-		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, waitingResponse, langchainShow, langchainReply},
-		{aiSDKName, nil, "AI SDK tool approval parts", aiSDKAsk, aiSDKAnswer, waitingResponse, aiSDKShow, aiSDKReply},
-		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, waitingResponse, agUIShow, agUIReply},
-		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, waitingResponse, copilotShow, copilotReply},
-		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply},
-		{eveName, nil, "eve's tool ask_question and its input requests", eveAsk, eveAnswer, waitingResponse, eveShow, eveReply},
-		{a2aName, nil, "A2A: a task whose input is required", a2aAsk, a2aAnswer, a2aPending, a2aShow, a2aReply},
-		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, waitingResponse, permissionShow, permissionReply},
+		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply, nil},
+		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, eventPairPending, typedShow, typedReply, nil},
+		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, waitingResponse, claudeCodeShow, claudeCodeReply, nil},
+		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactAsk, interactAnswer, interactPending, interactShow, interactReply, nil},
+		{"by-id", []string{"d5"}, "questions and options by id", byIDAsk, byIDAnswer, byIDPending, byIDShow, byIDReply, nil},
+		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, waitingResponse, codexShow, codexReply, nil},
+		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, waitingResponse, vscodeShow, vscodeReply, nil},
+		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, waitingResponse, opencodeShow, opencodeReply, nil},
+		{"gemini", nil, "Gemini CLI ask_user", geminiAsk, geminiAnswer, geminiPending, geminiShow, geminiReply, nil},
+		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, waitingResponse, geminiShow, geminiReply, nil},
+		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, waitingResponse, langgraphShow, langgraphReply, nil},
+		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, waitingResponse, elicitationShow, elicitationReply, nil},
+		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, waitingResponse, langchainShow, langchainReply, nil},
+		{aiSDKName, nil, "AI SDK tool approval parts", namesFiles(aiSDKAsk), aiSDKAnswer, waitingResponse, aiSDKShow, aiSDKReply, aiSDKAsk},
+		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, waitingResponse, agUIShow, agUIReply, nil},
+		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, waitingResponse, copilotShow, copilotReply, nil},
+		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply, nil},
+		{eveName, nil, "eve's tool ask_question and its input requests", eveAsk, eveAnswer, waitingResponse, eveShow, eveReply, nil},
+		{a2aName, nil, "A2A: a task whose input is required", namesFiles(a2aAsk), a2aAnswer, a2aPending, a2aShow, a2aReply, a2aAsk},
+		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", namesFiles(permissionAsk), permissionAnswer, waitingResponse, permissionShow, permissionReply, permissionAsk},
 	}
 	for i, d := range all {
+		if d.Name != a2aName { // which has a place for files
+			all[i] = inWords(d)
+		}
 		if d.Reply != nil {
 			all[i].Reply = func(a *ask.Ask, body []byte) (Given, error) {
 				given, err := d.Reply(a, body)
@@ -104,6 +110,11 @@ func All() []Dialect {
 		}
 	}
 	return all
+}
+
+// namesFiles reads requests for a caller that uploads no files.
+func namesFiles(read func([]byte, func(Upload)) (ask.Ask, []Warning, error)) func([]byte) (ask.Ask, []Warning, error) {
+	return func(body []byte) (ask.Ask, []Warning, error) { return read(body, nil) }
 }
 
 // inLanguage returns a refusal in the language of the ask.

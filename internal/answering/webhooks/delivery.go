@@ -110,11 +110,11 @@ func (a *App) body(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
 	case o == nil:
 		return nil, nil
 	case d.Kind == push:
-		return task(d, rec)
+		return a.task(d, e, rec)
 	default:
 		bare := *o
 		bare.Ask = nil
-		m.Timestamp, m.Data = o.At.UTC(), &bare
+		m.Timestamp, m.Data = o.At.UTC(), a.withFiles(d, e, &bare)
 	}
 	data, err := wire.Marshal(m)
 	if err != nil || len(data) <= webhook.MaxPayload {

@@ -6,16 +6,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// A program reads the files of an ask, and of no other one, until it has ended.
+// A program reads the files of an ask, and of no other one, until it has ended, and answers with one.
 func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
-	w.replica("surfaces:\n" + w.entry("n8n"))
+	w.replica("surfaces:\n" + w.entry("n8n") + "callbacks:\n" + w.entry("builder"))
 	upload := func(name, text string) ask.File {
 		f, err := w.asks.Upload(t.Context(), name, []byte(text))
 		if err != nil {
@@ -29,8 +30,9 @@ func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 	w.put(second)
 	w.next()
 	a := database("a1")
+	a.Callback = "builder"
 	a.Files, a.Questions[0].Options[0].File = []ask.File{plan}, &schema
-	k := w.put(a)
+	w.put(a)
 	c := w.next()
 	var got struct {
 		AnswerURL string `json:"answer_url"`
@@ -69,8 +71,61 @@ func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 			t.Errorf("%s: %d %s", name, r.Code, r.Body)
 		}
 	}
-	w.answer(k)
+
+	// It answers with a file, which those who are told the outcome read, and nobody else.
+	code, ref := w.post(w.apps[0], got.AnswerURL+"/files?name=..%2Fproof.txt", "it works\n")
+	if code != 201 || !strings.Contains(ref, `"name":"proof.txt"`) || !strings.Contains(ref, `"media_type":"text/plain"`) {
+		t.Fatalf("upload: %d %s", code, ref)
+	}
+	for text, want := range map[string]int{"\x7fELF\x00": 400, strings.Repeat("a", ask.MaxFileBytes+1): 413} {
+		if code, said := w.post(w.apps[0], got.AnswerURL+"/files", text); code != want {
+			t.Errorf("%d bytes are uploaded: %d %s", len(text), code, said)
+		}
+	}
+	if code, text := w.post(w.apps[0], got.AnswerURL, `{"answers":[{"question_id":"db","selected":["pg"],"files":[`+ref+`]}]}`); code != 200 {
+		t.Fatalf("the answer: %d %s", code, text)
+	}
 	if r := read(got.Files[0].URL); r.Code != 404 || !strings.Contains(r.Body.String(), "has ended") {
 		t.Errorf("after the end: %d %s", r.Code, r.Body)
+	}
+	if code, _ := w.post(w.apps[0], got.AnswerURL+"/files", "late"); code != 404 {
+		t.Errorf("an upload after the end: %d", code)
+	}
+	var addresses []string
+	for range 2 { // the surface, and the agent's callback
+		c := w.next()
+		var ended struct {
+			Status string `json:"status"`
+			Files  []struct {
+				Name string `json:"name"`
+				At   string `json:"at"`
+				URL  string `json:"url"`
+			} `json:"files"`
+		}
+		if err := json.Unmarshal(c.Data, &ended); err != nil || len(ended.Files) != 1 || ended.Status != "answered" || ended.Files[0].At != "/answers/0/files/0" {
+			t.Fatalf("%v, got %s", err, c.Data)
+		}
+		at := ended.Files[0].URL
+		if r := read(at); r.Code != 200 || r.Body.String() != "it works\n" {
+			t.Errorf("%s: %d %s", c.path, r.Code, r.Body)
+		}
+		folder := at[:strings.LastIndex(at, "/")]
+		if r := read(folder + "/" + plan.ID); r.Code != 404 {
+			t.Errorf("%s reads a file of the ask: %d", c.path, r.Code)
+		}
+		if code, _ := w.post(w.apps[0], strings.TrimSuffix(folder, "/files"), `{"decline":true}`); code != 403 {
+			t.Errorf("%s answers: %d", c.path, code)
+		}
+		if code, _ := w.post(w.apps[0], folder, "more"); code != 403 {
+			t.Errorf("%s uploads: %d", c.path, code)
+		}
+		addresses = append(addresses, at)
+	}
+	if addresses[0] == addresses[1] {
+		t.Error("two receivers have one address")
+	}
+	w.pass(8 * 24 * time.Hour)
+	if r := read(addresses[0]); r.Code != 404 || !strings.Contains(r.Body.String(), "token") {
+		t.Errorf("after a week: %d %s", r.Code, r.Body)
 	}
 }

@@ -57,9 +57,8 @@ func (d *delivery) header() http.Header {
 
 // task returns the body of a push: a task, which version 1.0 wraps. One that would be too large has
 // its state only.
-func task(d *delivery, rec *ask.Record) ([]byte, error) {
-	known, _ := dialect.Lookup(a2a)
-	whole := known.Answer(&rec.Ask, rec.Outcome).Body
+func (a *App) task(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
+	whole := dialect.A2ATask(&rec.Ask, rec.Outcome, "", func(f *ask.File) ([]byte, string) { return nil, a.fileOfOutcome(d, e, f) })
 	body, err := d.wrap(whole)
 	if err != nil || len(body) <= webhook.MaxPayload {
 		return body, err

@@ -59,13 +59,17 @@ func (a *App) shown(ctx context.Context, d *delivery) {
 	}
 }
 
-// PathAnswer begins the path of answer addresses. A token of one ask and one surface follows.
+// PathAnswer begins the path of answer addresses. A token of one ask and one receiver follows.
 const PathAnswer = "/webhooks/answer/"
 
-// token returns what names an ask in an answer address. It is good for one life of one ask, at one
-// surface, and is worth nothing once the ask has ended.
+// token returns what names an ask in an answer address, or an outcome in the addresses of its files. It is good for
+// one life of one ask, at one receiver. That of an answer address is worth nothing once the ask has ended.
 func (d *delivery) token(s webhook.Secret) string {
-	data, _ := json.Marshal([]string{d.Name, d.Tenant, d.Session, d.ID, d.Life}) // strings always marshal
+	parts := []string{d.Name, d.Tenant, d.Session, d.ID, d.Life}
+	if d.Kind != question {
+		parts = append(parts, string(d.Kind))
+	}
+	data, _ := json.Marshal(parts) // strings always marshal
 	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(seal(s, data))
 }
 
@@ -76,17 +80,20 @@ func seal(s webhook.Secret, data []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// readToken returns the surface and the ask of an answer address.
+// readToken returns the receiver and the ask that a token names.
 func (a *App) readToken(token string) (*delivery, *Entry) {
 	head, sum, _ := strings.Cut(token, ".")
 	data, err1 := base64.RawURLEncoding.DecodeString(head)
 	given, err2 := base64.RawURLEncoding.DecodeString(sum)
 	var f []string
-	if errors.Join(err1, err2, json.Unmarshal(data, &f)) != nil || len(f) != 5 {
+	if errors.Join(err1, err2, json.Unmarshal(data, &f)) != nil || len(f) < 5 || len(f) > 6 {
 		return nil, nil
 	}
 	d := &delivery{Kind: question, Name: f[0], Tenant: f[1], Session: f[2], ID: f[3], Life: f[4]}
-	e := a.file().entry(question, d.Tenant, d.Name)
+	if len(f) == 6 {
+		d.Kind = kind(f[5])
+	}
+	e := a.file().entry(d.Kind, d.Tenant, d.Name)
 	if e == nil || !slices.ContainsFunc(e.endpoint().Secrets, func(s webhook.Secret) bool { return hmac.Equal(seal(s, data), given) }) {
 		return nil, nil
 	}
@@ -100,10 +107,12 @@ const (
 	maxToken   = 1 << 10 // bytes
 )
 
-// Handler serves answer addresses below [PathAnswer]. Only a POST answers; a GET below one reads a file of the ask.
+// Handler serves answer addresses below [PathAnswer]. Only a POST answers. Below one a GET reads a file of the ask, and a POST
+// uploads one for the answer; the token of an outcome only reads the files of its answers.
 func (a *App) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+PathAnswer+"{token}", a.serve)
+	mux.HandleFunc("POST "+PathAnswer+"{token}/files", a.takeFile)
 	mux.HandleFunc("GET "+PathAnswer+"{token}/files/{file}", a.sendFile)
 	return mux
 }
@@ -152,7 +161,9 @@ func (a *App) of(r *http.Request, d *delivery, e *Entry) (ask.Record, error) {
 	case err != nil:
 		return rec, err
 	case rec.Life != d.Life:
-		return rec, ask.Refuse(ask.CodeNotFound, "this answer address is of an earlier ask with the same id")
+		return rec, ask.Refuse(ask.CodeNotFound, "this address is of an earlier ask with the same id")
+	case d.Kind != question:
+		return rec, nil
 	case !e.shows(&rec.Ask):
 		return rec, ask.Refuse(ask.CodeForbidden, "this ask is not for webhooks")
 	}
@@ -164,6 +175,9 @@ func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error
 	d, e, err := a.named(r)
 	if err != nil {
 		return ask.Outcome{}, err
+	}
+	if d.Kind != question {
+		return ask.Outcome{}, ask.Refuse(ask.CodeForbidden, "this address reads files of an outcome; only answer_url answers")
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readWithin)) // some tests' ResponseWriters have none

@@ -104,7 +104,7 @@ func (p *Protocol) question(m *relay.Message) *relay.Question {
 	}
 	d, _ := dialect.Lookup(name)
 	q := &relay.Question{ID: m.ID, Session: read(m).SessionID}
-	q.Ask, _, q.Unfit = d.Ask(params)
+	q.Ask, q.Files, _, q.Unfit = d.AskFiles(params)
 	asked := q.Ask // as the agent sent it
 	q.Answer = func(o *ask.Outcome) []byte { return d.Answer(&asked, o).Body }
 	q.Reply = func(result json.RawMessage) (dialect.Given, error) { return d.Reply(&asked, result) }

@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -120,17 +121,24 @@ func TestAPermissionIsAnsweredInTheEditor(t *testing.T) {
 	f.agent.wants(chose)
 }
 
+// pixel is a PNG of one pixel.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 func TestAToolCallSaysWhatItsPermissionDoesNot(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	update := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess","update":{"sessionUpdate":"tool_call","toolCallId":"c9","title":"Remove the build","kind":"execute","rawInput":{"command":"rm -rf build"}}}}` + "\n"
+	update := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess","update":{"sessionUpdate":"tool_call","toolCallId":"c9","title":"Remove the build","kind":"execute","rawInput":{"command":"rm -rf build"},"content":[{"type":"content","content":{"type":"image","mimeType":"image/png","uri":"file:///tmp/build.png","data":"` + pixel + `"}}]}}}` + "\n"
 	f.agent.say(update)
 	f.editor.wants(update)
 	request := `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"sess","toolCall":{"toolCallId":"c9","title":null},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}` + "\n"
 	f.agent.say(request)
 	f.editor.wants(request)
-	if a := f.screen.Next(board.Pending).Ask; a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") {
-		t.Errorf("the ask is %+v", a)
+	a := f.screen.Next(board.Pending).Ask
+	if a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") || len(a.Files) != 1 || a.Files[0].Name != "build.png" {
+		t.Fatalf("the ask is %+v", a)
+	}
+	if _, data, err := f.screen.File(t.Context(), a.Key().InSession(), a.Files[0].ID); err != nil || base64.StdEncoding.EncodeToString(data) != pixel {
+		t.Errorf("its image: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"image"
 	"image/png"
 	"strings"
@@ -88,4 +89,44 @@ func TestFilesOverHTTP(t *testing.T) {
 	answer := `{"answers":[{"question_id":"db","selected":["pg"],"files":[` + ref + `]}]}`
 	d.do(screen, "POST", "/v1/asks/s1/deploy-42/answer", answer).want(t, 200, `"status":"answered"`, id)
 	d.do(agent, "GET", "/v1/asks/s1/deploy-42?wait=1s", "").want(t, 200, `"files":[{"id":"`+id)
+	d.do(agent, "GET", "/v1/asks/s1/deploy-42?dialect=claude-code", "").want(t, 200, "Attached: shot.png (image/png, ", "/v1/files/"+id+"?session=s1")
+}
+
+// A2A carries files both ways, and other dialects with a place for them into the ask; all of them name those that they cannot carry.
+func TestFilesInDialects(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	shot := screenshot(t)
+	id, encoded := ask.FileID([]byte(shot)), base64.StdEncoding.EncodeToString([]byte(shot))
+	a2a := func(secret, method, params string) reply {
+		t.Helper()
+		return d.do(secret, "POST", "/a2a?wait=0", `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`)
+	}
+	big := strings.Repeat("many words ", 2<<20/11)
+	part := func(name, content string) string {
+		return `{"raw":"` + base64.StdEncoding.EncodeToString([]byte(content)) + `","filename":"` + name + `"}`
+	}
+	shown := `{"url":"` + d.url + `/v1/files/` + id + `?session=s1&tenant=acme","filename":"shot.png","mediaType":"image/png"}`
+	for range 2 { // the same message again is the same task
+		a2a(agent, "SendMessage", `{"message":{"messageId":"m1","parts":[{"text":"Ship it?"},`+part("shot.png", shot)+`,`+part("big.txt", big)+`]}}`).want(t, 200, "TASK_STATE_INPUT_REQUIRED", shown, `"name":"big.txt"`)
+	}
+	a2a(screen, "GetTask", `{"id":"s1/m1"}`).want(t, 200, shown)
+	if r := d.do(screen, "GET", "/v1/files/"+id+"?session=s1", "").want(t, 200); r.body != shot {
+		t.Error("the screen reads other bytes")
+	}
+	a2a(screen, "SendMessage", `{"message":{"messageId":"m2","taskId":"s1/m1","parts":[{"text":"yes"},{"raw":"R0lGODlhAA==","filename":"x.gif"}]}}`).want(t, 200, `"code":-32602`, "/message/parts/1")
+	answered := a2a(screen, "SendMessage", `{"message":{"messageId":"m3","taskId":"s1/m1","parts":[{"text":"yes"},`+part("mine.png", shot)+`,`+part("log.txt", big)+`]}}`).want(t, 200, "TASK_STATE_COMPLETED")
+	for _, r := range []reply{answered, a2a(agent, "GetTask", `{"id":"s1/m1"}`)} {
+		r.want(t, 200, `{"raw":"`+encoded+`","filename":"mine.png","mediaType":"image/png"}`, `{"url":"`+d.url+`/v1/files/`+ask.FileID([]byte(big))+`?session=s1&tenant=acme","filename":"log.txt"`)
+	}
+	a2a(agent, "tasks/get", `{"id":"s1/m1"}`).want(t, 200, `"bytes":"`+encoded+`"`, `"kind":"file"`)
+
+	permission := `{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Publish","content":[{"type":"content","content":{"type":"image","mimeType":"image/png","data":"` + encoded + `"}}]},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}`
+	d.do(agent, "POST", "/v1/asks?dialect=acp-permission&wait=0", permission).want(t, 202)
+	d.do(screen, "GET", "/v1/asks?session=s1", "").want(t, 200, `"files":[{"id":"`+id)
+
+	// What is larger than files can be is refused, and so is a large body elsewhere.
+	d.do(agent, "POST", "/v1/asks?dialect=codex", `{"questions":[{"id":"q","question":"`+big+`"}]}`).want(t, 413)
+	a2a(agent, "SendMessage", `{"message":{"messageId":"m9","parts":[{"text":"`+strings.Repeat("x", 13<<20)+`"}]}}`).want(t, 413)
 }

@@ -37,10 +37,11 @@ type Effect struct {
 // Question is a request of the agent that people answer.
 type Question struct {
 	ID      json.RawMessage
-	Session string  // the editor's
-	Ask     ask.Ask // tenant, session and agent are optional
-	Unfit   error   // why the bus cannot ask it
-	Shown   bool    // the editor shows it, too
+	Session string           // the editor's
+	Ask     ask.Ask          // tenant, session and agent are optional
+	Files   []dialect.Upload // of the ask
+	Unfit   error            // why the bus cannot ask it
+	Shown   bool             // the editor shows it, too
 	// Answer returns the result for an outcome; nil: it decides nothing, and only the editor asks from then on.
 	Answer func(o *ask.Outcome) []byte
 	// Reply reads the result of the editor's dialog. An error: the bus cannot record it.

@@ -24,9 +24,12 @@ func (f *askFlags) read(data []byte) (ask.Ask, error) {
 	if !known {
 		return ask.Ask{}, cli.Usage("unknown --dialect %q; use one of %s", f.dialect, strings.Join(dialect.Names(), ", "))
 	}
-	q, warnings, err := d.Ask(data)
+	q, files, warnings, err := d.AskFiles(data)
 	if err != nil {
 		return ask.Ask{}, fmt.Errorf("%s: %w", f.source(), err)
+	}
+	for _, held := range files {
+		f.attachments = append(f.attachments, attachment{held.File, held.Data})
 	}
 	f.foreign, f.warnings = &d, append(warnings, dialect.ClipTimes(&q, time.Now())...)
 	q.Tenant, q.Session = "", "" // --tenant and --session set them

@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	maxBody   = 1 << 20 // of a request, in bytes
-	filesPath = "/v1/files"
+	maxBody      = 1 << 20  // of a request, in bytes
+	maxWithFiles = 12 << 20 // of one that may hold files, in base64
+	filesPath    = "/v1/files"
+	a2aPath      = "/a2a"
 
 	allowMethods  = "GET, HEAD, POST, DELETE, OPTIONS"
 	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions, Last-Event-ID, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
@@ -73,8 +75,11 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 			return
 		}
 		most := int64(maxBody)
-		if r.URL.Path == filesPath {
+		switch {
+		case r.URL.Path == filesPath:
 			most = ask.MaxFileBytes
+		case mayHoldFiles(r):
+			most = maxWithFiles
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		r, release := withTokens(r)
@@ -137,6 +142,9 @@ func (a *Control) RawBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		return data, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody)
+	}
+	if e, ok := errors.AsType[*ask.Error](err); ok {
+		return nil, e
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, ask.Refusal(ask.CodeTooLarge, ask.FaultLargeBody, tooLarge.Limit)

@@ -43,7 +43,8 @@ type rpcCall struct {
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
 
-	legacy bool // A2A 0.3, which encodes tasks differently
+	legacy bool   // A2A 0.3, which encodes tasks differently
+	stored func() // the files that it holds are stored
 }
 
 // rpcError is an error of JSON-RPC.
@@ -58,14 +59,15 @@ func (e *rpcError) Error() string { return e.Message }
 // until somebody answers. Callers who may answer do so with a message to the task. It supports
 // JSON-RPC, versions 1.0 and 0.3.
 func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	body, err := api.access.Body(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r)
 	if errors.Is(err, ask.ErrInvalid) {
 		return sendRPC(w, &rpcCall{}, nil, &rpcError{Code: rpcParse, Message: err.Error()})
 	}
 	if err != nil {
 		return err
 	}
-	var call rpcCall
+	defer stored()
+	call := rpcCall{stored: stored}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: "batches are not supported; send one request at a time"})
 	}
@@ -113,7 +115,7 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		if err != nil {
 			return nil, err
 		}
-		return a2aDialect().Answer(o.Ask, &o).Body, nil
+		return dialect.A2ATask(o.Ask, &o, "", nil), nil
 	}
 	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
 }
@@ -141,10 +143,11 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if to.Message.TaskID != "" {
 		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, call.Params)
 	}
-	a, warnings, err := a2aDialect().Ask(call.Params)
+	a, files, warnings, err := a2aDialect().AskFiles(call.Params)
 	if err != nil {
 		return nil, err
 	}
+	call.Params = nil // a wait does not keep the files in memory
 	var push *wire.TaskPush
 	if given := cmp.Or(to.Configuration.Push, to.Configuration.PushV03); given != nil {
 		if push, err = api.pushFor(r, c, call, given); err != nil {
@@ -152,7 +155,7 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 		}
 		r = withoutWait(r) // the client is told
 	}
-	o, warnings, err := api.askFor(w, r, c, &a, sameask.Origin{}, warnings, 0)
+	o, warnings, err := api.askFor(w, r, c, &a, sameask.Origin{}, warnings, 0, held{files, call.stored})
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +169,9 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	}
 	if o != nil {
 		api.delivered(r, c, a.Key())
-		return a2aDialect().Answer(&a, o).Body, nil
+		return dialect.A2ATask(&a, o, "", api.carry(r, a.Key())), nil
 	}
-	return a2aDialect().Pending(&a, dialect.Pending{}).Body, nil
+	return dialect.A2ATask(&a, nil, "", api.linked(a.Key())), nil
 }
 
 // a2aAnswer handles a message to a task as a person's answer.
@@ -186,6 +189,9 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	}
 	given, err := a2aDialect().Reply(&rec.Ask, params)
 	if err != nil {
+		return nil, err
+	}
+	if err := api.uploadAll(r, k.InSession(), given.Files); err != nil {
 		return nil, err
 	}
 	ctx, cancel := asking.Detached(r.Context())
@@ -207,7 +213,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err != nil {
 		return nil, err
 	}
-	return a2aDialect().Answer(&rec.Ask, &o).Body, nil
+	return dialect.A2ATask(&rec.Ask, &o, "", api.carry(r, k)), nil
 }
 
 // a2aShow writes a task, with ?wait= after waiting for its end.
@@ -231,9 +237,9 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 	}
 	if o != nil {
 		api.delivered(r, c, k)
-		return a2aDialect().Answer(&rec.Ask, o).Body, nil
+		return dialect.A2ATask(&rec.Ask, o, "", api.carry(r, k)), nil
 	}
-	return a2aDialect().Pending(&rec.Ask, dialect.Pending{Progress: rec.Waits("", time.Now())}).Body, nil
+	return dialect.A2ATask(&rec.Ask, nil, rec.Waits("", time.Now()), api.linked(k)), nil
 }
 
 // a2aTask returns the ask that the parameters of a call name.
@@ -330,7 +336,7 @@ func a2aResult(call *rpcCall, task []byte) (json.RawMessage, error) {
 // AgentCard serves the public card of the agent at /a2a.
 func (api *API) AgentCard(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	url := api.opts.BaseURL + "/a2a"
-	modes := []string{"text/plain", "application/json"}
+	modes := append([]string{"application/json"}, ask.MediaTypes()...)
 	body, err := wire.Marshal(map[string]any{
 		"name": "askbus", "version": "1", "description": "Asks people. A message is a question; its task waits for input until somebody has answered, and its artifact is the answer.",
 		"supportedInterfaces": []map[string]any{{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}},
@@ -339,7 +345,7 @@ func (api *API) AgentCard(w http.ResponseWriter, r *http.Request, _ *access.Call
 		"defaultInputModes": modes, "defaultOutputModes": modes,
 		"skills": []map[string]any{{
 			"id": "ask", "name": "Ask people", "tags": []string{"human", "approval", "question"},
-			"description": "Text is one question. A data part with questions (as at /schemas/ask.json) asks several, with options, numbers, dates and a deadline.",
+			"description": "Text is one question. A data part with questions (as at /schemas/ask.json) asks several, with options, numbers, dates and a deadline. File parts are shown beside the question.",
 		}},
 		"securitySchemes": map[string]any{"bearer": map[string]any{
 			"httpAuthSecurityScheme": map[string]any{"scheme": "Bearer"}, "type": "http", "scheme": "bearer",

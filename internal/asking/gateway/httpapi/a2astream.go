@@ -128,7 +128,7 @@ func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) 
 			switch {
 			case e.err == nil:
 				api.delivered(r, c, k)
-				s.ended(a2aDialect().Answer(e.outcome.Ask, &e.outcome).Body)
+				s.ended(dialect.A2ATask(e.outcome.Ask, &e.outcome, "", api.carry(r, k)))
 			case access.Ended(r.Context()) != nil:
 				s.refuse(access.Ended(r.Context()))
 			case r.Context().Err() == nil && !errors.Is(e.err, client.ErrClosed):
@@ -155,7 +155,7 @@ func (s *a2aEvents) moved(ctx context.Context, api *API, k ask.Key) (moves bool,
 	if err != nil || progress == s.progress || s.progress == "" && strings.Contains(s.begun, string(quoted)) {
 		return true, err
 	}
-	task := a2aDialect().Pending(&rec.Ask, dialect.Pending{Progress: progress}).Body
+	task := dialect.A2ATask(&rec.Ask, nil, progress, api.linked(k))
 	var of a2aPart
 	if err := json.Unmarshal(task, &of); err != nil {
 		return true, err

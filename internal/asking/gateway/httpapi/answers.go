@@ -34,6 +34,9 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 		if err != nil {
 			return err
 		}
+		if err := api.uploadAll(r, k.InSession(), given.Files); err != nil {
+			return err
+		}
 		return api.given(w, r, c, &rec, given)
 	}
 	fields, err := access.ReadObject("answer", body)
@@ -60,7 +63,8 @@ func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Calle
 	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return k, nil, err
 	}
-	body, err := api.access.Body(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r)
+	stored() // answers do not wait
 	return k, body, err
 }
 

@@ -36,11 +36,12 @@ type style struct {
 
 // askIn stores an ask in a dialect, and responds in it.
 func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, s style) error {
-	body, err := api.access.Body(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r)
 	if err != nil {
 		return err
 	}
-	a, warnings, err := d.Ask(body)
+	defer stored()
+	a, files, warnings, err := d.AskFiles(body)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	if from.Permission {
 		from.Place = []string{canonical(body)}
 	}
-	o, warnings, err := api.askFor(w, r, c, &a, from, warnings, s.wait)
+	o, warnings, err := api.askFor(w, r, c, &a, from, warnings, s.wait, held{files, stored})
 	if err != nil {
 		return err
 	}
@@ -76,9 +77,15 @@ func canonical(body []byte) string {
 	return string(out)
 }
 
+// held are the files of a request, and what to call when they are stored.
+type held struct {
+	files  []dialect.Upload
+	stored func()
+}
+
 // askFor stores an ask from a dialect, and waits for its outcome; nil is still pending. The session that
 // the body names is the run of the agent's host.
-func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller, a *ask.Ask, from sameask.Origin, warnings []dialect.Warning, otherwise time.Duration) (*ask.Outcome, []dialect.Warning, error) {
+func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller, a *ask.Ask, from sameask.Origin, warnings []dialect.Warning, otherwise time.Duration, with held) (*ask.Outcome, []dialect.Warning, error) {
 	from.Call, from.Run = sameask.TakeCall(a), a.Session
 	if err := api.place(r, c, a, a.Session); err != nil {
 		return nil, nil, err
@@ -92,6 +99,13 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	}
 	from.Waits = wait > 0
 	warnings = append(warnings, dialect.ClipTimes(a, api.opts.Now())...)
+	if err := api.uploadAll(r, a.Key().InSession(), with.files); err != nil {
+		return nil, nil, err
+	}
+	if with.stored != nil {
+		with.stored()
+	}
+	with.files = nil // a wait does not keep them in memory
 	st, err := api.asks.Store(r.Context(), a, from, traceOf(r))
 	if err != nil {
 		return nil, nil, err

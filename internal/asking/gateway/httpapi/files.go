@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"log/slog"
 	"mime"
 	"net/http"
+	"net/url"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
 )
 
 // maxFiles is how many files one gateway reads or sends at a time: each is in
@@ -89,6 +92,62 @@ func (api *API) file(w http.ResponseWriter, r *http.Request, c *access.Caller) e
 	}
 	httpserver.SendFile(w, &f, data)
 	return nil
+}
+
+// uploadAll stores the files that a request in a dialect holds.
+func (api *API) uploadAll(r *http.Request, at ask.Session, files []dialect.Upload) error {
+	for _, f := range files {
+		ctx, cancel := asking.Detached(r.Context())
+		_, err := api.resp.Upload(ctx, at, f.Name, f.Data)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bounds of the files that a task holds, as in a result of MCP; an agent reads what does not fit at its address.
+const (
+	taskFile  = 1 << 20
+	taskFiles = 3 << 20
+)
+
+// carry returns how a task carries the files of an answer: as bytes as far as they fit, else by the address of the file.
+func (api *API) carry(r *http.Request, k ask.Key) dialect.A2AFile {
+	left := int64(taskFiles)
+	return func(f *ask.File) ([]byte, string) {
+		at := api.fileURL(k, f)
+		if f.Size > min(taskFile, left) {
+			return nil, at
+		}
+		done, err := api.fileSlot()
+		if err != nil {
+			return nil, at
+		}
+		defer done()
+		_, data, err := api.resp.File(r.Context(), k.InSession(), f.ID)
+		if err != nil {
+			api.opts.Logger.WarnContext(r.Context(), "cannot read a file of an answer", slog.String("ask_id", k.ID), slog.Any("error", err))
+			return nil, at
+		}
+		left -= f.Size
+		return data, ""
+	}
+}
+
+// linked returns how a task carries the files of a question, which is sent again and again: by their addresses.
+func (api *API) linked(k ask.Key) dialect.A2AFile {
+	return func(f *ask.File) ([]byte, string) { return nil, api.fileURL(k, f) }
+}
+
+// fileURL returns where a file is read with a token for its session.
+func (api *API) fileURL(k ask.Key, f *ask.File) string {
+	q := url.Values{"session": {k.Session}}
+	if k.Tenant != ask.DefaultTenant {
+		q.Set("tenant", k.Tenant)
+	}
+	return api.opts.BaseURL + "/v1/files/" + f.ID + "?" + q.Encode()
 }
 
 func (api *API) fileSlot() (done func(), err error) {

@@ -37,7 +37,7 @@ func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if err != nil {
 		return err
 	}
-	o, warnings, err := api.askFor(w, r, c, &call.Ask, sameask.Origin{Place: call.Place}, call.Warnings, ask.MaxHold)
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, sameask.Origin{Place: call.Place}, call.Warnings, ask.MaxHold, held{})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, b
 	}
 	hostcall.MarkAsked(&call.Ask)
 	call.Ask.Agent, call.Ask.WhileWaiting = hostcall.Agent(body), true
-	o, warnings, err := api.askFor(w, r, c, &call.Ask, sameask.Origin{Place: call.Place, Dialog: true}, call.Warnings, ask.MaxHold*9/10)
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, sameask.Origin{Place: call.Place, Dialog: true}, call.Warnings, ask.MaxHold*9/10, held{})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type cardJSON struct {
 	Dir         string       `json:"dir"`
 	Hint        string       `json:"hint,omitempty"`
 	Options     []optionJSON `json:"options,omitempty"`
+	Files       []spanJSON   `json:"files,omitempty"`
 	Own         bool         `json:"own"` // free text is allowed
 	Field       string       `json:"field,omitempty"`
 	Placeholder string       `json:"placeholder,omitempty"`
@@ -66,9 +67,13 @@ func spans(text string) []spanJSON {
 	return all
 }
 
-// cards renders an ask as one card per question.
-func cards(a *ask.Ask, lang string, now time.Time) []cardJSON {
+// cards renders an ask, which people also see at link, as one card per question.
+func cards(a *ask.Ask, lang, link string, now time.Time) []cardJSON {
 	c := card.New(&ask.Record{State: ask.StatePending, Ask: *a, AskedAt: now}, card.Viewer{Surface: "panel", Lang: lang}, now)
+	var files []spanJSON
+	for _, f := range c.AllFiles() {
+		files = append(files, spanJSON{Text: f.Text(c.Lang), Link: link + "/file/" + f.ID})
+	}
 	all := make([]cardJSON, 0, len(c.Questions))
 	for i := range c.Questions {
 		q := &c.Questions[i]
@@ -76,7 +81,7 @@ func cards(a *ask.Ask, lang string, now time.Time) []cardJSON {
 			Lang: c.Lang, Asker: c.Asks(), Work: c.Asker.Work(c.Lang), Link: c.Asker.Link, Host: c.Asker.Host,
 			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Step: q.Step, Marks: q.Marks,
 			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: c.Say("Your answer"),
-			Placeholder: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{c.Say("Send"), c.Say("The whole question")},
+			Placeholder: q.Placeholder, Files: files, ForThem: c.ForThem, Words: wordsJSON{c.Say("Send"), c.Say("The whole question")},
 		}
 		if q.Unknown {
 			one.Hint = q.HowTo

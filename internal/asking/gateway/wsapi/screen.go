@@ -218,9 +218,9 @@ func (s *socket) request(ctx context.Context, a *ask.Ask, only map[string]bool) 
 	}
 	var drawn []cardJSON
 	if s.cards {
-		drawn = cards(a, s.lang, s.server.opts.Now())
+		drawn = cards(a, s.lang, s.server.opts.Link(a.Key()), s.server.opts.Now())
 	}
-	for i, body := range interactFrames(a) {
+	for i, body := range interactFrames(a, s.server.opts.Link(a.Key())) {
 		if len(only) > 0 && !only[a.Questions[i].ID] {
 			continue
 		}

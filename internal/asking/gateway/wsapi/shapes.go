@@ -46,9 +46,9 @@ func (s shape) dialect() dialect.Dialect {
 	return d
 }
 
-// interactFrames returns the data of an interaction_request per question.
-func interactFrames(a *ask.Ask) []json.RawMessage {
-	body, _ := shapeInteract.dialect().Show(a)
+// interactFrames returns the data of an interaction_request per question of an ask, which people also see at link.
+func interactFrames(a *ask.Ask, link string) []json.RawMessage {
+	body, _ := shapeInteract.dialect().ShowAt(a, link)
 	if len(a.Questions) == 1 {
 		return []json.RawMessage{body}
 	}

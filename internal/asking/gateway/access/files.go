@@ -1,0 +1,65 @@
+package access
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+const (
+	maxLarge  = 6               // bodies with files that are in memory at a time
+	largeWait = 5 * time.Second // for one of these places
+)
+
+// mayHoldFiles reports whether the dialect of a request has a place for files.
+func mayHoldFiles(r *http.Request) bool {
+	d, _ := dialect.Lookup(r.URL.Query().Get("dialect"))
+	return d.HoldsFiles() || r.URL.Path == a2aPath
+}
+
+// BodyWithFiles is Body for requests that may hold files. A body that is larger than
+// others takes one of a few places until the caller has stored its files, and calls
+// stored, which may be called again.
+func (a *Control) BodyWithFiles(w http.ResponseWriter, r *http.Request) (body []byte, stored func(), err error) {
+	stored = func() {}
+	r.Body = &largeBody{ReadCloser: r.Body, left: maxBody, take: func() error {
+		ctx, cancel := context.WithTimeout(r.Context(), largeWait)
+		defer cancel()
+		select {
+		case a.large <- struct{}{}:
+			stored = sync.OnceFunc(func() { <-a.large })
+			return nil
+		case <-ctx.Done():
+			return ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, maxLarge, "files", "this_gateway")
+		}
+	}}
+	if body, err = a.Body(w, r); err != nil {
+		stored()
+		return nil, func() {}, err
+	}
+	return body, stored, nil
+}
+
+// largeBody calls take before it reads more than left bytes.
+type largeBody struct {
+	io.ReadCloser
+	left int
+	take func() error
+}
+
+func (b *largeBody) Read(p []byte) (int, error) {
+	if b.left <= 0 && b.take != nil {
+		if err := b.take(); err != nil {
+			return 0, err
+		}
+		b.take = nil
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= n
+	return n, err
+}

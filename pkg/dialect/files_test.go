@@ -1,0 +1,157 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/testkit/asktest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+func pixel(t *testing.T) (data []byte, encoded string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// What an agent of any dialect reads of an answer names the files that came with it, and says how to read them; what a
+// screen of any dialect shows of an ask names its files, with their links.
+func TestNoDialectLosesAFile(t *testing.T) {
+	t.Parallel()
+	shot := ask.File{ID: ask.FileID([]byte("x")), Name: "shot.png", MediaType: ask.MediaPNG, Size: 48213}
+	for _, d := range dialect.All() {
+		a := basic(t, d, d.Name+"-basic")
+		o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: asktest.Mei, At: asktest.Asked, Ask: &a, Answers: asktest.AnswersTo(&a)}
+		o.Answers[0].Files = []ask.File{shot}
+		told := string(d.Answer(&a, &o).Body)
+		for _, part := range []string{"shot.png (image/png, 47 KiB)", "/v1/files/" + shot.ID + "?session=" + a.Session} {
+			if !strings.Contains(told, part) {
+				t.Errorf("an agent in %s is not told %q:\n%s", d.Name, part, told)
+			}
+		}
+		if o.Answers[0].Notes != "" {
+			t.Errorf("%s changed the outcome", d.Name)
+		}
+		shown := bigAsk(t, pick("a b"))
+		shown.Files = []ask.File{shot}
+		shown.Questions[0].Options[1].File = &ask.File{ID: ask.FileID([]byte("y")), Name: "tabs.png", MediaType: ask.MediaPNG, Size: 900}
+		body, warnings := d.ShowAt(shown, "http://inbox/ask/big")
+		for _, part := range []string{"shot.png (image/png, 47 KiB)", "http://inbox/ask/big/file/" + shot.ID, "tabs.png (image/png, 900 B)"} {
+			if !strings.Contains(string(body), part) {
+				t.Errorf("a screen in %s does not show %q:\n%s", d.Name, part, body)
+			}
+		}
+		if d.Name != "a2a" && !strings.Contains(lines(warnings), "/files: ") {
+			t.Errorf("a screen in %s is not warned: %v", d.Name, warnings)
+		}
+		if shown.Context != "" {
+			t.Errorf("%s changed the ask", d.Name)
+		}
+	}
+}
+
+// Requests in shapes with a place for files hold them; whoever does not upload them names them.
+func TestRequestsHoldFiles(t *testing.T) {
+	t.Parallel()
+	data, encoded := pixel(t)
+	text := base64.RawURLEncoding.EncodeToString([]byte("plan?>"))
+	for name, body := range map[string]string{
+		"a2a": `{"message":{"messageId":"m1","parts":[{"text":"Ship it?"},{"raw":"` + encoded + `","filename":"shot.png","mediaType":"image/png"},{"raw":"` + text + `","filename":"plan.txt"},{"url":"https://example.com/x.png","filename":"far.png"}]}}`,
+		"a2a 0.3": `{"message":{"messageId":"m1","parts":[{"kind":"text","text":"Ship it?"},{"kind":"file","file":{"bytes":"` + encoded + `","name":"shot.png","mimeType":"image/png"}},
+			{"kind":"file","file":{"bytes":"` + text + `","name":"plan.txt"}},{"kind":"file","file":{"uri":"https://example.com/x.png","name":"far.png"}}]}}`,
+		"acp-permission": `{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Publish the page","content":[{"type":"content","content":{"type":"text","text":"It looks so."}},
+			{"type":"content","content":{"type":"image","data":"` + encoded + `","mimeType":"image/png","uri":"file:///tmp/shot.png"}},{"type":"content","content":{"type":"resource","resource":{"uri":"file:///tmp/plan.txt","text":"plan?>"}}},
+			{"type":"content","content":{"type":"resource_link","name":"far.png","uri":"https://example.com/x.png"}}]},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}`,
+		"ai-sdk": `[{"type":"file","data":"` + encoded + `","mediaType":"image/png","filename":"shot.png"},{"type":"file","data":{"type":"text","text":"plan?>"},"mediaType":"text/plain","filename":"plan.txt"},{"type":"file","url":"https://example.com/x.png","filename":"far.png"},
+			{"type":"tool-call","toolCallId":"c1","toolName":"publish","input":{}},{"type":"tool-approval-request","approvalId":"p1","toolCallId":"c1"}]`,
+	} {
+		d := in(t, strings.TrimSuffix(name, " 0.3"))
+		a, uploads, warnings, err := d.AskFiles([]byte(body))
+		if err != nil || len(a.Files) != 2 || len(uploads) != 2 {
+			t.Fatalf("%s: %v, files %v", name, err, a.Files)
+		}
+		if f := a.Files[0]; f.Name != "shot.png" || f.MediaType != ask.MediaPNG || f.ID != ask.FileID(data) || !bytes.Equal(uploads[0].Data, data) {
+			t.Errorf("%s: the first file is %+v", name, f)
+		}
+		if f := a.Files[1]; f.Name != "plan.txt" || f.MediaType != ask.MediaText || string(uploads[1].Data) != "plan?>" {
+			t.Errorf("%s: the second file is %+v", name, f)
+		}
+		if !strings.Contains(a.Context, "Files that are not shown here: far.png https://example.com/x.png") || strings.Contains(a.Context, "shot.png") || len(warnings) > 0 {
+			t.Errorf("%s: context %q, warnings %v", name, a.Context, warnings)
+		}
+		a, _, err = d.Ask([]byte(body))
+		if err != nil || len(a.Files) != 0 || !strings.Contains(a.Context, "shot.png, plan.txt, far.png") {
+			t.Errorf("%s: without uploads: %v, %q", name, err, a.Context)
+		}
+	}
+	if in(t, "codex").HoldsFiles() || !in(t, "acp").HoldsFiles() {
+		t.Error("other dialects hold files")
+	}
+}
+
+// A file that no ask can have is named, and does not keep the question from people.
+func TestFilesThatNoAskCanHave(t *testing.T) {
+	t.Parallel()
+	part := func(name, raw string) string {
+		return fmt.Sprintf(`,{"raw":%q,"filename":%q}`, raw, name)
+	}
+	parts := part("a.gif", base64.StdEncoding.EncodeToString([]byte("GIF89a\x00"))) + part("b.png", "%%%") + part("c.svg", base64.StdEncoding.EncodeToString([]byte("<svg onload='alert(1)'/>")))
+	for i := range ask.MaxFiles {
+		parts += part(fmt.Sprintf("%d.txt", i), base64.StdEncoding.EncodeToString([]byte{'0' + byte(i)}))
+	}
+	a, uploads, warnings, err := in(t, "a2a").AskFiles([]byte(`{"message":{"messageId":"m1","parts":[{"text":"Ship it?"}` + parts + `]}}`))
+	if err != nil || len(a.Files) != ask.MaxFiles || len(uploads) != ask.MaxFiles || a.Files[0].MediaType != ask.MediaText {
+		t.Fatalf("%v, %v", err, a.Files)
+	}
+	if !strings.HasSuffix(a.Context, ": a.gif, b.png, 7.txt") {
+		t.Errorf("context %q", a.Context)
+	}
+	said := lines(warnings)
+	for _, want := range []string{"/message/parts/1: ", "/message/parts/2: is not base64", "/message/parts/11: is more than the 8 files"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no warning %q in\n%s", want, said)
+		}
+	}
+}
+
+// A screen of A2A answers with a file; what is none is refused where it is.
+func TestARepliedFile(t *testing.T) {
+	t.Parallel()
+	_, encoded := pixel(t)
+	a, d := bigAsk(t, pick("a b")), in(t, "a2a")
+	given, err := d.Reply(a, []byte(`{"message":{"parts":[{"text":"2"},{"raw":"`+encoded+`","filename":"mine.png"}]}}`))
+	if err != nil || len(given.Files) != 1 || len(given.Reply.Answers) != 1 || len(given.Reply.Answers[0].Files) != 1 || given.Reply.Answers[0].Files[0].Name != "mine.png" {
+		t.Fatalf("%v, %+v", err, given.Reply)
+	}
+	_, err = d.Reply(a, []byte(`{"message":{"parts":[{"text":"2"},{"url":"https://example.com/x.png"},{"raw":"R0lGODlhAA=="}]}}`))
+	if said := problems(t, err); !strings.Contains(said, "/message/parts/1") || !strings.Contains(said, "/message/parts/2") {
+		t.Errorf("%s", said)
+	}
+	// The task of the outcome carries the file as bytes or as an address, in both versions.
+	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: asktest.Mei, At: asktest.Asked, Ask: a, Answers: given.Reply.Answers}
+	for _, c := range []struct {
+		data []byte
+		url  string
+		now  string
+		then string
+	}{
+		{given.Files[0].Data, "", `{"raw":"` + encoded + `","filename":"mine.png","mediaType":"image/png"}`, `{"file":{"bytes":"` + encoded + `","mimeType":"image/png","name":"mine.png"},"kind":"file"}`},
+		{nil, "http://bus/f", `{"url":"http://bus/f","filename":"mine.png","mediaType":"image/png"}`, `{"file":{"mimeType":"image/png","name":"mine.png","uri":"http://bus/f"},"kind":"file"}`},
+	} {
+		task := dialect.A2ATask(a, &o, "", func(*ask.File) ([]byte, string) { return c.data, c.url })
+		old, err := dialect.A2AVersion03(task)
+		if err != nil || !strings.Contains(string(task), c.now) || !strings.Contains(string(old), c.then) || !json.Valid(task) {
+			t.Errorf("%v\n%s\n%s", err, task, old)
+		}
+	}
+}
