@@ -219,7 +219,7 @@ func TestEachFindingOfTheBrokers(t *testing.T) {
 		words string
 	}{
 		{[]doctor.Broker{one, one}, nil, "brokers", finding.Good, "2 of v1"},
-		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 of 100"},
+		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 bytes of 100 bytes"},
 		{nil, nil, "brokers", finding.Broken, "none responds"},
 		{nil, errors.New("forbidden"), "brokers", finding.Broken, "use an operator's credential"},
 		{[]doctor.Broker{one, {ID: "b", Version: "v2", Budget: 100}}, nil, "brokers", finding.Missing, "1 of v1, 1 of v2"},
