@@ -71,6 +71,7 @@ type queue struct {
 	Pace
 	free    time.Time // when the next call may start, without a burst
 	until   time.Time // paused until then
+	busy    bool      // with a call of Alone
 	waiting waiters
 }
 
@@ -128,7 +129,36 @@ func (l *Limiter) share(p Pace) Pace {
 // Wait returns when a call of a class to a place may start, or with the error of ctx.
 func (l *Limiter) Wait(ctx context.Context, class, place string, r Rank) error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, l.queue(class, place), r)
+}
+
+// Alone calls f when it is its turn and no other call of Alone of that class to that place is in progress: a service
+// that says in each reply what is left of a limit is asked one by one.
+func (l *Limiter) Alone(ctx context.Context, class, place string, r Rank, f func(context.Context) error) error {
+	l.mu.Lock()
 	q := l.queue(class, place)
+	err := l.wait(ctx, q, r)
+	if err == nil {
+		q.busy = true
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		q.busy = false
+		if len(q.waiting) > 0 {
+			q.waiting[0].signal()
+		}
+	}()
+	return f(ctx)
+}
+
+// wait waits for the turn in a queue. The caller holds mu.
+func (l *Limiter) wait(ctx context.Context, q *queue, r Rank) error {
 	l.turn++
 	w := &waiter{Rank: r, turn: l.turn, wake: make(chan struct{}, 1)}
 	heap.Push(&q.waiting, w)
@@ -139,12 +169,11 @@ func (l *Limiter) Wait(ctx context.Context, class, place string, r Rank) error {
 		if len(q.waiting) > 0 {
 			q.waiting[0].signal()
 		}
-		l.mu.Unlock()
 	}()
 	for {
 		now, pace := l.clock.Now(), l.share(q.Pace)
 		due := later(q.free.Add(-time.Duration(pace.Burst-1)*pace.Every), later(q.until, l.paused))
-		first := q.waiting[0] == w
+		first := q.waiting[0] == w && !q.busy
 		if first && !now.Before(due) {
 			q.free = later(q.free, now).Add(pace.Every)
 			return ctx.Err()
@@ -223,7 +252,7 @@ func (l *Limiter) queue(class, place string) *queue {
 func (l *Limiter) tidy() {
 	now := l.clock.Now()
 	for name, q := range l.queues {
-		if len(q.waiting) == 0 && q.free.Before(now) && !q.until.After(now) {
+		if len(q.waiting) == 0 && !q.busy && q.free.Before(now) && !q.until.After(now) {
 			delete(l.queues, name)
 		}
 	}

@@ -165,3 +165,44 @@ func TestReplicasShareAPace(t *testing.T) {
 		}
 	})
 }
+
+// Calls that are made alone follow each other in the order of their ranks, wait for a pause that the one before
+// demanded, and leave nothing when they fail.
+func TestCallsMadeAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(nil, func(string) Pace { return Pace{Every: 50 * time.Millisecond, Burst: 1} })
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		began := time.Now()
+		call := func(ctx context.Context, name string, r Rank, place string, f func()) {
+			all.Go(func() {
+				_ = l.Alone(ctx, "edit", place, r, func(ctx context.Context) error {
+					f()
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, fmt.Sprint(name, " ", time.Since(began)))
+					return ctx.Err()
+				})
+			})
+			synctest.Wait()
+		}
+		second := func() { time.Sleep(time.Second) }
+		call(t.Context(), "first", Rank{}, "a", second)
+		call(t.Context(), "old", Rank{At: began}, "a", second)
+		gone, cancel := context.WithCancel(t.Context())
+		call(gone, "gone", Rank{Urgent: true, At: began.Add(time.Hour)}, "a", second)
+		call(t.Context(), "clicked", Rank{Urgent: true}, "a", func() { l.Pause("edit", "a", 5*time.Second) })
+		time.Sleep(500 * time.Millisecond)
+		call(t.Context(), "elsewhere", Rank{}, "b", func() {})
+		cancel()
+		all.Wait()
+		if s := strings.Join(order, ", "); s != "elsewhere 500ms, first 1s, clicked 1s, old 7s" {
+			t.Errorf("the calls were %s", s)
+		}
+		if n := l.Waiting(); n != 0 {
+			t.Errorf("%d wait still", n)
+		}
+	})
+}

@@ -51,7 +51,7 @@ func reachable(ctx context.Context, a *cli.App, inbox string) error {
 		a.Note("askbus: warning: no look at the certificate of %s: %v", inbox, err)
 	default:
 		a.Note("askbus: the phone will warn that the connection is not private: it does not know the certificate of this inbox.\n"+
-			"Open the details of the warning, and go on only if the certificate has this SHA-256 fingerprint:\n  %s\n"+
+			"Open the details of the warning, and continue only if the certificate has this SHA-256 fingerprint:\n  %s\n"+
 			"A phone notifies only where it trusts the certificate: \"%s\" and docs/sign-in.md say how.", certificate.Fingerprint(leaf), a.Hint("up --help"))
 	}
 	return nil

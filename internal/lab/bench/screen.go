@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,9 @@ func (s Screen) Write(out io.Writer) error {
 	return lines(out, "machine", s.Machine, "pending", s.Pending, "events", s.Events, "processor time of an event", ms(&s.CPU),
 		"without events", fmt.Sprintf("%.2f %% of a core", s.Idle), "ask until the browser is told", s.Shown)
 }
+
+// shownIDs are the ids of the asks that are waited for.
+var shownIDs = regexp.MustCompile(`show-[A-Z2-7]{26}`)
 
 // screenRest is the time between two events. An inbox draws at most ten times per second, so events in quicker
 // succession would share their cost.
@@ -205,8 +209,8 @@ func (p *inboxProcess) follow(ctx context.Context) (<-chan string, error) {
 		lines := bufio.NewScanner(res.Body)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			if _, id, ok := strings.Cut(lines.Text(), "show-"); ok && len(id) >= 26 {
-				told <- "show-" + id[:26]
+			for _, id := range shownIDs.FindAllString(lines.Text(), -1) { // a busy inbox tells several changes at once
+				told <- id
 			}
 		}
 	}()

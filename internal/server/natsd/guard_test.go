@@ -153,7 +153,7 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 // 2,000 connections of one agent's credential leave room for all others.
 func TestTwoThousandConnectionsOfOneCredential(t *testing.T) {
 	t.Parallel()
-	const all, limit = 2000, 100
+	const all, limit = 2000 / waittest.Fewer, 100 / min(waittest.Fewer, 5)
 	srv, _ := bounded(t, natsd.Bounds{Excess: time.Millisecond, All: 400, Connections: func(string) (int, int) { return 0, limit }})
 	a := issued(t, srv, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s1"})
 	quiet, err := open(t, srv, issued(t, srv, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s2"}))

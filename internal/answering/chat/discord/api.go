@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -26,18 +25,15 @@ type api struct {
 	token   string
 	limiter *responder.Limiter
 	revoked func() // the token is refused
-
-	mu     sync.Mutex
-	flight map[chat.Queue]int // calls in progress
 }
 
 // classBot is the class of all calls of a bot: 50 a second. What a route allows is only known from the headers of its
-// replies, so the calls of a route and channel begin a little apart.
+// replies, so those of a route and channel are made one by one.
 const classBot = "bot"
 
 func newAPI(token, base string, clock responder.Clock, revoked func()) *api {
 	return &api{
-		http: &http.Client{Timeout: 20 * time.Second}, base: strings.TrimRight(base, "/"), token: token, revoked: revoked, flight: map[chat.Queue]int{},
+		http: &http.Client{Timeout: 20 * time.Second}, base: strings.TrimRight(base, "/"), token: token, revoked: revoked,
 		limiter: responder.NewLimiter(clock, func(class string) responder.Pace {
 			if class == classBot {
 				return responder.Pace{Every: 25 * time.Millisecond, Burst: 10}
@@ -102,14 +98,11 @@ func (a *api) call(ctx context.Context, c call) error {
 	if c.Class == "" {
 		return a.do(ctx, c)
 	}
-	route := chat.Queue{Class: c.Class, Place: c.Place}
-	return chat.Call(ctx, a.limiter, []chat.Queue{route}, c.Place, c.Rank, limited, func(ctx context.Context) error {
-		a.count(route, 1) // from its turn on, for the replies that arrive while it waits for the bot's
-		defer a.count(route, -1)
+	return a.limiter.Alone(ctx, c.Class, c.Place, c.Rank, func(ctx context.Context) error {
 		if err := a.limiter.Wait(ctx, classBot, "", c.Rank); err != nil {
 			return err
 		}
-		return a.do(ctx, c)
+		return chat.Call(ctx, a.limiter, nil, c.Place, c.Rank, limited, func(ctx context.Context) error { return a.do(ctx, c) })
 	})
 }
 
@@ -145,8 +138,7 @@ func (a *api) do(ctx context.Context, c call) error {
 	if err != nil {
 		return fmt.Errorf("read a reply of Discord: %w", err)
 	}
-	others := a.count(chat.Queue{Class: c.Class, Place: c.Place}, 0) - 1
-	if left, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining")); err == nil && left <= others && c.Class != "" {
+	if left, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining")); err == nil && left <= 0 && c.Class != "" {
 		after, _ := strconv.ParseFloat(res.Header.Get("X-RateLimit-Reset-After"), 64) // 0: at once
 		a.limiter.Pause(c.Class, c.Place, time.Duration(after*float64(time.Second)))
 	}
@@ -170,6 +162,8 @@ func (a *api) refused(res *http.Response, c call, data []byte) error {
 		}
 		if e.Global || res.Header.Get("X-RateLimit-Global") != "" {
 			a.limiter.Pause(classBot, "", limited(e))
+		} else if c.Class != "" {
+			a.limiter.Pause(c.Class, c.Place, limited(e))
 		}
 	case http.StatusUnauthorized:
 		if c.Class != "" {
@@ -177,18 +171,6 @@ func (a *api) refused(res *http.Response, c call, data []byte) error {
 		}
 	}
 	return e
-}
-
-// count adds to the calls of a route that are in progress, and returns how many there are.
-func (a *api) count(q chat.Queue, n int) (now int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.flight[q] += n
-	now = a.flight[q]
-	if now == 0 {
-		delete(a.flight, q)
-	}
-	return now
 }
 
 // code returns Discord's code of an error, or 0.

@@ -22,6 +22,7 @@ import (
 	"github.com/askbus/askbus/internal/lab/fakeslack"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -262,6 +263,7 @@ func TestKillsLeaveOneCardOfEachAsk(t *testing.T) {
 	if os.Getenv("ASKBUS_SLOW") != "" {
 		kills, sessions = 2000, 90
 	}
+	kills /= min(waittest.Fewer, 3)
 	k := newKiller(t, sessions)
 	var left atomic.Int32
 	left.Store(int32(kills))
