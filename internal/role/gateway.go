@@ -116,7 +116,7 @@ func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Liste
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	return nc, g, r.metrics.HTTP("gateway", min(gateway.MaxRequests, limits(l).Most()), telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
+	return nc, g, r.metrics.HTTP("gateway", min(gateway.MaxRequests, mostConnections(l)), telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
 }
 
 // base returns the URL at which callers reach a listener.

@@ -131,3 +131,6 @@ func grace(l *config.Listen) time.Duration {
 func limits(s *config.Listen) httpserver.Limits {
 	return httpserver.Limits{Connections: s.HTTPConnections, PerAddress: s.HTTPConnectionsPerAddress, PerMinute: s.HTTPConnectionsPerMinute}
 }
+
+// mostConnections returns how many connections an HTTP listener has at once.
+func mostConnections(s *config.Listen) int { return httpserver.MostConnections(limits(s)) }

@@ -123,7 +123,10 @@ type plainReply struct {
 
 // said is what a reply that is no success says to a reader: a problem's words, a page's title, or the beginning.
 func (r plainReply) said() string {
-	var problem struct{ Code, Detail string }
+	var problem struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}
 	if json.Unmarshal(r.body, &problem) == nil && problem.Code != "" {
 		return problem.Code + ": " + problem.Detail
 	}

@@ -27,8 +27,8 @@ const (
 // share is the fraction of the process's descriptors for one listener.
 const share = 2
 
-// Most returns how many connections there may be at once, by default as well.
-func (l Limits) Most() int {
+// MostConnections returns how many connections there may be at once, by default as well.
+func MostConnections(l Limits) int {
 	l.fill()
 	return l.Connections
 }
