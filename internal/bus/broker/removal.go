@@ -29,9 +29,11 @@ const (
 	removalAgain  = time.Hour        // so long a removed tenant is looked at again
 	removalEach   = 10               // every so many sweeps
 	removalAborts = 16               // asks that are ended at a time
+	removalTries  = 5                // of a broker, when it meets errors that pass
 )
 
-// removeTenant serves remove: it counts, or it begins a removal, or repeats one.
+// removeTenant serves remove: it counts, or it begins a removal, or repeats one. One
+// that is done and left nothing is not begun again.
 func (b *Broker) removeTenant(ctx context.Context, r *request) error {
 	q, err := wire.DecodeRemove(r.body)
 	if err != nil {
@@ -45,7 +47,8 @@ func (b *Broker) removeTenant(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if running := m.State == wire.RemovalClosing || m.State == wire.RemovalDeleting; !q.DryRun && !running {
+	running := m.State == wire.RemovalClosing || m.State == wire.RemovalDeleting
+	if done := m.State == wire.RemovalDone && had.Empty(); !q.DryRun && !running && !done {
 		now := b.led.Now().UTC()
 		m = wire.Removal{State: wire.RemovalClosing, Since: now, Changed: now, Grace: int(q.Grace.Seconds()), Credential: r.User, Had: had}
 		if err := b.writeRemoval(ctx, r.Tenant, &m, e.Revision); err != nil {
@@ -79,6 +82,8 @@ func (b *Broker) readmitTenant(ctx context.Context, r *request) error {
 		return ask.Refuse(ask.CodeNotFound, "the tenant %s is not removed; \"askbus tenant list\" lists those that are", r.Tenant)
 	case wire.RemovalClosing, wire.RemovalDeleting:
 		return ask.Refuse(ask.CodeConflict, "the tenant %s is being removed; readmit it when that is done", r.Tenant)
+	case wire.RemovalUnreadable:
+		return ask.Refuse(ask.CodeConflict, "the bus cannot read how far the removal of the tenant %s is; remove it again with \"askbus tenant remove %s --yes\", then readmit it", r.Tenant, r.Tenant)
 	case wire.RemovalDone:
 	}
 	if err := b.writeRemoval(ctx, r.Tenant, nil, e.Revision); err != nil {
@@ -95,8 +100,8 @@ func (b *Broker) removal(ctx context.Context, tenant string) (e ledger.StateEntr
 	if e, err = b.led.ReadState(ctx, subject.BucketRemoved, removalKey(tenant)); err != nil || e.Revision == 0 || e.Deleted {
 		return e, m, err
 	}
-	m, err = removalOf(&e)
-	return e, m, err
+	m, _ = wire.DecodeRemoval(e.Value) // what cannot be read is a state
+	return e, m, nil
 }
 
 // writeRemoval writes or deletes the mark of a tenant.
@@ -148,8 +153,15 @@ func (b *Broker) keepRemovals(ctx context.Context) {
 		}
 		b.running.Go(func() {
 			defer busy.Store(false)
-			if err := b.carryOut(ctx, tenant, again); err != nil && ctx.Err() == nil {
-				b.opts.Logger.WarnContext(ctx, "cannot remove a tenant; it is tried again", slog.String("tenant", tenant), slog.Any("error", err))
+			for try := range removalTries {
+				err := b.carryOut(ctx, tenant, again)
+				if err == nil || ctx.Err() != nil {
+					return
+				}
+				b.opts.Logger.WarnContext(ctx, "cannot remove a tenant; it is tried again", slog.String("tenant", tenant), slog.Int("attempt", try+1), slog.Any("error", err))
+				if !errors.Is(err, ask.ErrUnavailable) || backoff.Wait(ctx, time.Second, try) != nil {
+					return // a broker looks again once nothing has changed for a while
+				}
 			}
 		})
 	}
@@ -170,6 +182,7 @@ func (b *Broker) removalDue(asked string, looked map[string]time.Time) (tenant s
 	now := b.led.Now()
 	for tenant, m := range *all {
 		switch idle := now.Sub(m.Changed); {
+		case m.State == wire.RemovalUnreadable: // an operator begins it again
 		case m.State != wire.RemovalDone && idle > max(removalIdle, 2*b.opts.Settle)+time.Duration(m.Grace)*time.Second:
 			return tenant, false
 		case m.State == wire.RemovalDone && idle < removalAgain && now.Sub(looked[tenant]) > removalEach*b.opts.Sweep:
@@ -189,8 +202,8 @@ func (b *Broker) carryOut(ctx context.Context, tenant string, again bool) error 
 		}
 		wait, next := time.Duration(0), m
 		switch m.State {
-		case "":
-			return nil // readmitted
+		case "", wire.RemovalUnreadable:
+			return nil // readmitted, or damaged since
 		case wire.RemovalClosing:
 			n, err := b.endAsks(ctx, tenant, m.Credential)
 			if err != nil {

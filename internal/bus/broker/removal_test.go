@@ -367,3 +367,45 @@ func TestAnotherBrokerContinuesARemoval(t *testing.T) {
 	}
 	onlyKept(t, heldBy(t, b)["acme"])
 }
+
+// TestAMarkThatCannotBeReadClosesItsTenantAlone: nobody knows how far that removal is, so
+// nothing works there until an operator removes the tenant again. Brokers start all the
+// same, and the other tenants notice nothing.
+func TestAMarkThatCannotBeReadClosesItsTenantAlone(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	led := b.Ledger()
+	for tenant, mark := range map[string]string{"acme": `{"state":"closing"`, "acme2": `{"state":"half"}`, "acme3": `[]`} {
+		keep(t, led, subject.BucketRemoved, subject.StateKey{Name: tenant}, mark)
+	}
+	b.Broker(broker.Options{Settle: time.Millisecond})
+	furnish(t, b, led, "acme4")
+	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
+	for _, tenant := range []string{"acme", "acme2", "acme3"} {
+		c, err := client.New(b.Agent(tenant, "s1"), client.Options{Logger: natstest.Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.Session(tenant, "s1").Ask(t.Context(), storage()); !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "askbus tenant remove "+tenant+" --yes") {
+			t.Errorf("an ask in %s: %v", tenant, err)
+		}
+		if _, err := removal(t, operator, tenant, subject.VerbReadmit, `{}`); !errors.Is(err, ask.ErrConflict) || !strings.Contains(err.Error(), "askbus tenant remove "+tenant+" --yes") {
+			t.Errorf("%s is readmitted: %v", tenant, err)
+		}
+		if m, err := removal(t, operator, tenant, subject.VerbRemove, `{"dry_run":true}`); err != nil || m.State != wire.RemovalUnreadable {
+			t.Errorf("of %s: %+v, %v", tenant, m, err)
+		}
+	}
+	if m, err := removal(t, operator, "acme", subject.VerbRemove, `{}`); err != nil || m.State != wire.RemovalClosing {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	natstest.Eventually(t, "the tenant is removed", func() bool { return stateOf(t, led, "acme").State == wire.RemovalDone })
+	for range 2 { // what is removed, and has left nothing, is not removed again
+		if m, err := removal(t, operator, "acme", subject.VerbRemove, `{}`); err != nil || m.State != wire.RemovalDone {
+			t.Errorf("once more: %+v, %v", m, err)
+		}
+	}
+	if _, err := removal(t, operator, "acme", subject.VerbReadmit, `{}`); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,8 +2,8 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -84,9 +84,10 @@ func (b *Broker) readRemovals(ctx context.Context, everything bool) error {
 				r.set(e.Key.Name, nil)
 				continue
 			}
-			m, err := removalOf(e)
-			if err != nil {
-				return err
+			m, err := wire.DecodeRemoval(e.Value)
+			if err != nil { // one such entry must not stop what every other tenant does
+				b.opts.Logger.ErrorContext(ctx, "cannot read how far the removal of a tenant is: it stays closed; remove it again with askbus tenant remove TENANT --yes",
+					slog.String("tenant", e.Key.Name), slog.String("key", e.Key.Name+" of "+subject.BucketRemoved), slog.Any("error", err))
 			}
 			seen[e.Key.Name] = true
 			r.set(e.Key.Name, &m)
@@ -104,13 +105,6 @@ func (b *Broker) readRemovals(ctx context.Context, everything bool) error {
 		}
 	}
 	return nil
-}
-
-func removalOf(e *ledger.StateEntry) (m wire.Removal, err error) {
-	if err = json.Unmarshal(e.Value, &m); err != nil {
-		err = fmt.Errorf("broker: entry %s of %s: %w", e.Key.Name, subject.BucketRemoved, err)
-	}
-	return m, err
 }
 
 // ended are the verbs that still work while a tenant is being closed: agents and
@@ -132,6 +126,8 @@ func (b *Broker) admits(tenant string, v subject.Verb) error {
 		return nil
 	case m.State == wire.RemovalDone:
 		return ask.Refuse(ask.CodeForbidden, "an operator removed the tenant %s: nothing is asked, answered or kept in it; it can be used again after \"askbus tenant readmit %s\"", tenant, tenant)
+	case m.State == wire.RemovalUnreadable:
+		return ask.Refuse(ask.CodeForbidden, "the bus cannot read how far the removal of the tenant %s is: nothing works in it until an operator removes it again with \"askbus tenant remove %s --yes\"", tenant, tenant)
 	}
 	return ask.Refuse(ask.CodeForbidden, "an operator is removing the tenant %s: nothing new is asked, answered or kept in it", tenant)
 }

@@ -150,12 +150,23 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 
 // publish stores msg and returns its sequence.
 func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	return l.publishWith(ctx, nil, msg)
+}
+
+// publishWith stores guard and msg in one step, or neither of them. Without a
+// guard it is [Ledger.publish].
+func (l *Ledger) publishWith(ctx context.Context, guard, msg *nats.Msg) (uint64, error) {
 	// A server that cannot write does not reply. The limit leaves time for one
 	// failing attempt, or for several without a responder, so that the caller
 	// gets a reply before its own timeout and tries again.
 	patient, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	for try := 0; ; try++ {
+		if guard != nil {
+			if err := l.begin(guard, msg); err != nil {
+				return 0, err
+			}
+		}
 		reply, err := l.request(patient, msg)
 		if err != nil && ctx.Err() == nil && patient.Err() != nil {
 			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errOff(err), errWrite, err))

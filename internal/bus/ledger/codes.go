@@ -57,6 +57,7 @@ var meanings = map[int]meaning{ //nolint:gochecknoglobals // a table
 	10158: temporary, // duplicate in process
 	10163: temporary, // expected last sequence not ready
 	10167: temporary, // too many requests
+	10176: temporary, // a batch is incomplete: another server leads since it began
 	10180: temporary, // a replica lags
 	10194: temporary, // stream offline, with a reason
 	10195: temporary, // consumer offline, with a reason

@@ -198,6 +198,7 @@ func wrongs(c *jetstream.StreamConfig, has *Settings) (wrong []string) {
 		{c.Name == subject.FileStream || c.RePublish != nil, "republish is off: agents and surfaces get no events until they poll"},
 		{c.Replicas == has.Replicas, fmt.Sprintf("it has %d copies and the ledger's settings say %d", c.Replicas, has.Replicas)},
 		{beside || c.AllowMsgSchedules, "allow_msg_schedules is off: nothing expires at its deadline"},
+		{beside || c.AllowAtomicPublish, "allow_atomic is off: in a cluster nobody can end asks with votes or a ladder"},
 		{beside || c.AllowRollup, "allow_rollup_hdrs is off: receipts cannot be written"},
 		{beside || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks are removed when it is full"},
 	} {

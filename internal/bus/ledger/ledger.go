@@ -238,7 +238,7 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 		Name: subject.Stream(p), Subjects: []string{subject.LedgerStream(p)}, Storage: jetstream.FileStorage,
 		Description: "askbus ledger: asks and their outcomes; only the broker writes here",
 		Replicas:    l.opts.settings().Replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1,
-		AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, DenyDelete: true,
+		AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, AllowAtomicPublish: true, DenyDelete: true,
 		RePublish: &jetstream.RePublish{
 			Source:      subject.LedgerRoot + ".*.*.*.*.*",
 			Destination: subject.Out + ".{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",

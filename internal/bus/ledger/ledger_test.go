@@ -173,7 +173,7 @@ func TestStreamsAreConfiguredAsDesigned(t *testing.T) {
 			Name: fmt.Sprintf("ASKS_%02d", p), Subjects: []string{fmt.Sprintf("ledgerv1.%02d.>", p)}, Storage: jetstream.FileStorage,
 			Replicas: 1, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxAge: 0,
 			MaxBytes: -1, MaxMsgs: -1, MaxMsgSize: -1, MaxConsumers: -1, Duplicates: 2 * time.Minute,
-			AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, DenyDelete: true,
+			AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, AllowAtomicPublish: true, DenyDelete: true,
 			RePublish: &jetstream.RePublish{
 				Source:      "ledgerv1.*.*.*.*.*",
 				Destination: "outv1.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",

@@ -140,7 +140,7 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 		}
 	}
 	for name := range msg.Header {
-		if strings.HasPrefix(name, "Nats-Expected-") || !question && strings.HasPrefix(name, "Nats-Schedule") || name == hdrRollup {
+		if strings.HasPrefix(name, "Nats-Expected-") || strings.HasPrefix(name, "Nats-Batch-") || !question && strings.HasPrefix(name, "Nats-Schedule") || name == hdrRollup {
 			delete(msg.Header, name) // they applied to the original write only
 		}
 	}

@@ -166,6 +166,7 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		}
 		cfg := s.CachedInfo().Config
 		cfg.Replicas = after.Replicas
+		cfg.AllowAtomicPublish = cfg.AllowMsgSchedules // of those of asks, also one that was made before ADR 0175
 		if name == names[0] {
 			maps.Copy(cfg.Metadata, after.metadata())
 		}

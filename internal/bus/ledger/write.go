@@ -155,11 +155,16 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerOutcome(p, k)
-	if s.Living() { // it must see each vote; who was first is read afterwards
+	var with *nats.Msg
+	switch {
+	case !s.Living():
+		msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
+	case l.alone(): // it must see each vote, and nothing is in flight
 		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
 		msg.Header.Set(hdrExpectedSubject, subject.LedgerQuestion(p, k))
-	} else {
-		msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
+	default:
+		msg.Header.Set(hdrExpectedSeq, "0")
+		with = guard(p, k, s.Version)
 	}
 	msg.Header.Set(hdrScheduler, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrScheduleNext, "purge")
@@ -176,7 +181,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	if l.breakOutcome(msg) {
 		return next, nil
 	}
-	_, err = l.publish(ctx, msg)
+	_, err = l.publishWith(ctx, with, msg)
 	l.fresh.drop(k)
 	if storageFull(err) {
 		return lifecycle.State{}, errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: nothing was stored, and the ask stays open; make room and try again"), err)

@@ -61,11 +61,14 @@ From then on the tenant's credentials are refused everything, until
 			if !yes {
 				return printHoldings(a, tenant, &m)
 			}
+			if m.State == wire.RemovalDone {
+				return printHeld(a, tenant, &m, fmt.Sprintf("Tenant %s is already removed, since %s; nothing is left of it. It had:", tenant, day(m.Since)))
+			}
 			a.Note("askbus: removing tenant %s: pending asks are aborted (%d), and surfaces have at most %d s to close their cards", tenant, m.Had.Pending, m.Grace)
 			if m, err = untilRemoved(cmd.Context(), b, tenant, m); err != nil {
 				return fmt.Errorf("%w; the brokers continue: run the same command to wait for them", err)
 			}
-			return printRemoved(a, tenant, &m)
+			return printHeld(a, tenant, &m, fmt.Sprintf("Tenant %s is removed. It had:", tenant))
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete it; there is no way back")
@@ -115,9 +118,7 @@ func tenantListCmd(a *cli.App) *cobra.Command {
 			lines := make([]line, len(entries))
 			for i := range entries {
 				lines[i].Tenant = entries[i].Key.Name
-				if err := json.Unmarshal(entries[i].Value, &lines[i].Removal); err != nil {
-					return fmt.Errorf("tenant %s: %w", lines[i].Tenant, err)
-				}
+				lines[i].Removal, _ = wire.DecodeRemoval(entries[i].Value) // one that cannot be read is listed as such
 			}
 			if a.JSON() {
 				return a.TellJSON(lines)
@@ -125,7 +126,7 @@ func tenantListCmd(a *cli.App) *cobra.Command {
 			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "TENANT\tSTATE\tSINCE\tBY")
 			for i := range lines {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", lines[i].Tenant, lines[i].State, lines[i].Since.Local().Format("2006-01-02 15:04"), lines[i].Credential)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", lines[i].Tenant, lines[i].State, day(lines[i].Since), lines[i].Credential)
 			}
 			return w.Flush()
 		},
@@ -175,9 +176,11 @@ func printHoldings(a *cli.App, tenant string, m *wire.Removal) error {
 	}
 	switch m.State {
 	case wire.RemovalDone:
-		fmt.Fprintf(a.Stdout, "Tenant %s was removed on %s.\n", tenant, m.Since.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(a.Stdout, "Tenant %s was removed on %s.\n", tenant, day(m.Since))
 	case wire.RemovalClosing, wire.RemovalDeleting:
-		fmt.Fprintf(a.Stdout, "Tenant %s is being removed since %s.\n", tenant, m.Since.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(a.Stdout, "Tenant %s is being removed since %s.\n", tenant, day(m.Since))
+	case wire.RemovalUnreadable:
+		fmt.Fprintf(a.Stdout, "The bus cannot read how far the removal of tenant %s is. Nothing works in it until you remove it again: askbus tenant remove %s --yes\n", tenant, tenant)
 	}
 	if m.Had.Empty() {
 		fmt.Fprintf(a.Stdout, "Nothing is stored of tenant %s.\n", tenant)
@@ -218,11 +221,15 @@ func printCounts(a *cli.App, h *wire.Holdings) {
 	_ = w.Flush()
 }
 
-func printRemoved(a *cli.App, tenant string, m *wire.Removal) error {
+// day formats the moment of a removal for people.
+func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// printHeld prints what a removed tenant had, below a heading.
+func printHeld(a *cli.App, tenant string, m *wire.Removal, heading string) error {
 	if a.JSON() {
 		return a.TellJSON(map[string]any{"tenant": tenant, "state": m.State, "withdrawn": m.Withdrawn, "had": m.Had})
 	}
-	fmt.Fprintf(a.Stdout, "Tenant %s is removed. It had:\n", tenant)
+	fmt.Fprintln(a.Stdout, heading)
 	printCounts(a, &m.Had)
 	fmt.Fprintln(a.Stdout, `Its records in the audit stay, and so do backups. Its credentials are refused, and stay valid: revoke
 them with "askbus auth revoke". Remove it also from your own files (policy, approvals, issuer's rules).`)

@@ -87,7 +87,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		{"two outcomes are stored", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(3, torture.OpStored, "", no, seq(8)), at(3, torture.OpWait, torture.OK, yes),
 		}, []torture.Rule{torture.OneOutcome}},
-		{"an answer is stored beside an expiry, of an ask without votes or ladder", []torture.Event{
+		{"an answer is stored beside an expiry", []torture.Event{
 			asked, at(5, torture.OpStored, "", expired, seq(7)), at(5, torture.OpStored, "", yes, seq(8)), at(6, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.OneOutcome}},
 		{"a party learns the last outcome, not the first", []torture.Event{

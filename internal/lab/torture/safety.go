@@ -34,10 +34,7 @@ func (c *checking) stored(l *life) {
 		}
 	}
 	// A second answer is a second outcome; a late expiry is not an outcome.
-	// The answer to an ask with votes or a ladder may be stored beside an expiry that the server was storing: its
-	// compare-and-set is of the question, and nobody is told it (ADRs 0116 and 0149).
-	rewritten := l.truth.Votes != nil || l.truth.Ladder != nil
-	if len(l.stored) > 1 && (!rewritten || l.truth.Status != ask.StatusExpired) {
+	if len(l.stored) > 1 {
 		for _, s := range l.stored[1:] {
 			if s.Truth.Status != ask.StatusExpired && s.Truth.Text != l.truth.Text {
 				c.report(OneOutcome, l.name, []*Event{l.stored[0], s}, "the ledger holds a second outcome")

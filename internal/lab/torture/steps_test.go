@@ -46,7 +46,6 @@ func TestCheckFindsWrongSteps(t *testing.T) {
 		{"an end before the first", []torture.Event{ends(9, climbed())}, ""},
 		{"one that was due shortly before the end", []torture.Event{ends(15, climbed())}, ""},
 		{"one that is lost with the question of the deadline", []torture.Event{shows(39, climbed(11, 28, 39)), at(40, torture.OpStored, "", deadline, seq(7))}, ""},
-		{"an answer that is stored beside the expiry, and told to nobody", []torture.Event{at(40, torture.OpStored, "", deadline, seq(7)), at(40, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusAnswered, Text: "answered", At: 40 * sec, Ladder: climbed(11, 28)}, seq(8))}, ""},
 		{"twice, by two brokers", []torture.Event{shows(11, climbed(11)), shows(13, climbed(13)), ends(14, climbed(13))}, "step 1 was taken twice, at 11.000s and at 13.000s"},
 		{"out of order", []torture.Event{shows(11, skipped), ends(14, skipped)}, "not in order"},
 		{"one too many", []torture.Event{ends(42, four)}, "not in order"},

@@ -460,7 +460,8 @@ func LedgerAll(p int, k Key, kind string) string {
 func LedgerStream(p int) string { return fmt.Sprintf("%s.%02d.>", LedgerRoot, p) }
 
 // LedgerFirst returns the subject of the message with which a partition's stream
-// begins. It belongs to no ask and is not republished.
+// begins, and of messages that guard the end of an ask. They belong to no ask and
+// are not republished.
 func LedgerFirst(p int) string { return fmt.Sprintf("%s.%02d.first", LedgerRoot, p) }
 
 // IsLedgerFirst reports whether a subject is [LedgerFirst] of any partition.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -15,6 +17,22 @@ const (
 	RemovalDeleting RemovalState = "deleting" // what is stored of it is deleted, and everything of it is refused
 	RemovalDone     RemovalState = "removed"  // as before; nothing is left
 )
+
+// RemovalUnreadable stands for the state in an entry that cannot be read. It is not
+// stored.
+const RemovalUnreadable RemovalState = "unreadable"
+
+// DecodeRemoval reads the value of an entry. One that cannot be read is
+// [RemovalUnreadable]: nobody knows what may still be used.
+func DecodeRemoval(data []byte) (m Removal, err error) {
+	if err = json.Unmarshal(data, &m); err == nil && m.State != RemovalClosing && m.State != RemovalDeleting && m.State != RemovalDone {
+		err = fmt.Errorf("unknown state %.40q", m.State)
+	}
+	if err != nil {
+		return Removal{State: RemovalUnreadable}, err
+	}
+	return m, nil
+}
 
 // Removal is the value of an entry of the bucket removed-tenants, whose key is the
 // tenant's name.
