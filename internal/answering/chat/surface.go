@@ -41,6 +41,9 @@ type Options struct {
 	// Refused is called for each refused request and answer that no broker sees, without waiting; nil: not called.
 	Refused func(Refusal)
 
+	// Ping is how often a connection that is held is tried out; default: what suits the chat.
+	Ping time.Duration
+
 	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
 }
