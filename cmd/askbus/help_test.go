@@ -81,6 +81,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 		{[]string{"help", "nonsense"}, `askbus: unknown command "nonsense" for "askbus"; see "askbus --help"`},
 		{[]string{"nonsense"}, `askbus: unknown command "nonsense" for "askbus"; see "askbus --help"`},
 		{[]string{"lst"}, `askbus: unknown command "lst" for "askbus" (did you mean list?); see "askbus --help"`},
+		{[]string{"install"}, `askbus: unknown command "install" for "askbus" (did you mean acp install or hook install or mcp install?); see "askbus --help"`},
 		{[]string{"help", "token", "nonsense"}, `askbus: unknown command "token nonsense"`},
 		{[]string{"token", "nonsense"}, `askbus: unknown command "nonsense" for "askbus token"`},
 		{[]string{"completion", "tcsh"}, `askbus: unknown command "tcsh" for "askbus completion"`},

@@ -122,14 +122,14 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.do("resize-window", "-x", "80", "-y", "24")
 
 	asks("--id", "four", "--file", example("four-questions.json"))
-	asks("--id", "name", "--question", "How shall I name it?", "--text")
+	asks("--id", "name", "--question", "What should I call it?", "--text")
 	m.keys("Escape")
-	m.wait("enter open", "2 waiting", "How shall I name it?")
+	m.wait("enter open", "2 waiting", "What should I call it?")
 	m.keys("/")
 	m.keys("-l", "name it")
 	m.keys("Enter")
 	m.keys("Enter")
-	m.wait("session s", "How shall I name it?", "enter send") // the card has the keys, not the list beside it
+	m.wait("session s", "What should I call it?", "enter send") // the card has the keys, not the list beside it
 	m.keys("-l", "ledger")
 	m.wait("ledger")
 	pl.must(0, "answer", "s/name", "--text", "journal")

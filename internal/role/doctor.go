@@ -33,6 +33,7 @@ func DoctorCmd(a *cli.App) *cobra.Command {
 		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
 JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
+whether other users of the machine can read the keys;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
 do, by trying; the issuer and push; each chat whose token is set, and PagerDuty; the hook of Claude Code, if this user or
 directory has it; and then asks a question and answers it. It changes nothing else. What a
@@ -55,6 +56,7 @@ is broken.`,
 			if err != nil {
 				return err
 			}
+			found = append(found, doctor.Files(a.Dir)...)
 			found = append(found, chatFindings(ctx, a, entries)...)
 			if pagerDutySet(pages) {
 				found = append(found, pagerDutyFindings(ctx, a, pages)...)

@@ -35,7 +35,7 @@ type issuerSettings struct {
 func IssuerCmd(a *cli.App) *cobra.Command {
 	var s issuerSettings
 	cmd := &cobra.Command{
-		Use: "issuer", Short: "Swap tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
+		Use: "issuer", Short: "Exchange tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
 		Example: "  askbus issuer --rules issuer.yaml",
 		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself).
 POST /v1/credentials at a gateway sends a token here; this process verifies it, decides by

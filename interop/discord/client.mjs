@@ -3,7 +3,7 @@
 import http from "node:http";
 import { once } from "node:events";
 import { REST, DiscordAPIError } from "@discordjs/rest";
-import { ComponentType, ButtonStyle, InteractionType, InteractionResponseType, MessageFlags, Routes, TextInputStyle } from "discord-api-types/v10";
+import { ApplicationCommandType, ComponentType, ButtonStyle, InteractionContextType, InteractionType, InteractionResponseType, MessageFlags, Routes, TextInputStyle } from "discord-api-types/v10";
 import { verifyKey } from "discord-interactions";
 
 const { DISCORD_API, DISCORD_TOKEN, DISCORD_KEY, CHANNEL, USER } = process.env;
@@ -24,6 +24,11 @@ const me = await rest.get(Routes.currentApplication());
 say("application", { ok: true, id: me.id, key: me.verify_key === DISCORD_KEY });
 const gateway = await rest.get(Routes.gatewayBot());
 say("gateway", { ok: gateway.url.startsWith("ws"), left: gateway.session_start_limit.remaining });
+
+const commands = Routes.applicationCommands(me.id);
+await rest.post(commands, { body: { name: "link", type: ApplicationCommandType.ChatInput, description: "x", contexts: [InteractionContextType.Guild, InteractionContextType.BotDM] } });
+say("commands", { ok: true, names: (await rest.get(commands)).map((c) => c.name) });
+await refused("a command in capitals", () => rest.post(commands, { body: { name: "Link", description: "x" } }));
 
 const card = (content, id = "x") => ({
   flags: MessageFlags.IsComponentsV2,
@@ -66,6 +71,9 @@ const server = http.createServer(async (req, res) => {
   const in_ = JSON.parse(body);
   const answer = (v) => res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(v));
   if (in_.type === InteractionType.Ping) return answer({ type: InteractionResponseType.Pong });
+  if (in_.type === InteractionType.ApplicationCommand) {
+    return answer({ type: InteractionResponseType.ChannelMessageWithSource, data: { content: in_.data.name, flags: MessageFlags.Ephemeral } });
+  }
   if (in_.type === InteractionType.MessageComponent) {
     return answer({ type: InteractionResponseType.Modal, data: { custom_id: "f", title: "Form", components: [
       { type: ComponentType.Label, label: "Name", component: { type: ComponentType.TextInput, style: TextInputStyle.Short, custom_id: "name" } },

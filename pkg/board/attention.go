@@ -212,7 +212,7 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 }
 
 // Bounds of the attention that comes before its ask, as it may on a busy machine, because its subject is another one.
-// Without it somebody could choose the ask, and read it in vain, until the attention is repeated.
+// Without it somebody could choose the ask, and read it for nothing, until the attention is repeated.
 const (
 	maxEarly   = 1000
 	earlyLasts = 5 * time.Second

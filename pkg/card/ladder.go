@@ -14,7 +14,7 @@ type Ladder struct {
 	ToldAt Moment
 	Next   string // "next: schedule sre"; empty: no further step
 	NextAt Moment // "in 4 min"; "Mon 09:00" if it is in other open hours than now
-	Waits  string // "it waits, because Mei is looking"; empty: it does not
+	Waits  string // "waiting, because Mei is looking"; empty: it does not
 }
 
 // newLadder returns how far an ask has been escalated, or nil for one without a ladder.
@@ -45,7 +45,7 @@ func newLadder(r *ask.Record, v Viewer, now time.Time) *Ladder {
 	if next.Paused {
 		i := slices.IndexFunc(r.Escalated.Seen, func(s ask.Seen) bool { return s.N == next.N })
 		by := r.Escalated.Seen[i].By
-		l.Waits = w.Say("it waits, because %s looks at it", line(cmp.Or(by.Name, by.Principal)))
+		l.Waits = w.Say("waiting, because %s is looking at it", line(cmp.Or(by.Name, by.Principal)))
 	}
 	return l
 }

@@ -31,7 +31,7 @@ func TestTheLadderOnACard(t *testing.T) {
 		}
 	}
 	rec.Escalated.Seen = []ask.Seen{{N: 2, By: ask.By{Principal: "os:mei", Name: "Mei"}}}
-	if got := card.New(&rec, card.Viewer{}, now).Ladder.Text(); got != "told group oncall 3 min ago · next: schedule sre in 17 min · it waits, because Mei looks at it" {
+	if got := card.New(&rec, card.Viewer{}, now).Ladder.Text(); got != "told group oncall 3 min ago · next: schedule sre in 17 min · waiting, because Mei is looking at it" {
 		t.Error(got)
 	}
 	rec.Escalated.Steps = append(rec.Escalated.Steps, ask.Step{N: 2, At: now, Tell: []string{"os:<b>"}})

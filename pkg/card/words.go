@@ -58,8 +58,8 @@ func newCatalogue(l *lang.Language) *catalogue {
 		agentWaits: say("the agent waits"), summaryGaveUp: say("Withdrawn: the agent no longer waits"),
 		readOnly: say("You may read this, not decide it."),
 		forThem:  say("For %s to decide."),
-		expires:  say("If nobody answers by then, it expires and the agent is told so. Nothing is decided."),
-		defaults: say("If nobody answers by then, these defaults hold, marked as nobody’s answer:"),
+		expires:  say("If nobody answers in time, it expires and the agent is told so. Nothing is decided."),
+		defaults: say("If nobody answers in time, these defaults apply, marked as nobody’s answer:"),
 		place:    func(responder string) string { return ask.SurfaceWordsIn(l.Tag, responder) },
 
 		recommended: say("recommended"), destructive: say("destructive"), cancels: say("Ends the whole ask without an answer."), endsAsk: say("ends the whole ask"), asideMark: say(" (%s)"), colon: say(": "),

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -36,6 +37,20 @@ func Call(ctx context.Context, l *responder.Limiter, queues []Queue, place strin
 		return &responder.RetryError{After: after, Place: place, Err: err}
 	}
 	return err
+}
+
+// Probe pings a connection again and again until ctx ends. It returns an error as soon as a ping is not answered in the
+// time between two of them: a connection may be lost without a word, and looks healthy then.
+func Probe(ctx context.Context, every time.Duration, ping func(context.Context) error) error {
+	for backoff.Sleep(ctx, every) == nil {
+		within, cancel := context.WithTimeout(ctx, every)
+		err := ping(within)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("a ping is not answered: %w", err)
+		}
+	}
+	return ctx.Err()
 }
 
 // Retry calls f until it succeeds or ctx ends, after pauses that double up to a minute, or that a

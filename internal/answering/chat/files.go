@@ -43,6 +43,16 @@ type Attached struct {
 	Data []byte
 }
 
+// Whole returns a question as a text file that goes with a message into which it does not fit, where no link leads to the rest of
+// it, as on a machine that others cannot reach; else nil.
+func Whole(c *card.Card, cut bool, link string) *Attached {
+	if !cut || link != "" {
+		return nil
+	}
+	data := []byte(c.Text())
+	return &Attached{ask.File{ID: "whole", Name: "question.txt", MediaType: ask.MediaText, Size: int64(len(data))}, data}
+}
+
 // endings returns the endings that the name of an attachment may have: those of what its bytes are. An agent names its
 // files, and what a program opens a file with hangs on the ending: as "invoice.html" or "run.bat" any text runs.
 func endings(mediaType string) []string {
@@ -74,11 +84,17 @@ const attachFor = 20 * time.Second
 // maxSending is how many files of a surface are in memory at a time: asks come faster than a chat takes files.
 const maxSending = 8
 
-// Attach passes each file of an ask once, in their order, to send, up to a number of bytes together. The card names all
-// files, and leads to them, so one that cannot be read or sent is left out, and is among those that it returns.
-func (s *Surface) Attach(ctx context.Context, a *ask.Ask, most int64, send func(ctx context.Context, f *Attached) error) (left []ask.File) {
+// Attach passes the whole question, if it is not nil, and each file of an ask once, in their order, to send, up to a number of
+// bytes together. The card names all files, and leads to them, so one that cannot be read or sent is left out, and is among
+// those that it returns.
+func (s *Surface) Attach(ctx context.Context, a *ask.Ask, whole *Attached, most int64, send func(ctx context.Context, f *Attached) error) (left []ask.File) {
 	ctx, cancel := context.WithTimeout(ctx, attachFor)
 	defer cancel()
+	if whole != nil {
+		if err := send(ctx, whole); err != nil {
+			s.Log.WarnContext(ctx, "the whole question is not sent with its ask", slog.String("ask_id", a.ID), slog.String("error", err.Error()))
+		}
+	}
 	var seen []string
 	for _, f := range a.AllFiles() {
 		if slices.Contains(seen, f.ID) {

@@ -41,6 +41,9 @@ type Options struct {
 	// Refused is called for each refused request and answer that no broker sees, without waiting; nil: not called.
 	Refused func(Refusal)
 
+	// Ping is how often a connection that is held is tried out; default: what suits the chat.
+	Ping time.Duration
+
 	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
 }
@@ -155,7 +158,7 @@ func (s *Surface) Looks(ctx context.Context, by ask.By, rec *ask.Record, answeri
 	if _, may := rec.Ask.As(by, nil, time.Time{}); !may || rec.Outcome != nil {
 		return
 	}
-	if err := board.LookFrom(s.Bus, by, rec.Ask.Key(), answering); err != nil { // the worst is that somebody reads it in vain
+	if err := board.LookFrom(s.Bus, by, rec.Ask.Key(), answering); err != nil { // the worst is that somebody reads it for nothing
 		s.Log.DebugContext(ctx, "cannot tell who is at an ask", slog.String("ask_id", rec.Ask.ID), slog.Any("error", err))
 	}
 }

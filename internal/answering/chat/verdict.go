@@ -19,6 +19,11 @@ const (
 	MarkEnded
 )
 
+// Sign returns the sign of a mark, and a space.
+func (m Mark) Sign() string {
+	return map[Mark]string{MarkAnswered: "✅ ", MarkDeclined: "🚫 ", MarkExpired: "⌛ ", MarkEnded: "➖ "}[m]
+}
+
 // Summary is what the message of an ended ask says.
 type Summary struct {
 	Heading string

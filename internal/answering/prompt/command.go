@@ -19,7 +19,7 @@ func (d *dialog) help() string {
   /break-glass WHY decide alone, whatever the votes, if your role allows it
   /why            what the agent is doing and why it asks
   /read NUMBER    the preview of an option
-  /back           the question before
+  /back           the previous question
   /skip           leave this one out, where that is allowed
   /again          this question again
   /quit           leave the ask open

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 )
 
@@ -16,7 +17,12 @@ func trimmed(e *editor) string { return strings.TrimSpace(e.String()) }
 // cardSheet renders an ask.
 func (m *model) cardSheet(f *form, width int) *sheet {
 	s, view, st := newSheet(width), m.card(f), m.styles
-	for _, l := range wrapBehind("", "", together(view.Head()), s.width) {
+	top := *view
+	top.Attention = nil // it has lines of its own, as has the time that is left of what is urgent
+	if view.Priority.Left != nil {
+		top.Ends, top.Priority.Words = nil, ""
+	}
+	for _, l := range wrapBehind("", "", together(top.Head()), s.width) {
 		s.put(hit{}, st.dim.Render(strings.ReplaceAll(l, noBreak, " ")))
 	}
 	if left := view.Priority.Left; left != nil && f.end == nil {
@@ -54,7 +60,11 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	if b := view.BreakGlass; b != nil {
 		s.add(hit{}, st.dim.Render, "", "", m.keys.key(actAlone)+m.say(": ")+b.Lead+m.say(": ")+b.HowTo)
 	}
-	for _, line := range []string{view.AtEnd, view.ForThem} {
+	forThem := view.ForThem
+	if !view.May.Answer { // the question says why
+		forThem = ""
+	}
+	for _, line := range []string{view.AtEnd, forThem} {
 		if line != "" {
 			s.add(hit{}, st.dim.Render, "", "", line)
 		}
@@ -135,7 +145,7 @@ func (m *model) drawEnd(s *sheet, f *form, view *card.Card) {
 		}
 		s.blank()
 	}
-	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", card.InlinePlain(e.Sentence))
+	s.add(hit{}, m.styles.accent.Render, endMark(e), "  ", card.InlinePlain(e.Sentence))
 	if e.Detailed {
 		for _, l := range e.Lines {
 			s.add(hit{}, m.styles.dim.Render, "  ", "    ", strings.ReplaceAll(l.Question+" "+l.Answer, "\n", " "))
@@ -151,6 +161,14 @@ func (m *model) drawEnd(s *sheet, f *form, view *card.Card) {
 		}
 	}
 	m.drawUnsent(s, f, e)
+}
+
+// endMark is a tick for an answer. Nobody answered an ask that ended otherwise.
+func endMark(e *card.End) string {
+	if e.Status == ask.StatusAnswered {
+		return "✓ "
+	}
+	return "– "
 }
 
 // drawUnsent keeps the draft of an ask that ended elsewhere, even by the same person, so that it
@@ -262,6 +280,7 @@ func (m *model) drawQuestion(s *sheet, f *form, view *card.Card) {
 		s.add(hit{}, st.dim.Render, "", "", q.Hint)
 	}
 	if !view.May.Answer {
+		s.blank()
 		s.add(hit{}, st.fault.Render, "", "", view.May.Why)
 	}
 	if fault := f.field().fault; fault != "" {
@@ -334,7 +353,7 @@ func (m *model) drawOptions(s *sheet, f *form, q *card.Question) {
 		return "( )"
 	}
 	if f.typing == typingFind || !fl.find.empty() {
-		s.edit(hit{}, st.dim.Render("find: "), &fl.find, f.typing == typingFind)
+		s.edit(hit{}, st.dim.Render(m.say("find: ")), &fl.find, f.typing == typingFind)
 	}
 	for i := range q.Options {
 		if !fl.fits(q, i) {
@@ -412,7 +431,7 @@ func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
 		s.edit(hit{}, st.accent.Render("❯ "), &f.reply, true)
 	case typingReason:
 		s.blank()
-		s.put(hit{}, st.title.Render(m.say("Decline the whole ask: why? (may stay empty)")))
+		s.put(hit{}, st.title.Render(m.say("Decline the whole ask: why? (optional)")))
 		s.edit(hit{}, st.accent.Render("❯ "), &f.reason, true)
 	case typingAlone:
 		s.blank()
@@ -434,6 +453,8 @@ func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
 func (m *model) commits(f *form) string {
 	several := len(f.fields) > 1
 	switch {
+	case f.typing == typingNothing && !m.card(f).May.Answer:
+		return ""
 	case f.typing == typingReason:
 		return m.say("decline|key")
 	case f.typing == typingAlone:

@@ -63,7 +63,7 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actToggle, []string{"space"}, say("choose the option, or not")},
 		{actSend, []string{"enter"}, say("send; with several questions the next one")},
 		{actForward, []string{"tab", "right"}, say("next question")},
-		{actBack, []string{"shift+tab", "left"}, say("question before")},
+		{actBack, []string{"shift+tab", "left"}, say("previous question")},
 		{actOther, []string{"o"}, say("Other, in your words; in the list: open the browser")},
 		{actNote, []string{"n"}, say("add a note")},
 		{actReply, []string{"r"}, say("reply in your own words")},
@@ -84,7 +84,7 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actAlone, []string{"B"}, say("decide alone (break-glass)")},
 		{actHelp, []string{"?"}, say("this help; type to filter it")},
 		{actLeave, []string{"esc"}, say("back to the list")},
-		{actQuit, []string{"q", "ctrl+c"}, say("end|key")},
+		{actQuit, []string{"q", "ctrl+c"}, say("quit|key")},
 	}
 }
 

@@ -71,7 +71,7 @@ func (m *model) listLines(width int) []listLine {
 	last := ""
 	for row, i := range m.rows {
 		h := &m.heads[i]
-		if h.Key.Session != last && len(sessions) > 1 {
+		if h.Key.Session != last && len(sessions) > 1 && len(sessions) < len(m.rows) { // else each ask would have a heading
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(ask.CleanLine(h.Key.Session), width, "…")), -1})
 		}
 		last = h.Key.Session
@@ -88,7 +88,7 @@ func (m *model) listLines(width int) []listLine {
 			if view.End == nil {
 				continue
 			}
-			text := "✓ " + card.InlinePlain(card.Heading(&rec.Ask)) + "  " + card.InlinePlain(view.End.Sentence)
+			text := endMark(view.End) + card.InlinePlain(card.Heading(&rec.Ask)) + "  " + card.InlinePlain(view.End.Sentence)
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(text, width, "…")), -1})
 		}
 	}

@@ -110,7 +110,7 @@ func (m *model) answers(k ask.Key) tea.Cmd {
 	}
 	team, v := m.opts.Team, m.viewer()
 	return func() tea.Msg {
-		_ = team.Look(v, k, true) // the worst is that somebody reads it in vain
+		_ = team.Look(v, k, true) // the worst is that somebody reads it for nothing
 		return nil
 	}
 }

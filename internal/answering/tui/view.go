@@ -61,7 +61,7 @@ func (m *model) screen() (lines []string, caret *point) {
 	if !m.inCard {
 		caret = nil
 	}
-	return append(lines, m.styles.bar.Render(ansi.Truncate(m.hints(), m.width, "…"))), caret
+	return append(lines, m.styles.bar.Render(fitting(m.hints(), m.width))), caret
 }
 
 // say returns a message in the viewer's language.

@@ -34,6 +34,8 @@ func TestStats(t *testing.T) {
 	c := waiting.NewCounter(midnight, midnight.Add(10*time.Hour))
 	policy := ended(asked("builder", 5*time.Hour), time.Minute, ask.StatusAnswered, "")
 	policy.Outcome.Source = ask.SourcePolicy
+	doctor := ended(asked("askbus doctor", 5*time.Hour, "nats:UOPERATOR"), time.Second, ask.StatusAnswered, "doctor")
+	doctor.Outcome.By.Principal, doctor.Outcome.By.Responder = "nats:UOPERATOR", "operator"
 	for _, r := range []ask.Record{
 		asked("planner", -2*time.Hour, "group:sre", "os:mei"),   // waits since yesterday: 10 h of today
 		asked("planner", 9*time.Hour, "group:sre", "group:dev"), // 1 h
@@ -44,6 +46,7 @@ func TestStats(t *testing.T) {
 		ended(asked("builder", -time.Hour), 2*time.Hour, ask.StatusAnswered, "Ana"), // of which 1 h is today
 		ended(asked("builder", 3*time.Hour), time.Hour, ask.StatusExpired, ""),
 		policy, // nobody's answer
+		doctor, // a test
 		ended(asked("builder", -3*time.Hour), time.Hour, ask.StatusAnswered, "Jo"), // yesterday's
 	} {
 		c.Add(&r)

@@ -98,7 +98,7 @@ func (s *Server) submitted(w http.ResponseWriter, r *http.Request, me board.View
 		return record, form, false
 	}
 	if life := form.get(fieldLife); life != "" && record.Life != "" && life != record.Life {
-		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was drawn. Look again, then answer."))
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was opened. Look again, then answer."))
 		return record, form, false
 	}
 	return record, form, true
@@ -149,7 +149,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me board.Viewer,
 		to, undo = s.onward(r, me, k)
 	}
 	if held == heldCheck {
-		_ = s.board.Look(me, k, true) // nobody else is to read it in vain
+		_ = s.board.Look(me, k, true) // nobody else should read it for nothing
 		r = r.Clone(r.Context())
 		r.Header.Set(heldHeader, r.Header.Get(heldHeader)+" "+k.String())
 		s.goOn(w, r, me, withoutDone(to))

@@ -104,7 +104,7 @@ func (s *Server) setChats(w http.ResponseWriter, r *http.Request, me board.Viewe
 	defer cancel()
 	refuse := func(status int, words string) { s.drawChats(w, status, me, chatsPage{Problem: words}) }
 	if r.PostFormValue("as") != me.By.Principal {
-		refuse(http.StatusConflict, say(me, "You are signed in as somebody else now than when this page was drawn. Check again who would be linked."))
+		refuse(http.StatusConflict, say(me, "You are now signed in as somebody else than when this page was opened. Check again who would be linked."))
 		return
 	}
 	if end := r.PostFormValue("end"); end != "" {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/waiting"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -194,7 +195,7 @@ func (a *archive) add(r *ask.Record) {
 	p := &past{
 		key: k, heading: strings.Clone(end.Heading), status: end.Status,
 		agent: ask.Clip(ask.CleanLine(cmp.Or(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
-		test: testAsk(r), human: r.Outcome.Source == ask.SourceHuman,
+		test: waiting.IsTest(r), human: r.Outcome.Source == ask.SourceHuman,
 	}
 	if by := r.Outcome.By; by != nil {
 		p.by = &ask.By{Principal: by.Principal, Name: by.Name}
@@ -209,14 +210,6 @@ func (a *archive) add(r *ask.Record) {
 	if a.rows[k] = p; len(a.rows) > maxPast+maxPast/5 {
 		a.cut()
 	}
-}
-
-// testAsk reports whether an ended ask is a test ask of "askbus doctor": an
-// operator's credential asked only itself, and answered. An agent cannot answer
-// as an operator, so it cannot hide an ask from people in this way.
-func testAsk(r *ask.Record) bool {
-	by := r.Outcome.By
-	return by != nil && by.Responder == "operator" && strings.HasPrefix(by.Principal, "nats:") && slices.Equal(r.Ask.Audience, []string{by.Principal})
 }
 
 // cut drops the oldest asks.

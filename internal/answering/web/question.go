@@ -20,6 +20,7 @@ type questionView struct {
 	None    *optionView
 	Earlier []card.Earlier
 	Wide    bool // its previews need the full width
+	Two     bool // there are two previews to compare
 
 	// Field names and their submitted values.
 	Field, Value    string
@@ -81,13 +82,16 @@ func (s *Server) newQuestion(ctx context.Context, me board.Viewer, q *card.Quest
 func (s *Server) choice(ctx context.Context, me board.Viewer, v *questionView, form typed) {
 	q := v.Question
 	v.Field, v.OtherField = fieldSelect+q.ID, fieldOther+q.ID
+	shown := 0
 	for i := range q.Options {
 		o := &q.Options[i]
 		ov := optionView{Option: o, Value: optionMark + o.ID, HTML: s.html(ctx, me, o.Preview)}
 		ov.Chosen = form.has(v.Field, ov.Value)
 		v.Wide = v.Wide || o.Preview != nil && o.Preview.Diff()
 		v.Options = append(v.Options, ov)
+		shown += min(1, len(ov.HTML))
 	}
+	v.Two = shown > 1
 	if q.Other != nil {
 		v.Other = &optionView{Option: q.Other, Value: chosenOther, Chosen: form.has(v.Field, chosenOther), Text: form.get(v.OtherField)}
 	}

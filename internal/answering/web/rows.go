@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/waiting"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -82,7 +83,7 @@ func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list
 	}
 	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
 	for _, r := range s.board.Ended(board.Filter{Viewer: me}) {
-		if len(p.Ended) < maxJustEnded && !testAsk(&r) && now.Sub(r.Outcome.At) < time.Hour {
+		if len(p.Ended) < maxJustEnded && !waiting.IsTest(&r) && now.Sub(r.Outcome.At) < time.Hour {
 			p.Ended = append(p.Ended, card.NewEnd(&r, viewer(me), now))
 		}
 	}

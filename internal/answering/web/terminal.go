@@ -147,7 +147,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		s.signIn(w, r, "")
 		return
 	case r.PostFormValue("as") != me.By.Principal:
-		v.Problem = answeredIn(w).Say("You are signed in as somebody else now than when this page was drawn. Check again whom this terminal would sign in.")
+		v.Problem = answeredIn(w).Say("You are now signed in as somebody else than when this page was opened. Check again whom this terminal would sign in.")
 		s.render(w, http.StatusConflict, "terminal", v)
 		return
 	case !s.letting.Take(me.By.Principal, s.opts.Now()):

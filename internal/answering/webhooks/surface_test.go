@@ -97,9 +97,13 @@ func TestAProgramGetsNoAskThatNeedsAPerson(t *testing.T) {
 	w := newWorld(t, natstest.Options{})
 	w.replica("surfaces:\n" + w.entry("n8n"))
 	for id, change := range map[string]func(*ask.Ask){
-		"audience":   func(a *ask.Ask) { a.Audience = []string{"group:dba"} },
-		"proof":      func(a *ask.Ask) { a.MinProof = ask.ProofOS },
-		"excluded":   func(a *ask.Ask) { a.ExcludeAsker, a.Asker = true, []string{"os:mei"} },
+		"audience": func(a *ask.Ask) { a.Audience = []string{"group:dba"} },
+		"proof":    func(a *ask.Ask) { a.MinProof = ask.ProofOS },
+		"excluded": func(a *ask.Ask) { a.ExcludeAsker, a.Asker = true, []string{"os:mei"} },
+		"votes": func(a *ask.Ask) {
+			a.Questions[0].NoOther = true
+			a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"group:dba"}}}, ApproveOptions: []string{"pg"}}
+		},
 		"permission": func(a *ask.Ask) { a.Metadata = map[string]any{ask.MetadataPermission: "x"} },
 	} {
 		a := database(id)

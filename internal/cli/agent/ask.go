@@ -57,7 +57,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 ` + cli.ExitCodes,
 		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"
   askbus ask --file examples/database.json --timeout 2h
-  askbus ask --question "How shall I name it?" --text --wait 0`,
+  askbus ask --question "What should I call it?" --text --wait 0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unexpected argument %q: give the question with --question", args[0])

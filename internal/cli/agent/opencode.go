@@ -21,7 +21,7 @@ func OpencodeCmd(a *cli.App) *cobra.Command {
 	var outlive bool
 	cmd := &cobra.Command{
 		Use:   "opencode",
-		Short: "Stand beside a server of opencode, so that its questions and permissions can be answered from any screen",
+		Short: "Bridge an opencode server, so that its questions and permissions can be answered from any screen",
 		Long: `Follows a running "opencode serve", or an "opencode" that was started with --port, and asks
 on every screen what its sessions ask: questions and permissions. opencode's own dialogs stay
 open. The first answer counts: one given here is replied to opencode, and what is decided

@@ -23,11 +23,11 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		Long: `Counts the asks of all sessions that the credential may see, unless --session is given:
 the agents that are blocked now; since midnight, or --since, the hours that agents waited, and
 how fast people answered, by person, agent and team. A team is a group that asks are for; an
-ask for two groups counts in both. Defaults, policies and declined asks are no answers.
+ask for two groups counts in both. Defaults, policies and declined asks do not count as answers.
 
 --week prints a digest of the last seven days beside the seven before, to be posted in a chat or mailed.
 
-It knows what the ledger keeps: asks that ended longer ago than its retention are forgotten.`,
+It covers only what the ledger still keeps: asks that ended longer ago than its retention are not counted.`,
 		Example: `  askbus stats
   askbus stats --week
   askbus stats --since 24h --output json`,

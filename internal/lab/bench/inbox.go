@@ -44,7 +44,7 @@ type InboxRead struct {
 func (r Inbox) Write(out io.Writer) error {
 	pairs := []any{"machine", r.Machine, "people", fmt.Sprintf("%d, each at a replica of their own, reading 2.0–3.5 s; their clock at %g×", r.People, r.Speed)}
 	for _, run := range r.Runs {
-		pairs = append(pairs, run.Asks+", "+run.Way, fmt.Sprintf("%d of %d reads in vain (%.0f %%), done after %s", run.InVain, run.Reads, run.Share*100, run.Took))
+		pairs = append(pairs, run.Asks+", "+run.Way, fmt.Sprintf("%d of %d reads wasted (%.0f %%), done after %s", run.InVain, run.Reads, run.Share*100, run.Took))
 	}
 	for i := range r.Screens {
 		s := &r.Screens[i]

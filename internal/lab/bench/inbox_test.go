@@ -26,7 +26,7 @@ func TestATeamReadsLessInVain(t *testing.T) {
 		t.Errorf("not every ask was decided once: %+v, %+v", top, spread)
 	}
 	if spread.InVain*2 > top.InVain {
-		t.Errorf("from the top %d reads are in vain, spread %d", top.InVain, spread.InVain)
+		t.Errorf("from the top %d reads are wasted, spread %d", top.InVain, spread.InVain)
 	}
 }
 

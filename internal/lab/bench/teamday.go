@@ -47,11 +47,11 @@ type TeamDay struct {
 func (r TeamDay) Write(out io.Writer) error {
 	var by []string
 	for _, screen := range []string{"web", "terminal", "Slack"} {
-		by = append(by, fmt.Sprintf("%s %d, in vain %d of %d", screen, r.Answered[screen], r.Vain[screen], r.Answered[screen]+r.Vain[screen]))
+		by = append(by, fmt.Sprintf("%s %d, wasted %d of %d", screen, r.Answered[screen], r.Vain[screen], r.Answered[screen]+r.Vain[screen]))
 	}
 	return lines(out, "machine", r.Machine,
 		"asks", fmt.Sprintf("%d over %s, three people at web, terminal and Slack, reading 2.0–3.5 s; their clock at %g×", r.Asks, r.Over, r.Speed),
-		"done after", r.Took, "reads in vain", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "who read in vain after whom", counts(r.First), "answered", strings.Join(by, " · "),
+		"done after", r.Took, "wasted reads", fmt.Sprintf("%d of %d (%.0f %%)", r.InVain, r.Reads, r.Share*100), "whose reads were wasted, after whom", counts(r.First), "answered", strings.Join(by, " · "),
 		"words in threads and answers sent twice", r.Talk, "answers by accident", r.Accidents, "inbox, answer sent until the next card", r.Next)
 }
 
@@ -173,7 +173,7 @@ func (d *day) means(k ask.Key, screen string) {
 	d.intended[k] = append(d.intended[k], screen)
 }
 
-// read notes the end of a reading: the person answered at a screen, or in vain.
+// read notes the end of a reading: the person answered at a screen, or the read was wasted.
 func (d *day) read(screen string, k ask.Key, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

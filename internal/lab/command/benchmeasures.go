@@ -123,17 +123,17 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	chatsCmd.Flags().Float64Var(&inChats.Speed, "speed", 60, "speed of the platforms' clock")
 	chatsCmd.Flags().IntVar(&inChats.Presented, "presented", 200, "asks that are presented in each chat by 1, 2 and 4 replicas")
 	var readers bench.InboxOptions
-	inboxCmd := sub("inbox", "A team that shares a queue, and its page: asks read in vain; in a browser: latency, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+	inboxCmd := sub("inbox", "A team that shares a queue, and its page: wasted reads; in a browser: latency, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		readers.Quick, readers.Chrome = f.quick, chrome()
 		return b.Inbox(ctx, readers)
 	}))
 	inboxCmd.Flags().IntVar(&readers.People, "people", 3, "people who read")
-	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more in vain")
+	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more wasted reads")
 	inboxCmd.Flags().BoolVar(&readers.Screen, "screen", false, "only what is measured in a browser")
 	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "pending asks in the browser")
 	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
 	var teamDay bench.TeamDayOptions
-	teamCmd := sub("team", "A team of three at web, terminal and Slack, while asks arrive: reads in vain, answers by accident, answer to next card", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+	teamCmd := sub("team", "A team of three at web, terminal and Slack, while asks arrive: wasted reads, answers by accident, answer to next card", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		if f.quick {
 			teamDay.Asks, teamDay.Over = min(teamDay.Asks, 40), min(teamDay.Over, 40*time.Second)
 		}
@@ -141,7 +141,7 @@ func benchMore(a *cli.App, f *benchFlags) []*cobra.Command {
 	}))
 	teamCmd.Flags().IntVar(&teamDay.Asks, "asks", 200, "asks")
 	teamCmd.Flags().DurationVar(&teamDay.Over, "over", 200*time.Second, "how long they arrive, by the people's clock")
-	teamCmd.Flags().Float64Var(&teamDay.Speed, "speed", 1, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more in vain")
+	teamCmd.Flags().Float64Var(&teamDay.Speed, "speed", 1, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more wasted reads")
 	proven := false
 	auditCmd := sub("audit", "What the audit costs: the cycle with and without it", func(ctx context.Context) (report, error) {
 		r, err := bench.Audit(ctx, opts(), proven, plan(a, *f))

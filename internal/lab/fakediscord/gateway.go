@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lab/halfopen"
 	"github.com/coder/websocket"
 )
 
@@ -24,6 +25,7 @@ type session struct {
 	intents int
 	mu      sync.Mutex
 	conn    *websocket.Conn
+	line    *halfopen.Conn
 	sent    []frame // all that was dispatched
 }
 
@@ -96,6 +98,19 @@ func (s *Server) Cut() {
 	})
 }
 
+// Lose loses all connections, and tells nobody.
+func (s *Server) Lose() {
+	s.locked(func() {
+		for _, one := range s.sessions {
+			one.mu.Lock()
+			if one.conn != nil {
+				one.line.Lose()
+			}
+			one.mu.Unlock()
+		}
+	})
+}
+
 func (s *Server) frames(f frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +174,7 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 				_ = conn.Close(4005, "Already authenticated")
 				return
 			}
-			if mine = s.greeted(conn, f.Op, f.Data); mine == nil { //nolint:contextcheck // the session outlives the request
+			if mine = s.greeted(conn, halfopen.Of(r), f.Op, f.Data); mine == nil { //nolint:contextcheck // the session outlives the request
 				return
 			}
 		default:
@@ -170,7 +185,7 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 }
 
 // greeted begins or resumes a session.
-func (s *Server) greeted(conn *websocket.Conn, op int, data json.RawMessage) *session {
+func (s *Server) greeted(conn *websocket.Conn, line *halfopen.Conn, op int, data json.RawMessage) *session {
 	var in struct {
 		Token   string `json:"token"`
 		Intents *int   `json:"intents"`
@@ -197,7 +212,7 @@ func (s *Server) greeted(conn *websocket.Conn, op int, data json.RawMessage) *se
 		}
 		one.mu.Lock()
 		defer one.mu.Unlock()
-		one.conn = conn
+		one.conn, one.line = conn, line
 		for _, f := range one.sent[in.Seq:] {
 			_ = write(conn, f)
 		}
@@ -205,7 +220,7 @@ func (s *Server) greeted(conn *websocket.Conn, op int, data json.RawMessage) *se
 		return one
 	}
 	s.identified++
-	one := &session{id: fmt.Sprint("session", s.identified), intents: *in.Intents, conn: conn}
+	one := &session{id: fmt.Sprint("session", s.identified), intents: *in.Intents, conn: conn, line: line}
 	s.sessions[one.id] = one
 	one.dispatch("READY", map[string]any{
 		"v": 10, "user": s.users[Bot], "session_id": one.id, "resume_gateway_url": "ws" + s.http.URL[len("http"):] + "/gateway",

@@ -25,8 +25,9 @@ type Interaction struct {
 	Told      *Message // what only the person sees
 	Failed    bool     // there was no reply in time
 	from      *Message
+	channel   string
+	kind      int
 	at        time.Time
-	form      bool // it is a form that was sent
 }
 
 // Words returns what the person was told, or "".
@@ -54,7 +55,7 @@ func (s *Server) Click(ctx context.Context, user string, at Message, name string
 	if len(data) == 0 {
 		return Interaction{}, fmt.Errorf("no control is called %q in %s", name, at.Shown())
 	}
-	return s.happen(ctx, user, &at, 3, data)
+	return s.happen(ctx, user, at.Channel, &at, 3, data)
 }
 
 // Submit lets a person send the form of an interaction with the values of its fields: words, or labels of options.
@@ -74,7 +75,7 @@ func (s *Server) Submit(ctx context.Context, of Interaction, values map[string][
 		}
 		parts = append(parts, map[string]any{"type": label, "id": i + 1, "component": sent})
 	}
-	return s.happen(ctx, of.User, of.from, 5, map[string]any{"custom_id": of.Form.CustomID, "components": parts})
+	return s.happen(ctx, of.User, of.channel, of.from, 5, map[string]any{"custom_id": of.Form.CustomID, "components": parts})
 }
 
 // submit returns a field as it is sent. What is not given stays as the form has it.
@@ -117,17 +118,19 @@ func (c *Component) submit(given []string) (map[string]any, error) {
 	return out, nil
 }
 
-// happen delivers an interaction and waits for its first reply.
-func (s *Server) happen(ctx context.Context, user string, at *Message, typ int, data map[string]any) (Interaction, error) {
+// happen delivers an interaction, with a message if there is one, and waits for its first reply.
+func (s *Server) happen(ctx context.Context, user, channel string, at *Message, typ int, data map[string]any) (Interaction, error) {
 	s.mu.Lock()
 	u := s.users[user]
-	in := &Interaction{ID: s.id(), Token: "token-" + s.id(), User: user, from: at, at: time.Now(), form: typ == 5}
+	in := &Interaction{ID: s.id(), Token: "token-" + s.id(), User: user, from: at, channel: channel, kind: typ, at: time.Now()}
 	s.interactions[in.Token] = in
 	body := map[string]any{
-		"id": in.ID, "application_id": App, "type": typ, "token": in.Token, "version": 1, "channel_id": at.Channel, "locale": "en-US", "data": data,
-		"message": s.shown(at), "entitlements": []any{},
+		"id": in.ID, "application_id": App, "type": typ, "token": in.Token, "version": 1, "channel_id": channel, "locale": "en-US", "data": data, "entitlements": []any{},
 	}
-	if s.channels[at.Channel] == "" {
+	if at != nil {
+		body["message"] = s.shown(at)
+	}
+	if s.channels[channel] == "" {
 		body["guild_id"] = Guild
 		body["member"] = map[string]any{"user": u, "nick": nil, "roles": append([]string{}, u.Roles...), "flags": u.Flags, "pending": false, "permissions": "0"}
 	} else {
@@ -252,10 +255,14 @@ func (s *Server) replied(in *Interaction, data []byte) error {
 		if err := s.tell(in, &m); err != nil {
 			return err
 		}
-	case 5, 6:
+	case 5:
+	case 6:
+		if in.kind == kindCommand {
+			return invalid(errors.New("a command has no message that stays as it is"))
+		}
 	case 9:
 		var f Form
-		if err := json.Unmarshal(r.Data, &f); err != nil || in.form {
+		if err := json.Unmarshal(r.Data, &f); err != nil || in.kind == 5 {
 			return invalid(fmt.Errorf("a form cannot answer a form, %w", err))
 		}
 		if err := f.check(); err != nil {
@@ -271,7 +278,7 @@ func (s *Server) replied(in *Interaction, data []byte) error {
 
 // tell shows a message to the person. The caller holds mu.
 func (s *Server) tell(in *Interaction, m *sent) error {
-	told := &Message{Channel: in.from.Channel, Author: Bot, For: in.User, at: s.now()}
+	told := &Message{Channel: in.channel, Author: Bot, For: in.User, at: s.now()}
 	if m.Flags != nil && *m.Flags&^(flagEphemeral|flagComponents|1<<2|1<<12) != 0 {
 		return invalid(errors.New("flags"))
 	}

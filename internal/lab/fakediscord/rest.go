@@ -25,6 +25,7 @@ func (r *refusal) Error() string { return r.message }
 
 var (
 	errChannel = &refusal{404, 10003, "Unknown Channel", nil}
+	errAccess  = &refusal{403, 20012, "You are not authorized to perform this action on this application", nil}
 	errMessage = &refusal{404, 10008, "Unknown Message", nil}
 )
 
@@ -42,6 +43,8 @@ func (s *Server) handler() http.Handler {
 	route("GET /applications/@me", 10, time.Second, func(*http.Request) (any, error) {
 		return map[string]any{"id": App, "name": "askbus", "verify_key": s.PublicKey(), "interactions_endpoint_url": nullable(s.endpoint), "bot": s.users[Bot]}, nil
 	})
+	route("GET /applications/{app}/commands", 10, time.Second, s.listCommands)
+	route("POST /applications/{app}/commands", 5, 20*time.Second, s.makeCommand)
 	route("GET /users/@me", 10, time.Second, func(*http.Request) (any, error) { return s.users[Bot], nil })
 	route("GET /gateway/bot", 2, 5*time.Second, func(*http.Request) (any, error) {
 		return map[string]any{

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/lab/halfopen"
 )
 
 // The bot, its application and its server.
@@ -103,6 +105,7 @@ type Server struct {
 	messages     []*Message
 	last         uint64
 	interactions map[string]*Interaction
+	commands     map[string]*command
 	endpoint     string
 	sessions     map[string]*session
 	identified   int
@@ -124,9 +127,11 @@ func Start(opts Options) *Server {
 	s := &Server{
 		opts: opts, private: ed25519.NewKeyFromSeed(seed[:]), now: time.Now, changed: make(chan struct{}),
 		users: map[string]User{Bot: {ID: Bot, Name: "askbus", Bot: true}}, channels: map[string]string{}, roles: map[string]string{Everyone: "@everyone"},
-		interactions: map[string]*Interaction{}, sessions: map[string]*session{}, buckets: map[string]*bucket{}, calls: map[string]int{},
+		interactions: map[string]*Interaction{}, commands: map[string]*command{}, sessions: map[string]*session{}, buckets: map[string]*bucket{}, calls: map[string]int{},
 	}
-	s.http = httptest.NewServer(s.handler())
+	s.http = httptest.NewUnstartedServer(s.handler())
+	s.http.Listener = halfopen.Listen(s.http.Config, s.http.Listener)
+	s.http.Start()
 	return s
 }
 

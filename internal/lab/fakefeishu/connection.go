@@ -12,12 +12,14 @@ import (
 	"sync"
 
 	"github.com/askbus/askbus/internal/answering/chat/feishu/pbbp2"
+	"github.com/askbus/askbus/internal/lab/halfopen"
 	"github.com/coder/websocket"
 )
 
 // connection is a long connection.
 type connection struct {
 	ws      *websocket.Conn
+	line    *halfopen.Conn
 	mu      sync.Mutex
 	waiting map[string]chan []byte // payloads of answers, by message_id
 }
@@ -49,7 +51,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	c := &connection{ws: ws, waiting: map[string]chan []byte{}}
+	c := &connection{ws: ws, line: halfopen.Of(r), waiting: map[string]chan []byte{}}
 	s.locked(func() { s.conns = append(s.conns, c); s.touch() })
 	defer s.locked(func() {
 		s.conns = slices.DeleteFunc(s.conns, func(one *connection) bool { return one == c })
@@ -102,6 +104,15 @@ func (s *Server) Disconnect() {
 	for _, c := range conns {
 		_ = c.ws.CloseNow()
 	}
+}
+
+// Lose loses every long connection, and tells nobody.
+func (s *Server) Lose() {
+	s.locked(func() {
+		for _, c := range s.conns {
+			c.line.Lose()
+		}
+	})
 }
 
 // overConnection delivers an event over one of the connections, whichever, and returns the answer.

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/lab/halfopen"
 )
 
 // The app and its tenant.
@@ -85,7 +87,9 @@ func Start() *Server {
 		now: time.Now, changed: make(chan struct{}), chats: map[string][]string{}, tokens: map[string]time.Time{}, recent: map[string][]time.Time{},
 		calls: map[string]int{}, secret: AppSecret, delays: map[string]chan struct{}{}, files: map[string]upload{}, within: 3 * time.Second,
 	}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.http.Listener = halfopen.Listen(s.http.Config, s.http.Listener)
+	s.http.Start()
 	return s
 }
 

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/lab/halfopen"
 )
 
 // Token is the bot's token, and Bot its id.
@@ -138,7 +140,9 @@ func Start() *Server {
 	mux.HandleFunc("GET /api/v4/users/me/channels", s.called(s.channels))
 	mux.HandleFunc("GET /api/v4/channels/{channel}/posts", s.called(s.read))
 	mux.HandleFunc("GET /api/v4/websocket", s.socket)
-	s.http = httptest.NewServer(mux)
+	s.http = httptest.NewUnstartedServer(mux)
+	s.http.Listener = halfopen.Listen(s.http.Config, s.http.Listener)
+	s.http.Start()
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lab/halfopen"
 	"github.com/coder/websocket"
 )
 
@@ -15,6 +16,7 @@ import (
 type listener struct {
 	mu   sync.Mutex
 	conn *websocket.Conn
+	line *halfopen.Conn
 	seq  int
 }
 
@@ -61,6 +63,15 @@ func (s *Server) Drop() {
 	})
 }
 
+// Lose loses all connections that hear events, and tells nobody.
+func (s *Server) Lose() {
+	s.locked(func() {
+		for l := range s.listeners {
+			l.line.Lose()
+		}
+	})
+}
+
 // socket is a WebSocket, of who shows the token in a header or in an authentication_challenge.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
@@ -68,7 +79,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is done
-	l, authentic := &listener{conn: conn}, s.knows(r.Header.Get("Authorization"))
+	l, authentic := &listener{conn: conn, line: halfopen.Of(r)}, s.knows(r.Header.Get("Authorization"))
 	hello := func(ctx context.Context) {
 		l.mu.Lock() // what is posted after comes after
 		defer l.mu.Unlock()

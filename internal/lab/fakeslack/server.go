@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/lab/halfopen"
 )
 
 // Options tunes a [Server]. The zero value is ready to use.
@@ -94,6 +96,7 @@ func Start(opts Options) (*Server, error) {
 	mux.HandleFunc("/respond/{id}", s.serveResponse)
 	mux.HandleFunc("POST /upload/{id}", s.serveUpload)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	l = halfopen.Listen(s.http, l)
 	s.work.Go(func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			panic(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lab/halfopen"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/coder/websocket"
 )
@@ -35,6 +36,7 @@ type sockets struct {
 // and never read.
 type socket struct {
 	conn  *websocket.Conn
+	line  *halfopen.Conn
 	going bool // a disconnect was sent
 }
 
@@ -76,7 +78,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(1 << 20)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	c := &socket{conn: conn}
+	c := &socket{conn: conn, line: halfopen.Of(r)}
 	count, ok := ss.add(c)
 	if !ok {
 		_ = send(ctx, conn, map[string]any{"type": "disconnect", "reason": "too_many_websockets"})
@@ -221,6 +223,17 @@ func (s *Server) Closes() []int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return slices.Clone(s.sockets.closes)
+}
+
+// Lose loses every connection, and tells nobody.
+func (s *Server) Lose() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, c := range s.sockets.conns {
+		if !c.ghost() {
+			c.line.Lose()
+		}
+	}
 }
 
 // AddGhosts registers connections that nobody reads.

@@ -136,7 +136,7 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		if err := s.mayWrite(chat, topic); err != nil {
 			return nil, err
 		}
-		m := s.add(&Message{Chat: chat, Topic: topic, Text: text, Entities: entities, First: entities, Force: force, ReplyTo: reply.ID, From: s.users[Bot]})
+		m := s.add(&Message{Chat: chat, Topic: topic, Text: text, Entities: entities, First: entities, Force: force, ReplyTo: reply.ID, From: s.users[Bot], Silent: r.FormValue("disable_notification") == "true"})
 		m.show(keyboard)
 		return s.shown(m), nil
 	case "sendPhoto", "sendDocument":
@@ -265,7 +265,7 @@ func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, fail func(in
 	defer s.locked(func() { mine() })
 	for {
 		s.mu.Lock()
-		changed := s.changed
+		changed, revoked := s.changed, s.revoked
 		ready := []map[string]any{}
 		for _, u := range s.updates {
 			if id, _ := u["update_id"].(int64); id >= offset {
@@ -282,6 +282,10 @@ func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, fail func(in
 			s.updates = kept
 		}
 		s.mu.Unlock()
+		if revoked { // a poll that is held ends
+			fail(http.StatusUnauthorized, "Unauthorized", 0)
+			return
+		}
 		if len(ready) == 0 {
 			select {
 			case <-changed:

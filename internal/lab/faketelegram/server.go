@@ -66,6 +66,7 @@ type Message struct {
 	Edited   bool     // its text was
 	Seen     []string // data of all buttons that it ever had
 	Deleted  bool
+	Silent   bool   // it notifies nobody
 	File     string // "photo" or "document", and its name
 }
 

@@ -141,15 +141,16 @@ func Brokers(all []Broker, err error) finding.List {
 	if b.Server != "" && b.Budget == b.ServerMaxStore && b.MaxStore > b.ServerMaxStore {
 		raise = fmt.Sprintf("raise --max-store (max_file_store) of server %s, which limits them: that of the brokers is larger already", b.Server)
 	}
+	used, budget, reserve := file.SizeText(b.Used), file.SizeText(b.Budget), file.SizeText(b.Reserve)
 	switch {
 	case b.Budget == 0:
 		l.Say("budget", finding.Missing, "no limit is set: a full disk stops everything at once; give the brokers --max-store")
 	case b.Used >= b.Budget/5*4 || b.Used+b.Reserve >= b.Budget/20*19:
-		l.Say("budget", finding.Broken, "%d of %d bytes are used and %d reserved: new asks are refused (ledger_full); %s", b.Used, b.Budget, b.Reserve, raise)
+		l.Say("budget", finding.Broken, "%s of %s are used and %s reserved: new asks are refused (ledger_full); %s", used, budget, reserve, raise)
 	case b.Used+b.Reserve >= b.Budget/20*13:
-		l.Say("budget", finding.Missing, "%d of %d bytes are used and %d reserved: new asks are refused from 80 %% on; %s", b.Used, b.Budget, b.Reserve, raise)
+		l.Say("budget", finding.Missing, "%s of %s are used and %s reserved: new asks are refused from 80 %% on; %s", used, budget, reserve, raise)
 	default:
-		l.Say("budget", finding.Good, "%d of %d bytes are used, %d reserved", b.Used, b.Budget, b.Reserve)
+		l.Say("budget", finding.Good, "%s of %s are used, %s reserved", used, budget, reserve)
 	}
 	return l
 }

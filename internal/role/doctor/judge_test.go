@@ -143,7 +143,7 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		words  string
 	}{
 		{func(in *ledger.Inspection) { in.MaxStore = 0 }, "JetStream", finding.Broken, "max_storage"},
-		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 of 100 bytes are used, in the domain hub"},
+		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 bytes of 100 bytes are used, in the domain hub"},
 		{func(in *ledger.Inspection) { in.Streams[1].There = false }, "partitions", finding.Broken, "missing: ASKS_01"},
 		{func(in *ledger.Inspection) { in.Streams[0].Wrong = []string{"deny_delete is off"} }, "streams", finding.Broken, "ASKS_00: deny_delete is off"},
 		{func(in *ledger.Inspection) { in.Streams[1].Leader = "" }, "replicas", finding.Broken, "no leader for ASKS_01"},
@@ -219,7 +219,7 @@ func TestEachFindingOfTheBrokers(t *testing.T) {
 		words string
 	}{
 		{[]doctor.Broker{one, one}, nil, "brokers", finding.Good, "2 of v1"},
-		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 of 100"},
+		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 bytes of 100 bytes"},
 		{nil, nil, "brokers", finding.Broken, "none responds"},
 		{nil, errors.New("forbidden"), "brokers", finding.Broken, "use an operator's credential"},
 		{[]doctor.Broker{one, {ID: "b", Version: "v2", Budget: 100}}, nil, "brokers", finding.Missing, "1 of v1, 1 of v2"},

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/finding"
 )
 
@@ -33,9 +35,9 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	case in.MaxStore == 0:
 		l.Say("JetStream", finding.Broken, "the account has no storage%s: give it JetStream (max_storage)", domain)
 	case in.MaxStore > 0 && in.Used >= in.MaxStore/10*9:
-		l.Say("JetStream", finding.Broken, "%d of %d bytes are used%s: raise the account's limit", in.Used, in.MaxStore, domain)
+		l.Say("JetStream", finding.Broken, "%s of %s are used%s: raise the account's limit", file.SizeText(in.Used), file.SizeText(in.MaxStore), domain)
 	default:
-		l.Say("JetStream", finding.Good, "%d bytes are used%s", in.Used, domain)
+		l.Say("JetStream", finding.Good, "%s are used%s", file.SizeText(in.Used), domain)
 	}
 	streams(&l, in)
 	copies(&l, in)
@@ -62,12 +64,24 @@ func audited(l *finding.List, in *ledger.Inspection) {
 	case a.Lag >= lagMuch:
 		l.Say("audit", finding.Missing, "%d questions and outcomes are not in it yet: the server copies more slowly than asks arrive", a.Lag)
 	case a.Refuse && a.Used >= a.Bytes/10*9:
-		l.Say("audit", finding.Missing, `%d of %d bytes are used; when full it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, a.Used, a.Bytes)
+		l.Say("audit", finding.Missing, `%s of %s are used; when full it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, file.SizeText(a.Used), file.SizeText(a.Bytes))
 	case a.Copies < in.Settings.Replicas:
 		l.Say("audit", finding.Missing, "it has %d replicas and the ledger has %d: it keeps the number it was created with; restore a backup into a new ledger to change that", a.Copies, in.Settings.Replicas)
 	default:
-		l.Say("audit", finding.Good, "%d of %d bytes, %d behind; keeps %s and %s", a.Used, a.Bytes, a.Lag, a.Retention, full)
+		l.Say("audit", finding.Good, "%s of %s, %d behind; keeps records for %s and %s", file.SizeText(a.Used), file.SizeText(a.Bytes), a.Lag, days(a.Retention), full)
 	}
+}
+
+// days formats a duration for people: "30 days", "36h0m0s".
+func days(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d == day:
+		return "1 day"
+	case d > 0 && d%day == 0:
+		return fmt.Sprintf("%d days", d/day)
+	}
+	return d.String()
 }
 
 // streams judges partitions and settings.
@@ -90,7 +104,7 @@ func streams(l *finding.List, in *ledger.Inspection) {
 	if len(wrong) > 0 {
 		l.Say("streams", finding.Broken, "%s; somebody changed them: restore the settings with a maintenance credential, or restore a backup", strings.Join(wrong, "; "))
 	} else {
-		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s; NATS does not report sync_interval", in.Settings.Retention, in.Settings.Margin)
+		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s; NATS does not report sync_interval", days(in.Settings.Retention), days(in.Settings.Margin))
 	}
 }
 

@@ -46,6 +46,9 @@ func parseControl(id string) (key, do string, n int, ok bool) {
 
 // act carries out what a person did.
 func (s *App) act(ctx context.Context, in *interaction) outcome {
+	if in.Type == typeCommand {
+		return tell(s.link(ctx, in))
+	}
 	key, do, n, ok := parseControl(in.Data.ID)
 	if !ok || in.Type != typeButton && in.Type != typeForm {
 		return outcome{}

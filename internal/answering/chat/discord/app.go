@@ -2,8 +2,8 @@
 //
 // What people do arrives over the gateway, or over HTTP with a signature; both are handled the same way. A button
 // carries the key of its ask's post, so any replica handles it, also after a restart. Posts carry a nonce of their ask
-// ([responder.Post]), which Discord enforces for some minutes, and are searched for by that key afterwards. The
-// surface hears no messages: only buttons and forms answer. Nothing that an agent writes is a mention or hides an
+// ([responder.Post]), which Discord enforces for some minutes, and are searched for by that key afterwards. Of
+// messages the surface hears only "link" in private: only buttons and forms answer. Nothing that an agent writes is a mention or hides an
 // address.
 package discord
 
@@ -158,13 +158,16 @@ const (
 // Listen receives what people do over the gateway until ctx ends. With a public key it only keeps checking the token.
 func (s *App) Listen(ctx context.Context) error {
 	defer s.after.Wait()
-	for ctx.Err() == nil {
+	for first := true; ctx.Err() == nil; first = false {
 		s.Retry(ctx, func(ctx context.Context) error {
 			if _, err := s.Connect(ctx); err != nil {
 				return fmt.Errorf("discord: %w", err)
 			}
 			return nil
 		})
+		if first {
+			s.offer(ctx)
+		}
 		if len(s.key) > 0 {
 			_ = backoff.Sleep(ctx, checkEvery) // fails only when ctx ends
 			continue

@@ -124,6 +124,7 @@ type drawing struct {
 	key      string // of its post
 	link     string
 	mentions []string
+	cut      bool // something did not fit
 }
 
 // message returns the message of a pending ask.
@@ -141,6 +142,7 @@ func (d *drawing) message() message {
 	if votes := chat.Standing(d.Card, literal); len(votes) > 0 {
 		p.add(strings.Join(votes, "\n"), 1200, func(s string) string { return s }) // they are literal
 	}
+	d.cut = p.cut
 	controls, form := d.controls()
 	d.foot(&p, form)
 	box := component{Type: typeContainer, Components: append(p.parts, controls...)}
@@ -293,11 +295,8 @@ func (d *drawing) controls() (rows []component, form bool) {
 func ended(sum chat.Summary) message {
 	var p page
 	p.put(small(sum.Heading))
-	how := map[chat.Mark]struct {
-		sign  string
-		color int
-	}{chat.MarkAnswered: {"✅ ", 0x57F287}, chat.MarkDeclined: {"🚫 ", 0xED4245}, chat.MarkExpired: {"⌛ ", 0x99AAB5}, chat.MarkEnded: {"➖ ", 0x99AAB5}}[sum.Mark]
-	line := how.sign + "**" + sum.Verdict + "**"
+	color := map[chat.Mark]int{chat.MarkAnswered: 0x57F287, chat.MarkDeclined: 0xED4245, chat.MarkExpired: 0x99AAB5, chat.MarkEnded: 0x99AAB5}[sum.Mark]
+	line := sum.Mark.Sign() + "**" + sum.Verdict + "**"
 	if !sum.At.At.IsZero() {
 		line += " · <t:" + strconv.FormatInt(sum.At.At.Unix(), 10) + ":t>" // in the time zone of who reads it
 	}
@@ -306,5 +305,5 @@ func ended(sum chat.Summary) message {
 	}
 	p.put(line)
 	p.add(strings.Join(sum.Details("**"), "\n"), maxText, func(s string) string { return s }) // they are literal
-	return messageOf(nil, component{Type: typeContainer, Color: how.color, Components: p.parts})
+	return messageOf(nil, component{Type: typeContainer, Color: color, Components: p.parts})
 }

@@ -36,7 +36,12 @@ var users = map[string]string{"chat:tom": tom, "chat:ann": ann}
 
 func home(t *testing.T) *fakediscord.Server {
 	t.Helper()
-	f := fakediscord.Start(fakediscord.Options{AckWithin: waittest.Limit}) // a busy machine; Discord itself waits 3 s
+	return homeOf(t, fakediscord.Options{AckWithin: waittest.Limit}) // a busy machine; Discord itself waits 3 s
+}
+
+func homeOf(t *testing.T, o fakediscord.Options) *fakediscord.Server {
+	t.Helper()
+	f := fakediscord.Start(o)
 	t.Cleanup(f.Close)
 	f.AddRole(sre, "sre")
 	f.AddUser(fakediscord.User{ID: tom, Name: "tom", Global: "Tom"})

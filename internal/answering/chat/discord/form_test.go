@@ -1,10 +1,16 @@
 package discord_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/answering/chat/discord"
+	"github.com/askbus/askbus/internal/lab/fakediscord"
+	"github.com/askbus/askbus/internal/testkit/chattest"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
 
 // four is what an agent with several questions asks.
@@ -64,11 +70,18 @@ func TestOwnWordsOfSeveralQuestions(t *testing.T) {
 	}
 }
 
-// What a form cannot hold is answered in the browser, and the message says so.
+// What a form cannot hold is answered in the browser, and the message says so. What a message cannot hold comes as a file.
 func TestMoreThanAFormHolds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start()
+	w.start(func(o *discord.Options) {
+		o.Link = func(k ask.Key) string {
+			if k.ID == "a2" {
+				return ""
+			}
+			return respondertest.Link(k)
+		}
+	})
 	var many ask.Ask
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		many.Questions = append(many.Questions, ask.Question{ID: id, Kind: ask.KindText, Text: "Question " + id})
@@ -79,6 +92,14 @@ func TestMoreThanAFormHolds(t *testing.T) {
 	if strings.Contains(shown, "Answer…") || !strings.Contains(shown, "https://inbox.example/ask/acme/s1/a1") || !strings.Contains(shown, "too much for a form") {
 		t.Errorf("it shows %s", shown)
 	}
+	long := chattest.Choice("a2", "Which database?")
+	long.Context = strings.Repeat("It is long. ", 500)
+	w.Ask(long)
+	natstest.Eventually(t, "the whole question comes, to which no link leads", func() bool {
+		return slices.ContainsFunc(w.fake.Messages(), func(m fakediscord.Message) bool {
+			return slices.ContainsFunc(m.Files, func(f fakediscord.File) bool { return f.Name == "question.txt" && f.Size > len(long.Context) })
+		})
+	})
 }
 
 // More options than buttons are a menu; more than a menu holds are answered by number.

@@ -214,7 +214,7 @@ func (s *App) beat(ctx context.Context, conn *websocket.Conn, held *session, eve
 	for backoff.Sleep(ctx, wait) == nil {
 		wait = every
 		if !acked.Swap(false) {
-			_ = conn.Close(4000, "no heartbeat acknowledged")
+			_ = conn.CloseNow() // nobody would read a close frame, and without one the session can be resumed
 			return
 		}
 		if err := write(ctx, conn, frameOf(opBeat, held.seq.Load())); err != nil {
@@ -264,8 +264,13 @@ func (s *App) dispatched(ctx context.Context, typ string, data json.RawMessage) 
 	}
 	s.after.Go(func() {
 		defer s.busy.End()
-		s.inTime(ctx, in, func(ctx context.Context, r reply) error {
+		send := func(ctx context.Context, r reply) error {
 			return s.api.call(ctx, call{Method: "POST", Path: "/interactions/" + in.ID + "/" + in.Token + "/callback", Body: r})
-		})
+		}
+		if in.Type == typeCommand {
+			s.commanded(ctx, in, send)
+			return
+		}
+		s.inTime(ctx, in, send)
 	})
 }

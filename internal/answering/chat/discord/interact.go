@@ -26,9 +26,10 @@ type user struct {
 
 // Types of interactions.
 const (
-	typePing   = 1
-	typeButton = 3 // or a select menu
-	typeForm   = 5
+	typePing    = 1
+	typeCommand = 2
+	typeButton  = 3 // or a select menu
+	typeForm    = 5
 )
 
 // interaction is what a person did. It decodes only what is needed.
@@ -50,6 +51,7 @@ type interaction struct {
 	Message found `json:"message"`
 	Data    struct {
 		ID         string      `json:"custom_id"`
+		Name       string      `json:"name"` // of a command
 		Values     []string    `json:"values"`
 		Components []component `json:"components"`
 	} `json:"data"`
@@ -67,24 +69,40 @@ func readInteraction(data []byte) (*interaction, error) {
 	if in.Type != typePing && (in.User.ID == "" || in.ID == "" || in.Token == "") {
 		return nil, errors.New("invalid interaction: user.id, id or token is empty")
 	}
+	if in.Type == typeCommand && in.Data.Name != commandLink {
+		return nil, errors.New("invalid interaction: data.name is not a command of askbus")
+	}
 	return &in, nil
 }
 
 // memberGuest marks members who may only use the voice channel that they were invited to.
 const memberGuest = 1 << 4
 
+// by returns a user as Discord proves them.
+func (u *user) by() ask.By {
+	return ask.By{Principal: Type + ":" + u.ID, Name: cmp.Or(u.Global, u.Username, u.ID), Proof: ask.ProofDiscord}
+}
+
+// barred returns why nothing that this user does counts, or "".
+func (in *interaction) barred(l *lang.Language) string {
+	switch m := in.Member; {
+	case in.User.Bot:
+		return l.Say("Only a person can answer; bots cannot.")
+	case m != nil && (m.Flags&memberGuest != 0 || m.Pending):
+		return l.Say("Guests of this server, and members whom it has not admitted yet, cannot answer.")
+	}
+	return ""
+}
+
 // by returns the person for the broker, or why they may not act at all.
 func (s *App) by(ctx context.Context, l *lang.Language, in *interaction, a *ask.Ask) (by ask.By, refused string) {
-	by = ask.By{Principal: Type + ":" + in.User.ID, Name: cmp.Or(in.User.Global, in.User.Username, in.User.ID), Proof: ask.ProofDiscord}
+	by = in.User.by()
 	var roles []string
 	if m := in.Member; m != nil {
 		by.Name, roles = cmp.Or(m.Nick, by.Name), m.Roles
-		if m.Flags&memberGuest != 0 || m.Pending {
-			return by, l.Say("Guests of this server, and members whom it has not admitted yet, cannot answer.")
-		}
 	}
-	if in.User.Bot {
-		return by, l.Say("Only a person can answer; bots cannot.")
+	if refused = in.barred(l); refused != "" {
+		return by, refused
 	}
 	s.Identify(ctx, &by, in.User.ID, a, func(group string) (bool, error) {
 		return slices.Contains(roles, strings.TrimPrefix(group, rolePrefix)), nil
@@ -178,15 +196,19 @@ func (s *App) inTime(ctx context.Context, in *interaction, send func(context.Con
 		return
 	case <-timer.C:
 	}
-	first := reply{Type: replyNothing}
-	if in.Type == typeForm {
-		first = reply{replyLater, map[string]int{"flags": flagEphemeral}}
-	}
-	replied := s.sent(ctx, send(ctx, first))
+	replied := s.sent(ctx, send(ctx, in.later()))
 	o := <-result
 	if replied {
 		s.tellLater(ctx, in, o)
 	}
+}
+
+// later is the first reply to what takes longer.
+func (in *interaction) later() reply {
+	if in.Type == typeButton {
+		return reply{Type: replyNothing}
+	}
+	return reply{replyLater, map[string]int{"flags": flagEphemeral}}
 }
 
 // tellLater tells the result of an interaction that was acknowledged before it was stored.
@@ -197,7 +219,7 @@ func (s *App) tellLater(ctx context.Context, in *interaction, o outcome) {
 	}
 	path := "/webhooks/" + in.App + "/" + in.Token
 	c := call{Method: "POST", Path: path}
-	if in.Type == typeForm {
+	if in.Type != typeButton {
 		c = call{Method: "PATCH", Path: path + "/messages/@original"}
 		if o.told == "" {
 			o = tell(l.Say("Your answer is stored."))

@@ -195,11 +195,11 @@ func TestDirectMessagesAndRestart(t *testing.T) {
 	w.closed("Tom answered No")
 }
 
-// Signed requests over HTTP: any replica answers any; Discord accepts the address only if wrong signatures are refused.
+// Signed requests over HTTP: any replica answers any, also the command that links an account; Discord accepts the address only if wrong signatures are refused.
 func TestSignedInteractions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	signed := func(o *discord.Options) { o.PublicKey = w.fake.PublicKey() }
+	signed := func(o *discord.Options) { o.PublicKey, o.Inbox = w.fake.PublicKey(), chattest.LinkInbox }
 	first, _ := w.start(signed)
 	second, _ := w.start(signed)
 	one, two := httptest.NewServer(first.Handler()), httptest.NewServer(second.Handler())
@@ -217,6 +217,8 @@ func TestSignedInteractions(t *testing.T) {
 	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "pg" || !o.Answers[3].Skipped {
 		t.Errorf("the answers are %+v", o.Answers)
 	}
+	natstest.Eventually(t, "there is a command", func() bool { return w.fake.Calls("POST /applications/{app}/commands") > 0 })
+	w.Linked(chattest.LinkCode(w.command(mei, "")), "discord:"+mei)
 	if n, identified := w.fake.Sessions(); n+identified > 0 {
 		t.Errorf("%d sessions of the gateway, %d identified", n, identified)
 	}
@@ -263,6 +265,22 @@ func TestResume(t *testing.T) {
 		w.Wait(id)
 	}
 	if _, n := w.fake.Sessions(); n != 2 {
+		t.Errorf("it identified %d times", n)
+	}
+}
+
+// A connection that is lost, and of which nobody is told, ends when a heartbeat is not acknowledged, and is resumed: what
+// people did meanwhile arrives.
+func TestALostConnectionIsResumed(t *testing.T) {
+	t.Parallel()
+	w := &world{chattest.New(t), homeOf(t, fakediscord.Options{AckWithin: waittest.Limit, Heartbeat: time.Second})}
+	w.start()
+	w.ask("a1", ask.Ask{Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}}})
+	m := w.open("Deploy?")
+	w.fake.Lose()
+	w.click(mei, m, "Yes")
+	w.Wait("a1")
+	if _, n := w.fake.Sessions(); n != 1 {
 		t.Errorf("it identified %d times", n)
 	}
 }

@@ -1,13 +1,11 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // wrote handles a direct message: somebody who wants to be linked with a person of the inbox. Every replica hears it; one
@@ -28,8 +26,7 @@ func (s *App) wrote(ctx context.Context, data json.RawMessage) {
 	}
 	s.after.Go(func() {
 		defer s.busy.End()
-		member := ask.By{Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username), Proof: ask.ProofDiscord}
-		told := s.LinkMeOnce(ctx, s.Speaks("", nil), member, s.opts.Token+"\x00"+m.ID)
+		told := s.LinkMeOnce(ctx, s.Speaks("", nil), m.Author.by(), s.opts.Token+"\x00"+m.ID)
 		if told == "" {
 			return
 		}

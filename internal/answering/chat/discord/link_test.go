@@ -1,10 +1,13 @@
 package discord_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat/discord"
+	"github.com/askbus/askbus/internal/lab/fakediscord"
 	"github.com/askbus/askbus/internal/testkit/chattest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -17,7 +20,7 @@ func (w *world) said() (all []string) {
 }
 
 // Who writes "link" to the bot in private gets one code from two replicas, which links them under the id that Discord
-// proves; a bot gets none. A question that has an option of this name is answered by its button, and not by the word.
+// proves; a bot gets none. So does who uses the command, anywhere. A question that has an option of this name is answered by its button, and not by the word.
 func TestAMemberAsksToBeLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,9 +39,31 @@ func TestAMemberAsksToBeLinked(t *testing.T) {
 	}
 	w.click(mei, m, "Link")
 	w.AnsweredLink("a1")
+
+	told := w.command(tom, asks)
+	w.Linked(chattest.LinkCode(told), "discord:"+tom)
+	if told := w.command(guest, asks); !strings.Contains(told, "Guests of this server") {
+		t.Errorf("a guest is told %q", told)
+	}
 	stop()
 	stopOther()
 	if codes := w.LinkCodes(w.said); len(codes) != 1 {
-		t.Errorf("%d codes", len(codes))
+		t.Errorf("%d codes that others see, or that were made twice", len(codes))
 	}
+	if n := w.fake.Calls("POST /applications/{app}/commands"); n != 1 {
+		t.Errorf("the command is made %d times", n)
+	}
+}
+
+// command lets somebody use the command, in private without a channel, and returns what only they are told.
+func (w *world) command(user, channel string) string {
+	w.T.Helper()
+	in, err := w.fake.Command(w.T.Context(), user, channel, "link")
+	if err == nil && in.Told == nil {
+		in, err = w.fake.Replied(w.T.Context(), in.ID, waittest.Limit, func(in *fakediscord.Interaction) bool { return in.Told != nil })
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return in.Words()
 }

@@ -47,7 +47,7 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 		id, err := p.api.post(ctx, r, channel, m)
 		at := chat.Message{Channel: channel, ID: id}
 		if err == nil {
-			p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+			p.Attach(ctx, &post.Ask, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
 				return p.api.attach(ctx, r, at, fmt.Sprintf("%.16s-f%.6s", m.Nonce, f.ID), f)
 			})
 		}

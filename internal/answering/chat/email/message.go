@@ -150,7 +150,7 @@ const maxFiles = 7 << 20
 
 // attach adds an ask's files to a mail, up to a number of bytes, and names those that it leaves out.
 func (s *App) attach(ctx context.Context, m *mail.Msg, d *letter, a *ask.Ask, most int64) {
-	left := s.Attach(ctx, a, most, func(_ context.Context, f *chat.Attached) error {
+	left := s.Attach(ctx, a, nil, most, func(_ context.Context, f *chat.Attached) error {
 		return m.AttachReader(f.Filename(), bytes.NewReader(f.Data), mail.WithFileContentType(mail.ContentType(f.MediaType)))
 	})
 	for i := range left {

@@ -62,6 +62,7 @@ type drawing struct {
 	link     string
 	mentions []string
 	open     bool // it can be answered here
+	cut      bool // something did not fit
 }
 
 // room bounds the parts of a card, in bytes of the agent's text.
@@ -80,7 +81,8 @@ func (d *drawing) content() string {
 	if d.open {
 		short = append(short, d.decline())
 	}
-	return made(card.Heading(&d.rec.Ask), d.color(), append(short, d.foot(true)...))
+	d.cut = true
+	return made(card.Heading(&d.rec.Ask), d.color(), append(short, d.foot()...))
 }
 
 // fits reports whether a call with a card is within Feishu's limit.
@@ -182,7 +184,8 @@ func (d *drawing) elements(r room) []object {
 	if d.open {
 		all = d.controls(all)
 	}
-	return append(all, d.foot(cut)...)
+	d.cut = cut
+	return append(all, d.foot()...)
 }
 
 // tells reports whether an option says more than its button or its place in a list.
@@ -249,9 +252,9 @@ func (d *drawing) controls(all []object) []object {
 }
 
 // foot ends a card.
-func (d *drawing) foot(cut bool) (all []object) {
+func (d *drawing) foot() (all []object) {
 	more := ""
-	if cut {
+	if d.cut {
 		more = d.Say("Not everything fits here.")
 	}
 	for _, words := range []string{more, d.ForThem, d.AtEnd} {
@@ -372,12 +375,11 @@ func (d *drawing) input(field string, n int, label, hint string, long bool) obje
 
 // outcome returns the card of an ended ask.
 func outcome(sum chat.Summary) (title, color string, elements []object) {
-	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
 	color = "grey"
 	if sum.Mark == chat.MarkAnswered {
 		color = "green"
 	}
-	verdict := []string{mark + "**" + escape(sum.Verdict) + "**"}
+	verdict := []string{sum.Mark.Sign() + "**" + escape(sum.Verdict) + "**"}
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
 			verdict = append(verdict, escape(part))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat/feishu"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -46,4 +47,24 @@ func TestReconnectingLeavesNothing(t *testing.T) { // not parallel: it counts go
 		f.Disconnect()
 		return connected(ctx, before+1)
 	})
+}
+
+// A long connection that is lost, and of which nobody is told, is replaced when no frame has come for two pings.
+func TestALostConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := home(t)
+	o := options(f)
+	o.Clock, o.Ping = new(respondertest.Clock), time.Second
+	app, err := feishu.New(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- app.Listen(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	natstest.Eventually(t, "it is connected", func() bool { return app.Ready() == nil })
+	before := f.Calls("POST endpoint")
+	f.Lose()
+	natstest.Eventually(t, "it connects again", func() bool { return f.Calls("POST endpoint") > before && f.Connections() == 1 && app.Ready() == nil })
 }

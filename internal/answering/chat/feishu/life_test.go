@@ -290,12 +290,17 @@ func TestARecalledCard(t *testing.T) {
 	natstest.Eventually(t, "it was tried once", func() bool { return w.fake.Calls("PATCH messages") == before+2 })
 }
 
-// Large asks become short cards with a link; Feishu's limits are never met.
+// Large asks become short cards with a link, or a file if there is none; Feishu's limits are never met.
 func TestLargeAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(&surface{tune: func(o *feishu.Options) {
-		o.Link = func(k ask.Key) string { return "https://inbox.example/ask/" + k.ID }
+		o.Link = func(k ask.Key) string {
+			if k.ID == "a3" {
+				return ""
+			}
+			return "https://inbox.example/ask/" + k.ID
+		}
 	}})
 	many := ask.Question{ID: "q", Text: "Which of many?"}
 	for i := range 60 {
@@ -311,6 +316,8 @@ func TestLargeAsks(t *testing.T) {
 	if text := large.Shown(); !strings.Contains(text, "https://inbox.example/ask/a2") || !strings.Contains(text, "Not everything fits here") {
 		t.Errorf("the card says %q", text)
 	}
+	w.Ask(ask.Ask{ID: "a3", Context: strings.Repeat("上下文\n", 5000), Questions: database.Questions})
+	w.message("the whole question", func(m *fakefeishu.Message) bool { return m.File == "question.txt" })
 }
 
 // Refused credentials make the surface not ready, and no error has the secret.

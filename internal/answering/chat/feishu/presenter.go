@@ -50,7 +50,7 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 	}
 	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(post.Key) {
 		p.attached.Add(post.Key, struct{}{})
-		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+		p.Attach(ctx, &post.Ask, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
 			return p.api.attach(ctx, chat.RankOf(&post), at, fmt.Sprintf("%s-f%.6s", post.Key, f.ID), f)
 		})
 	}

@@ -3,16 +3,16 @@
 package feishu
 
 import (
+	"encoding/json"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/testkit/browsertest"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/chromedp/chromedp"
 )
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
@@ -21,15 +21,7 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 //
 //	ASKBUS_SHOTS=../../../../docs/images go test -tags shots -run TestPictures ./internal/answering/chat/feishu
 func TestPictures(t *testing.T) {
-	dir := os.Getenv("ASKBUS_SHOTS")
-	if dir == "" {
-		t.Fatal("ASKBUS_SHOTS names no directory")
-	}
-	page, err := filepath.Abs("testdata/card.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 11, 26, 10, 2, 0, 0, time.UTC)
+	now := chattest.Pictured
 	a := ask.Ask{
 		Tenant: "acme", Session: "billing-api", ID: "a1", Agent: ask.Agent{Name: "Claude Code", Repository: "acme/ledger", Branch: "main"}, Title: "账本服务的存储",
 		Context: "账本服务需要一个**数据库**。两个候选都通过了试验。", Priority: ask.PriorityUrgent, Deadline: now.Add(2 * time.Hour),
@@ -49,25 +41,15 @@ func TestPictures(t *testing.T) {
 		{ID: "d", Kind: ask.KindDate, Text: "哪天发布？", Optional: true},
 	}
 	viewer := card.Viewer{Surface: Type, Lang: "zh", Shared: true}
-	cards := ""
+	var cards []json.RawMessage
 	draw := func(a ask.Ask) {
 		rec := ask.Record{State: ask.StatePending, Ask: a, AskedAt: now.Add(-3 * time.Minute)}
 		d := drawing{Card: card.New(&rec, viewer, now), rec: &rec, id: "0123456789abcdef01234567", link: "https://ask.example.com/ask/a1", open: true}
-		cards += d.content() + ","
+		cards = append(cards, json.RawMessage(d.content()))
 	}
 	draw(a)
 	draw(several)
 	rec := ask.Record{State: ask.StateResolved, Ask: a, AskedAt: now.Add(-3 * time.Minute), Outcome: &ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, At: now, By: &ask.By{Principal: "oidc:mei", Name: "Mei", Responder: "web"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}}
-	cards += made(outcome(chat.Summarize(&rec, card.New(&rec, viewer, now), literal)))
-	b := browsertest.Open(t)
-	b.Do(chromedp.Navigate("file://" + page))
-	b.Wait(`typeof show === "function"`)
-	b.Wait(`(() => { show("Drawn by a page of our own that follows Feishu's look; not a picture of Feishu.", [` + cards + `]); return true })()`)
-	image, err := chromedp.Run(b.Context(), chromedp.Screenshot(chromedp.CSS("body")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "feishu.png"), image, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cards = append(cards, json.RawMessage(made(outcome(chat.Summarize(&rec, card.New(&rec, viewer, now), literal)))))
+	chattest.Picture(t, "card.html", "feishu.png", "Drawn by a page of our own that follows Feishu's look; not a picture of Feishu.", cards)
 }

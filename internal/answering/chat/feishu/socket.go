@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,7 @@ func open(ctx context.Context, address string) (*websocket.Conn, error) {
 func (s *App) receive(ctx context.Context, conn *websocket.Conn, e *endpoint) error {
 	u, _ := url.Parse(e.URL) // it was dialled
 	service, _ := strconv.ParseInt(u.Query().Get("service_id"), 10, 32)
-	every := e.ping()
+	every := cmp.Or(s.opts.Ping, e.ping())
 	ctx, cancel := context.WithCancel(ctx)
 	var pinging sync.WaitGroup
 	pinging.Go(func() {
@@ -126,7 +127,7 @@ func (s *App) receive(ctx context.Context, conn *websocket.Conn, e *endpoint) er
 	defer cancel()
 	partial := fragments{}
 	for {
-		within, stop := context.WithTimeout(ctx, 2*every+callFor)
+		within, stop := context.WithTimeout(ctx, 2*every+min(every, callFor))
 		typ, data, err := conn.Read(within)
 		stop()
 		if err != nil {

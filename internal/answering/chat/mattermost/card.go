@@ -100,22 +100,13 @@ func (d *drawing) text(s card.Steps) string {
 }
 
 func (d *drawing) body(p *card.Preview, most int) {
-	whole := strings.TrimSpace(p.Body)
-	if p.Kind == card.Layout {
-		short := card.Middle(whole, most)
-		d.cut = d.cut || short != whole
-		d.add(fenced(short))
-		return
-	}
-	whole = card.Tables(whole)
-	short := ask.Clip(whole, most)
-	d.cut = d.cut || short != whole
-	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
-		if i%2 == 1 {
-			_, part, _ = strings.Cut(part, "\n") // the language of a fence
-			d.add(fenced(strings.Trim(part, "\n")))
-		} else if part = strings.Trim(part, "\n"); part != "" {
-			d.add(literal(part) + "\n")
+	parts, cut := chat.Parts(p, most, ask.Clip)
+	d.cut = d.cut || cut
+	for _, part := range parts {
+		if part.Code {
+			d.add(fenced(part.Text))
+		} else {
+			d.add(literal(part.Text) + "\n")
 		}
 	}
 }
@@ -161,8 +152,7 @@ func (d *drawing) buttons(s card.Steps, address string, seal func(data string) h
 
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) string {
-	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
-	verdict := []string{mark + "**" + sum.Verdict + "**"}
+	verdict := []string{sum.Mark.Sign() + "**" + sum.Verdict + "**"}
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
 			verdict = append(verdict, part)

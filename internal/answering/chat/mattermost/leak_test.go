@@ -43,3 +43,23 @@ func TestReconnectingLeavesNothing(t *testing.T) { // not parallel: it counts go
 		return nil
 	})
 }
+
+// A WebSocket that is lost, and of which nobody is told, is replaced as soon as the server does not answer a ping.
+func TestALostConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := newSurface(t)
+	o := s.options()
+	o.Clock, o.Ping = new(respondertest.Clock), time.Second
+	app, err := mattermost.New(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- app.Keep(ctx); app.Drain() }()
+	t.Cleanup(func() { cancel(); <-done })
+	natstest.Eventually(t, "it hears", func() bool { return s.fake.Listeners() == 1 })
+	before := s.fake.Heard()
+	s.fake.Lose()
+	natstest.Eventually(t, "it connects again", func() bool { return s.fake.Heard() > before && s.fake.Listeners() == 1 })
+}

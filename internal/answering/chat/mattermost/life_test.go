@@ -3,6 +3,7 @@ package mattermost_test
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat/mattermost"
 	"github.com/askbus/askbus/internal/lab/fakemattermost"
 	"github.com/askbus/askbus/internal/testkit/chattest"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/google/go-cmp/cmp"
@@ -182,7 +184,7 @@ func TestSlowStoreAndLimits(t *testing.T) {
 	})
 }
 
-// What an agent writes is text: no mention, no link, no Markdown; a route mentions.
+// What an agent writes is text: no mention, no link, no Markdown; a route mentions. What does not fit comes as a file.
 func TestTextStaysText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,6 +211,14 @@ func TestTextStaysText(t *testing.T) {
 	if n := len(w.fake.Posts()); n != 1 {
 		t.Errorf("%d posts: a deleted one came back", n)
 	}
+	long := chattest.Choice("a3", "Which last?")
+	long.Context = strings.Repeat("It is long. ", 500)
+	w.Ask(long)
+	natstest.Eventually(t, "the whole question comes, to which no link leads", func() bool {
+		return slices.ContainsFunc(w.fake.Files(), func(f fakemattermost.File) bool {
+			return f.Name == "question.txt" && strings.Contains(string(f.Data), strings.TrimSpace(long.Context))
+		})
+	})
 }
 
 // A revoked token makes the surface not ready; the doctor names what is wrong and what to do.

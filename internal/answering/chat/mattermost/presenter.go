@@ -63,7 +63,9 @@ func (p presenter) Open(ctx context.Context, asked responder.Post, places []ask.
 	}
 	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(asked.Key) {
 		p.attached.Add(asked.Key, struct{}{})
-		p.Attach(ctx, &asked.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error {
+		d := p.drawn(chat.Pending(&asked), asked.Link)
+		d.text(card.Steps{})
+		p.Attach(ctx, &asked.Ask, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
 			return p.api.attach(ctx, chat.RankOf(&asked), at, f)
 		})
 	}

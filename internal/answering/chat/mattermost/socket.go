@@ -1,6 +1,7 @@
 package mattermost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/coder/websocket"
 )
 
 // Bounds of the connection.
 const (
 	maxEvent  = 1 << 20
-	pingEvery = 45 * time.Second
+	pingEvery = 30 * time.Second
 	againIn   = 5 * time.Second
 )
 
@@ -68,15 +69,8 @@ func (s *App) listen(ctx context.Context, conn *websocket.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.after.Go(func() {
-		for backoff.Sleep(ctx, pingEvery) == nil {
-			within, end := context.WithTimeout(ctx, callFor)
-			err := conn.Ping(within)
-			end()
-			if err != nil {
-				_ = conn.CloseNow() // which ends the reading
-				return
-			}
-		}
+		_ = chat.Probe(ctx, cmp.Or(s.opts.Ping, pingEvery), conn.Ping)
+		_ = conn.CloseNow() // which ends the reading
 	})
 	for {
 		_, data, err := conn.Read(ctx)

@@ -41,6 +41,7 @@ const (
 type content struct {
 	Text   string
 	Blocks []slackapi.Block
+	Cut    bool // something did not fit
 }
 
 // asked is the data of a pending ask's card.
@@ -92,7 +93,7 @@ func pendingCard(a asked) content {
 		add(slackapi.NewContextBlock("", mrkdwn(":eyes: "+clipBytes(escape(strings.Join(c.Attention, " · ")), 300), 2000)))
 	}
 	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
-	return content{Text: notification(a), Blocks: blocks}
+	return content{Text: notification(a), Blocks: blocks, Cut: cut}
 }
 
 // notification returns the text that a phone shows and a screen reader reads.

@@ -51,7 +51,7 @@ func TestFact02Ghosts(t *testing.T) {
 	natstest.Eventually(t, "the hellos", func() bool {
 		var b strings.Builder
 		r.WriteMetrics(&b)
-		return strings.Contains(b.String(), "askbus_slack_num_connections 8") && strings.Contains(b.String(), "askbus_slack_connections_live 2")
+		return strings.Contains(b.String(), `askbus_slack_num_connections{tenant=""} 8`) && strings.Contains(b.String(), `askbus_slack_connections_live{tenant=""} 2`)
 	})
 	if !r.log.has("dead ones swallow clicks") {
 		t.Error("nobody is warned")
@@ -154,6 +154,21 @@ func TestFact04RoutineDisconnects(t *testing.T) {
 	if err := r.Ready(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Fact 4, when Slack cannot say so: connections that are lost are replaced as soon as a ping is not answered.
+func TestFact04LostConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	r := w.start(false, func(o *slack.Options) { o.Ping = time.Second })
+	natstest.Eventually(t, "two connections", func() bool { _, live := w.fake.Connections(); return live == 2 })
+	w.fake.Lose()
+	natstest.Eventually(t, "two others", func() bool {
+		_, live := w.fake.Connections()
+		return live == 2 && w.fake.Opened() >= 4 && r.Ready() == nil
+	})
+	w.ask(ask.Ask{ID: "a1"})
+	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "PostgreSQL"))
 }
 
 // Fact 5: an acknowledgement must come within three seconds. We store first; if that takes long we

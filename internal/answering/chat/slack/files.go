@@ -16,10 +16,10 @@ const (
 	maxFiles   = 50 << 20 // bytes; Slack takes files of 1 GB
 )
 
-// attach sends the files of an ask into the thread of its card, while people may answer already. After a crash they may be
-// missing: the card leads to them.
-func (p presenter) attach(ctx context.Context, post *responder.Post, m message) {
-	none := true
+// attach sends the files of an ask, and the whole question if the card has not all of it, into the thread of its card, while
+// people may answer already. After a crash they may be missing: the card leads to them.
+func (p presenter) attach(ctx context.Context, post *responder.Post, whole *chat.Attached, m message) {
+	none := whole == nil
 	for range post.Ask.AllFiles() {
 		none = false
 		break
@@ -28,7 +28,7 @@ func (p presenter) attach(ctx context.Context, post *responder.Post, m message) 
 		return
 	}
 	p.after.Do(ctx, func(ctx context.Context) {
-		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, chat.RankOf(post), m, f) })
+		p.Attach(ctx, &post.Ask, whole, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, chat.RankOf(post), m, f) })
 	})
 }
 

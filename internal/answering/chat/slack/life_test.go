@@ -3,6 +3,7 @@ package slack_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,7 +62,10 @@ func TestOtherWithANote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.start(true, nil)
-	k := w.ask(ask.Ask{ID: "a1"})
+	k := w.ask(ask.Ask{ID: "a1", Context: strings.Repeat("It is long. ", 500)})
+	natstest.Eventually(t, "the whole question comes, to which no link leads", func() bool {
+		return slices.ContainsFunc(w.fake.Files(), func(f fakeslack.File) bool { return f.Name == "question.txt" && f.At == w.card("a1").Place })
+	})
 	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "Other…"))
 	fill := map[string]fakeslack.Input{"Which database?": {Options: []string{"Other…"}}, "Note": {Text: "for now"}}
 	acked(t, w.fake.Submit("U0TOM", fill))

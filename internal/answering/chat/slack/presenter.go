@@ -56,11 +56,12 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	payload := map[string]string{"key": post.Key, "ask": post.Ask.Key().String(), "life": post.Life}
 	r := chat.RankOf(&post)
 	broadcast := r.Urgent || to.Threads == chat.ThreadsBroadcast || len(a.Mentions) == 0
-	ts, err := p.api.post(ctx, r, channel, thread, broadcast, pendingCard(a), payload)
+	drawn := pendingCard(a)
+	ts, err := p.api.post(ctx, r, channel, thread, broadcast, drawn, payload)
 	if thread != "" && code(err) == "thread_not_found" { // the thread's first message was deleted
 		p.sessions.Deleted(&post.Ask, channel)
 		thread = ""
-		ts, err = p.api.post(ctx, r, channel, "", false, pendingCard(a), payload)
+		ts, err = p.api.post(ctx, r, channel, "", false, drawn, payload)
 	}
 	if err != nil {
 		return at, nil, err
@@ -68,7 +69,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	m := message{Channel: channel, ID: ts, Thread: thread}
 	p.sessions.Posted(&post.Ask, m)
 	p.remind(ctx, a, m)
-	p.attach(ctx, &post, m)
+	p.attach(ctx, &post, chat.Whole(a.Card, drawn.Cut, a.Link), m)
 	return ask.Place{Ref: m.Ref(), Where: p.where(m)}, a.Card.Attention, nil
 }
 

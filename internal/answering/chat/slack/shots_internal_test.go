@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-
 	"github.com/askbus/askbus/internal/testkit/browsertest"
+	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/chromedp/chromedp"
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 // TestPictures draws the cards of docs/slack.md with our own page in the style of
 // Block Kit:
 //
-//	ASKBUS_SHOTS=../../docs/slack go test -tags shots -run TestPictures ./internal/answering/chat/slack
+//	ASKBUS_SHOTS=../../../../docs/slack go test -tags shots -run TestPictures ./internal/answering/chat/slack
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("ASKBUS_SHOTS")
 	if dir == "" {
@@ -68,6 +68,8 @@ func TestPictures(t *testing.T) {
 	ended := *rec
 	ended.State, ended.Outcome = ask.StateResolved, &o
 	folded := outcomeCard(o.At, chat.Summarize(&ended, card.New(&ended, card.Viewer{Surface: Type, Shared: true}, when), literal))
+	voting := chattest.Voting()
+	votes := pendingCard(asked{Record: *voting, Card: card.New(voting, card.Viewer{Surface: Type, Shared: true}, chattest.Pictured), Link: "https://inbox.example/ask/a2", Replies: true})
 	numbers, _, _ := draw(long)
 	prose, _, _ := draw(plans)
 	checks, _, _ := draw(boxes)
@@ -79,6 +81,7 @@ func TestPictures(t *testing.T) {
 		errors map[string]string
 	}{
 		"choice":  {cards: []content{first}},
+		"votes":   {cards: []content{votes}},
 		"outcome": {cards: []content{folded}},
 		"prose":   {cards: []content{prose}},
 		"more":    {cards: []content{numbers, checks}},

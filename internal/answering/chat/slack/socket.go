@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,14 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/coder/websocket"
 )
 
 // Limits of Socket Mode.
 const (
 	pingEvery   = 10 * time.Second
-	pingWithin  = 10 * time.Second
 	helloWithin = 30 * time.Second
 	lingerFor   = 20 * time.Second // after a disconnect message
 	// MaxReplicas is how many processes may share one app over Socket Mode: Slack allows ten
@@ -204,15 +204,10 @@ func (s *App) hello(ctx context.Context, connections int) {
 
 // ping detects a half-open connection, which looks healthy otherwise.
 func (s *App) ping(ctx context.Context, conn *websocket.Conn, dead func(string)) {
-	for backoff.Sleep(ctx, pingEvery) == nil {
-		one, cancel := context.WithTimeout(ctx, pingWithin)
-		err := conn.Ping(one)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			dead("no answer to a ping")
-			_ = conn.CloseNow()
-			return
-		}
+	if err := chat.Probe(ctx, cmp.Or(s.opts.Ping, pingEvery), conn.Ping); ctx.Err() == nil {
+		dead("no answer to a ping")
+		s.Log.InfoContext(ctx, "a Socket Mode connection is lost", slog.String("error", err.Error()))
+		_ = conn.CloseNow()
 	}
 }
 

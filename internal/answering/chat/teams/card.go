@@ -144,23 +144,10 @@ func (s *sheet) mention(people []mentioned) string {
 
 // preview adds a body of the agent.
 func (d *drawing) preview(p *card.Preview) {
-	whole := strings.TrimSpace(p.Body)
-	if p.Kind == card.Layout {
-		short := card.Middle(whole, d.room)
-		d.cut = d.cut || short != whole
-		d.body = lines(d.body, short, true)
-		return
-	}
-	whole = card.Tables(whole)
-	short := ask.Clip(whole, d.room)
-	d.cut = d.cut || short != whole
-	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
-		if i%2 == 1 {
-			_, part, _ = strings.Cut(part, "\n") // the language of a fence
-		}
-		if part = strings.Trim(part, "\n"); part != "" {
-			d.body = lines(d.body, part, i%2 == 1)
-		}
+	parts, cut := chat.Parts(p, d.room, ask.Clip)
+	d.cut = d.cut || cut
+	for _, part := range parts {
+		d.body = lines(d.body, part.Text, part.Code)
 	}
 }
 
@@ -298,8 +285,7 @@ func (d *drawing) unfold(title, send, do string, field element) action {
 func outcome(sum chat.Summary, ref string) *sheet {
 	s := newSheet()
 	s.Refresh = refreshing(ref) // a client that missed the edit
-	mark := map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark]
-	verdict := []run{bold(mark + sum.Verdict)}
+	verdict := []run{bold(sum.Mark.Sign() + sum.Verdict)}
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
 			verdict = append(verdict, subtle(" · "+part))

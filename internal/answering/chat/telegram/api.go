@@ -99,7 +99,7 @@ func (a *api) call(ctx context.Context, at place, r responder.Rank, f func(conte
 func quiet() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: bot.True()} }
 
 func (a *api) send(ctx context.Context, at place, r responder.Rank, t text, markup any, replyTo int) (id int, err error) {
-	p := &bot.SendMessageParams{ChatID: at.Chat, MessageThreadID: at.Topic, Text: t.String(), Entities: t.entities, LinkPreviewOptions: quiet(), ReplyMarkup: markup}
+	p := &bot.SendMessageParams{ChatID: at.Chat, MessageThreadID: at.Topic, Text: t.String(), Entities: t.entities, LinkPreviewOptions: quiet(), ReplyMarkup: markup, DisableNotification: t.quiet}
 	if replyTo != 0 {
 		p.ReplyParameters = &models.ReplyParameters{MessageID: replyTo, AllowSendingWithoutReply: true}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -138,9 +139,11 @@ func (s *App) Ready() error {
 
 // Bounds of polling.
 const (
-	pollFor   = 25 * time.Second
-	handleFor = 15 * time.Second // one update
-	endFor    = 10 * time.Second // the end of a query, after that
+	pollFor = 25 * time.Second
+	// A poll that brings nothing takes at least so long.
+	pollAtLeast = time.Second
+	handleFor   = 15 * time.Second // one update
+	endFor      = 10 * time.Second // the end of a query, after that
 
 	// While another process polls this token: how long this one waits, which doubles each time, and when it starts over.
 	rivalWait   = 30 * time.Second
@@ -163,6 +166,7 @@ func (s *App) Listen(ctx context.Context) error {
 func (s *App) poll(ctx context.Context) {
 	offset, rival, met := int64(0), rivalWait, time.Time{}
 	for ctx.Err() == nil {
+		began := time.Now()
 		var updates []*models.Update
 		s.Retry(ctx, func(ctx context.Context) (err error) {
 			updates, err = s.api.updates(ctx, offset, pollFor)
@@ -191,6 +195,9 @@ func (s *App) poll(ctx context.Context) {
 			})
 		}
 		all.Wait()
+		if pause := pollAtLeast - time.Since(began); len(updates) == 0 && pause > 0 { // a server that does not hold the poll
+			_ = backoff.Sleep(ctx, pause) // fails only when ctx ends
+		}
 	}
 }
 

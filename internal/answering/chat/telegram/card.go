@@ -24,6 +24,7 @@ type text struct {
 	n        int // UTF-16 units
 	entities []models.MessageEntity
 	cut      bool // something did not fit
+	quiet    bool // it notifies nobody
 }
 
 func (t *text) String() string { return t.b.String() }
@@ -94,8 +95,12 @@ func (t *text) mention(ids []string) {
 
 // text returns the message at the next question, with the answers so far.
 func (d *drawing) text(draft chat.Draft) text {
-	var t text
-	t.add("❓", "text_link", d.mark(draft))
+	t := text{quiet: d.Priority.Level == ask.PriorityLow}
+	sign := "❓"
+	if d.Priority.Urgent() {
+		sign = "🚨"
+	}
+	t.add(sign, "text_link", d.mark(draft))
 	t.add(" "+d.Head()+"\n", "", "")
 	t.mention(d.mentions)
 	if d.Title != "" {
@@ -124,24 +129,15 @@ func (d *drawing) text(draft chat.Draft) text {
 }
 
 func (d *drawing) body(t *text, p *card.Preview, most int) {
-	whole := strings.TrimSpace(p.Body)
-	if p.Kind == card.Layout {
-		short := card.Middle(whole, most)
-		t.cut = t.cut || short != whole
-		t.add(short+"\n", "pre", "")
-		return
-	}
-	whole = card.Tables(whole)
-	short := chat.ClipUnits(whole, most)
-	t.cut = t.cut || short != whole
-	for i, part := range strings.Split("\n"+short+"\n", "\n```") { // the odd parts are in fences
-		if i%2 == 1 {
-			_, part, _ = strings.Cut(part, "\n") // the language of a fence
-			t.add(part, "pre", "")
-			t.add("\n", "", "")
-		} else {
-			t.add(strings.TrimPrefix(part, "\n"), "", "")
+	parts, cut := chat.Parts(p, most, chat.ClipUnits)
+	t.cut = t.cut || cut
+	for _, part := range parts {
+		typ := ""
+		if part.Code {
+			typ = "pre"
 		}
+		t.add(part.Text, typ, "")
+		t.add("\n", "", "")
 	}
 }
 
@@ -208,7 +204,7 @@ func literal(s string, most int) string { return chat.ClipUnits(chat.OneLine(s),
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) text {
 	var t text
-	t.add(sum.Heading+"\n"+map[chat.Mark]string{chat.MarkAnswered: "✅ ", chat.MarkDeclined: "🚫 ", chat.MarkExpired: "⌛ ", chat.MarkEnded: "➖ "}[sum.Mark], "", "")
+	t.add(sum.Heading+"\n"+sum.Mark.Sign(), "", "")
 	t.add(sum.Verdict, "bold", "")
 	for _, part := range []string{sum.At.Words, sum.Where} {
 		if part != "" {
@@ -218,9 +214,14 @@ func outcome(sum chat.Summary) text {
 	for _, l := range sum.Lines {
 		t.add("\n"+l.Question+" ", "", "")
 		t.add(l.Answer, "bold", "")
+		if l.Note != "" {
+			t.add(" ("+l.Note+")", "", "")
+		}
 	}
-	for _, vote := range sum.Votes {
-		t.add("\n"+vote, "", "")
+	for _, words := range append([]string{sum.Reply}, sum.Votes...) {
+		if words != "" {
+			t.add("\n"+words, "", "")
+		}
 	}
 	return t
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/chattest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,7 +32,7 @@ func newWorld(t *testing.T) *world {
 // start runs a replica; stop ends it.
 func (w *world) start() (stop func()) {
 	w.T.Helper()
-	return w.Start(&surface{t: w.T, fake: w.fake}, responder.WallClock())
+	return w.Start(&surface{t: w.T, fake: w.fake}, new(respondertest.Clock)) // Telegram takes 20 messages a minute in a group
 }
 
 // message waits for the newest message that holds.
@@ -76,17 +76,18 @@ func TestFilesComeAfterTheButtons(t *testing.T) {
 	}
 	w.start()
 	a := chattest.Choice("a1", "Which database?")
-	a.Files = []ask.File{f}
+	a.Files, a.Context = []ask.File{f}, strings.Repeat("It is long. ", 500)
 	w.Ask(a)
 	w.open("Which database?")
 	w.message("the file", sent)
+	w.message("the whole question, to which no link leads", func(m *faketelegram.Message) bool { return m.File == "document question.txt" })
 	if early.Load() {
 		t.Error("the file came before the buttons")
 	}
 }
 
 // Several questions come one after the other in one message: a choice, toggled ones, and words by a
-// reply. Another person's press begins again with the first.
+// reply. Another person's press begins again with the first. An urgent ask is marked, and one of low priority notifies nobody.
 func TestSeveralQuestionsInOneMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,6 +120,13 @@ func TestSeveralQuestionsInOneMessage(t *testing.T) {
 		t.Errorf("by %+v", o.By)
 	}
 	w.message("the outcome", func(m *faketelegram.Message) bool { return !m.Open() && strings.Contains(m.Text, "Mei answered") })
+
+	for p, sign := range map[ask.Priority]string{ask.PriorityUrgent: "🚨", ask.PriorityHigh: "❓", ask.PriorityLow: "❓"} {
+		w.Ask(ask.Ask{ID: string(p), Priority: p, Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "How " + string(p) + "?"}}})
+		if m := w.open("How " + string(p)); !strings.HasPrefix(m.Text, sign) || m.Silent != (p == ask.PriorityLow) {
+			t.Errorf("%s: silent %v, %s", p, m.Silent, m.Text)
+		}
+	}
 }
 
 // Buttons work after a restart: they carry all that a new process needs.

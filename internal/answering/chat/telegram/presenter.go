@@ -64,7 +64,8 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 	}
 	if at, ok := parsePlace(places[0].Ref); ok && !p.attached.Contains(post.Key) {
 		p.attached.Add(post.Key, struct{}{})
-		p.Attach(ctx, &post.Ask, maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
+		t := c.text(chat.Draft{})
+		p.Attach(ctx, &post.Ask, chat.Whole(c.Card, t.cut, c.link), maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
 
 // A session has one topic in a forum, whichever replica posts; a closed one is replaced, and a chat without topics gets the
@@ -21,12 +22,13 @@ func TestATopicForEachSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fake.SetForum(group)
+	clock := new(respondertest.Clock) // Telegram takes 20 messages a minute in a group
 	run := func() {
 		r := w.Responder(telegram.Type)
 		to := routes()
 		to.Default = chat.Target{Channel: fmt.Sprint(group), Threads: chat.ThreadsTopic}
 		w.Run(func(ctx context.Context) error {
-			app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: w.fake.URL(), Options: chat.Options{Routes: to, Logger: natstest.Logger()}})
+			app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: w.fake.URL(), Options: chat.Options{Routes: to, Logger: natstest.Logger(), Clock: clock}})
 			if err != nil {
 				return err
 			}

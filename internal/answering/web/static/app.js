@@ -152,6 +152,7 @@ function question() {
 function choose(input) {
   input.focus();
   input.click();
+  advanced = false; // of the last question: the next Enter is meant for it
   if (input.type === 'checkbox') return;
   const here = input.closest('.question');
   if (oneKey() && $$('.question', card()).length === 1) { input.form.requestSubmit(); return; }

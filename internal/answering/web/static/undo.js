@@ -68,7 +68,7 @@ function show(drawn, one, words, answer) {
     link.dataset.visit = '';
     link.dir = 'auto';
     link.textContent = one.label;
-    line.append(link, ' ', answer.ok ? words ?? '' : say('Not sent: %s', words ?? say('look at it again; your words are kept.')));
+    line.append(answer.ok ? '✓ ' : '', link, answer.ok && words ? ' · ' : ' ', answer.ok ? words ?? '' : say('Not sent: %s', words ?? say('look at it again; your words are kept.')));
   }
   $('#done').replaceChildren(line);
 }

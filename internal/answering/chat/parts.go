@@ -1,0 +1,40 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/card"
+)
+
+// Part is a piece of what an agent writes about its question: prose, or code, which keeps every space. It has no line
+// break at its ends.
+type Part struct {
+	Text string
+	Code bool
+}
+
+// Parts returns a preview or a context in pieces, for chats that draw no Markdown of an agent: prose has no marks. Clip cuts prose to a number of characters; of a layout the middle is
+// left out. Cut reports whether that was necessary.
+func Parts(p *card.Preview, most int, clip func(s string, most int) string) (parts []Part, cut bool) {
+	whole := strings.TrimSpace(p.Body)
+	if p.Kind == card.Layout {
+		short := card.Middle(whole, most)
+		return []Part{{short, true}}, short != whole
+	}
+	whole = card.Tables(whole)
+	short := clip(whole, most)
+	for i, text := range strings.Split("\n"+short+"\n", "\n```") { // the odd ones are in fences
+		code := i%2 == 1
+		if code {
+			_, text, _ = strings.Cut(text, "\n") // the language of a fence
+		}
+		if text = strings.Trim(text, "\n"); text == "" {
+			continue
+		}
+		if !code {
+			text = card.InlinePlain(text)
+		}
+		parts = append(parts, Part{text, code})
+	}
+	return parts, short != whole
+}
