@@ -2,6 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +85,41 @@ func TestTelegramIsConnectedToARunningBus(t *testing.T) {
 	by := decode(t, asker.out.String())["by"].(map[string]any)
 	if by["principal"] != cli.LocalUser(nil).Principal || by["proof"] != "telegram" {
 		t.Errorf("answered by %v", by)
+	}
+
+	// A sign-in link for a phone goes to her in private, at her own tunnel, which leads to this inbox.
+	here, err := url.Parse(pl.context().HTTPURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(here) }})
+	t.Cleanup(tunnel.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tunnel.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	phone := startWith(t, []string{"SSL_CERT_FILE=" + ca}, "", "login", "--phone", "--url", tunnel.URL, "--output", "text", "--dir", pl.dir)
+	if code := phone.wait(); code != 0 || !strings.HasPrefix(phone.out.String(), tunnel.URL+"/login?t=") || !strings.Contains(phone.err.String(), "sent to you in private, in Telegram (103)") {
+		t.Errorf("exit %d: %s%s", code, phone.out, phone.err)
+	}
+	sent := 0
+	for _, m := range f.Messages() {
+		if strings.Contains(m.Text, "/login?t=") {
+			if sent++; m.Chat != mei || !strings.Contains(m.Text, strings.Fields(phone.out.String())[0]+"&ask=1") {
+				t.Errorf("%d got %q", m.Chat, m.Text)
+			}
+		}
+	}
+	if sent != 1 {
+		t.Errorf("%d links were sent", sent)
+	}
+	elsewhere := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
+	for _, wrong := range []string{elsewhere.URL, "http://inbox.example.com"} {
+		phone := startWith(t, []string{"SSL_CERT_FILE=" + ca}, "", "login", "--phone", "--url", wrong, "--dir", pl.dir)
+		if code := phone.wait(); code == 0 || strings.Contains(phone.out.String(), "/login?t=") {
+			t.Errorf("%s: exit %d: %s%s", wrong, code, phone.out, phone.err)
+		}
 	}
 	files, _ := filepath.Glob(filepath.Join(pl.dir, "chats", "*"))
 	if len(files) != 3 {

@@ -42,7 +42,7 @@ func groups() []cli.Group {
 			{Name: "stats", New: person.StatsCmd},
 			{Name: "status", New: person.StatusCmd},
 			{Name: "away", New: person.AwayCmd},
-			{Name: "login", New: person.LoginCmd},
+			{Name: "login", New: role.LoginCmd},
 			{Name: "logout", New: person.LogoutCmd},
 		}},
 		{ID: "agents", Title: "Connect agents:", Commands: []cli.Command{

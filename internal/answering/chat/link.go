@@ -72,6 +72,11 @@ func (s *Surface) linking(l *lang.Language, code string) string {
 	return l.Say("To link this account with you in the inbox, open %s within 10 minutes. Show the link to nobody.", at) + " " + l.Say("This answers no question.")
 }
 
+// SignIn returns the words with which a person gets a sign-in link in private.
+func SignIn(l *lang.Language) string {
+	return l.Say("With this link this phone signs in to the inbox, within 10 minutes, once (askbus login --phone). It signs in whoever opens it: forward it to nobody. If you have not asked for it, ignore it.")
+}
+
 // accountLink is the one address in what [Surface.LinkMe] returns.
 var accountLink = sync.OnceValue(func() *regexp.Regexp { //nolint:gochecknoglobals // compiled once, never changed
 	return regexp.MustCompile(`https?://[^\s<>|]+/account/chats/[2-9A-Z-]+`)

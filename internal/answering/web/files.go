@@ -37,6 +37,13 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 		s.notFound(w, me)
 		return
 	}
+	// A browser asks each time before it uses its copy: its person may be another one by now, or have lost the right.
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("ETag", `"`+id+`"`) // it names the bytes
+	if r.Header.Get("If-None-Match") == `"`+id+`"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
 	select {
 	case s.files <- struct{}{}:
 		defer func() { <-s.files }()
@@ -47,10 +54,10 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	defer cancel()
 	f, data, err := s.asks.File(ctx, record.Ask.Key().InSession(), id)
 	if err != nil {
+		w.Header().Del("ETag")
 		s.cannotRead(w, r, me, err)
 		return
 	}
-	w.Header().Set("Cache-Control", "private, max-age=600, immutable") // its id names its bytes
 	httpserver.SendFile(w, &f, data)
 }
 

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +79,20 @@ func TestFilesAreServedToWhoSeesTheAsk(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, h)
 		}
 	}
+	// A browser's copy is used only by who may see the ask now, and a part of a file is never a response of its own.
+	path, known := "/ask/"+k.String()+"/file/"+a.Files[0].ID, `"`+a.Files[0].ID+`"`
+	if res := get(me, a.Files[0].ID); res.header.Get("Cache-Control") != "private, no-cache" || res.header.Get("ETag") != known {
+		t.Errorf("caching: %v", res.header)
+	}
+	if res := me.do(http.MethodGet, path, nil, "If-None-Match", known); res.status != 304 || res.body != "" {
+		t.Errorf("a copy: %d %q", res.status, res.body)
+	}
+	if res := in.stranger(t).do(http.MethodGet, path, nil, "If-None-Match", known); res.status != 401 {
+		t.Errorf("a copy of somebody who is not signed in: %d", res.status)
+	}
+	if res := me.do(http.MethodGet, path, nil, "Range", "bytes=1-3"); res.status != 200 || !strings.HasPrefix(res.body, "\x89PNG") {
+		t.Errorf("a range: %d", res.status)
+	}
 	if res := get(me, other.ID); res.status != 404 {
 		t.Errorf("a file that the ask does not refer to: %d", res.status)
 	}
@@ -104,6 +119,9 @@ func TestFilesAreServedToWhoSeesTheAsk(t *testing.T) {
 	elsewhere := in.as(t, auth.Person{By: ask.By{Principal: "os:jo", Name: "Jo", Proof: "os"}, Access: ask.Access{{Tenants: []string{"elsewhere"}}}})
 	if res := get(elsewhere, a.Files[0].ID); res.status != 404 {
 		t.Errorf("somebody of another tenant: %d", res.status)
+	}
+	if res := elsewhere.do(http.MethodGet, path, nil, "If-None-Match", known); res.status != 404 {
+		t.Errorf("a copy of somebody of another tenant: %d", res.status)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // ports of a host.
 type keys struct {
 	cookie, login, invite, flow []byte
+	reach                       []byte
 	cookieName                  string
 	host                        string // see [HostOf]
 }
@@ -33,6 +34,7 @@ func deriveKeys(cookieKey []byte) (keys, error) {
 		login:      derive(cookieKey, "askbus web login v1"),
 		invite:     derive(cookieKey, "askbus web invite v1"),
 		flow:       derive(cookieKey, "askbus web flow v1"),
+		reach:      derive(cookieKey, "askbus web reach v1"),
 		cookieName: "askbus_" + hex.EncodeToString(derive(cookieKey, "askbus web cookie name v1")[:4]),
 		host:       hostFrom(cookieKey),
 	}, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
+	"github.com/askbus/askbus/pkg/card"
 )
 
 // Sessions stores sign-in sessions and which login links were used, shared by
@@ -61,17 +62,28 @@ func LoginLink(cookieKey []byte, baseURL string, by ask.By, now time.Time) (stri
 	return strings.TrimRight(baseURL, "/") + "/login?t=" + url.QueryEscape(token), nil
 }
 
+// AskFirst makes a login link lead to a page that asks before it signs anybody in. Chats
+// and mail systems follow the links of messages, and would use the link up.
+func AskFirst(link string) string { return link + "&ask=1" }
+
+// confirmPage is the page of a link that asks first.
+type confirmPage struct{ Title, Token, To, Name, As string }
+
+// login handles a login link: opened, or with the button of its page pressed.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead || r.Header.Get("Sec-Purpose") != "" {
 		w.WriteHeader(http.StatusNoContent) // link previews and prefetches do not use the link up
 		return
 	}
-	if !r.URL.Query().Has("t") {
+	token, to := r.URL.Query().Get("t"), r.URL.Query().Get("to")
+	if r.Method == http.MethodPost {
+		token, to = r.PostFormValue("t"), r.PostFormValue("to")
+	} else if !r.URL.Query().Has("t") {
 		s.signInPage(w, r)
 		return
 	}
 	now := s.opts.Now()
-	p, err := unseal(r.URL.Query().Get("t"), s.keys.login, now)
+	p, err := unseal(token, s.keys.login, now)
 	if err != nil {
 		s.noteRefused(r, byLink, ask.By{}, ask.Refuse(ask.CodeUnauthorized, "the login link has expired or is not from this inbox"))
 		s.signIn(w, r, answeredIn(w).Say("This login link has expired or is not from this inbox."))
@@ -80,6 +92,11 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	by := complete(p.by(), s.opts.Identity)
 	if by.Principal == "" {
 		s.signIn(w, r, answeredIn(w).Say("This login link names nobody."))
+		return
+	}
+	if r.Method != http.MethodPost && r.URL.Query().Has("ask") {
+		w.Header().Set("Referrer-Policy", "same-origin") // without TLS, browsers name the origin of a form nowhere else
+		s.render(w, http.StatusOK, "confirm", confirmPage{Title: answeredIn(w).Say("Sign in"), Token: token, To: landing(to), Name: card.Name(by), As: by.Principal})
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
@@ -98,7 +115,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link has been used: ask for another one."))
 		return
 	}
-	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
+	http.Redirect(w, r, landing(to), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
 }
 
 // startSession starts a session and sets its cookie.

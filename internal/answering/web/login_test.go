@@ -48,6 +48,39 @@ func TestLogin(t *testing.T) {
 			t.Errorf("after a preview: %d", res.status)
 		}
 	})
+	t.Run("a link that asks first is used by its button only, once", func(t *testing.T) {
+		t.Parallel()
+		link := web.AskFirst(strings.TrimPrefix(in.link(t, mei), in.URL))
+		u := in.stranger(t)
+		for range 2 { // the chat that looks at it, and the person
+			if res := u.get(link); res.status != http.StatusOK || !contains(res.body, "Sign in this device") || !contains(res.body, mei.Principal) || contains(res.body, "secret") {
+				t.Fatalf("%d %s", res.status, res.body)
+			}
+		}
+		_, token, _ := strings.Cut(strings.TrimSuffix(link, "&ask=1"), "t=")
+		form := url.Values{"t": {token}, "to": {"/ask/default/s1/secret"}}
+		if res := u.do(http.MethodPost, link, form, "Origin", "https://elsewhere.example.com"); res.status != http.StatusForbidden {
+			t.Errorf("pressed by another page: %d", res.status)
+		}
+		if res := u.post("/login", form); res.status != http.StatusOK || res.path != "/ask/default/s1/secret" {
+			t.Errorf("pressed: %d %s", res.status, res.path)
+		}
+		if res := in.stranger(t).post("/login", form); res.status != http.StatusUnauthorized || !contains(res.body, "used already") {
+			t.Errorf("pressed again: %d %s", res.status, res.body)
+		}
+	})
+	t.Run("an address is known to lead to this inbox", func(t *testing.T) {
+		t.Parallel()
+		if err := web.Reaches(t.Context(), http.DefaultClient, cookieKey, in.URL); err != nil {
+			t.Error(err)
+		}
+		if err := web.Reaches(t.Context(), http.DefaultClient, []byte(strings.Repeat("x", 32)), in.URL); err == nil || !contains(err.Error(), "does not lead to the inbox of this directory") {
+			t.Errorf("another inbox: %v", err)
+		}
+		if err := web.Reaches(t.Context(), http.DefaultClient, cookieKey, "http://127.0.0.1:1"); err == nil {
+			t.Error("nothing answers")
+		}
+	})
 	t.Run("a link of another key, an old one and a forged one are refused", func(t *testing.T) {
 		t.Parallel()
 		other, err := web.LoginLink([]byte(strings.Repeat("x", 32)), "", mei, time.Now())

@@ -2,7 +2,11 @@ package web
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
 	"encoding/base32"
+	"encoding/hex"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -11,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // A browser sends the cookies of a host to every port of that host. At
@@ -124,12 +129,49 @@ func findsLocalNames(agent string) bool {
 	return !strings.HasPrefix(agent, "Mozilla/") || strings.Contains(agent, "Chrome/") || strings.Contains(agent, "Firefox/")
 }
 
-// reachPath answers the page that tries whether a browser finds the own host.
+// reachPath answers the page that tries whether a browser finds the own host, and
+// the command that tries whether an address leads to this inbox.
 const reachPath = "/reach"
 
-func (s *Server) reach(w http.ResponseWriter, _ *http.Request) {
+// reachHeader proves to who has the cookie key that the answer is of this inbox.
+const reachHeader = "Askbus-Reached"
+
+func (s *Server) reach(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin") // it says nothing
+	if nonce := r.URL.Query().Get("nonce"); nonce != "" && len(nonce) <= 64 {
+		w.Header().Set(reachHeader, s.keys.reached(nonce))
+	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (k *keys) reached(nonce string) string {
+	return hex.EncodeToString(derive(k.reach, nonce))
+}
+
+// Reaches checks that an address leads to an inbox with this cookie key, whichever
+// proxies and tunnels are in between. The error says what to do.
+func Reaches(ctx context.Context, client *http.Client, cookieKey []byte, address string) error {
+	keys, err := deriveKeys(cookieKey)
+	if err != nil {
+		return err
+	}
+	nonce := rand.Text()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+reachPath+"?nonce="+nonce, nil)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", address, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // not read
+	switch {
+	case hmac.Equal([]byte(res.Header.Get(reachHeader)), []byte(keys.reached(nonce))):
+		return nil
+	case res.StatusCode == http.StatusMisdirectedRequest:
+		return fmt.Errorf("%s leads to an inbox that does not know this name: start it with ASKBUS_WEB_HOSTS=%s", address, req.URL.Hostname())
+	}
+	return fmt.Errorf("%s answers (%s), but does not lead to the inbox of this directory", address, ask.CleanLine(res.Status))
 }
 
 // findView is the data of the page that tries whether a browser finds the own

@@ -293,6 +293,7 @@ func (s *Server) Run(life context.Context) error {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.login)
+	mux.HandleFunc("POST /login", s.login)
 	mux.HandleFunc("POST /logout", s.logout)
 	mux.HandleFunc("POST /language", s.chooseLanguage)
 	if s.opts.Provider != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/certificate"
 )
@@ -29,22 +30,16 @@ func reachable(ctx context.Context, a *cli.App, inbox string) error {
 	if err != nil {
 		return fmt.Errorf("the inbox's address %q: %w", inbox, err)
 	}
-	for _, chat := range []string{"Slack", "Telegram"} {
-		if c, err := cli.ReadContext(a.Dir); err == nil && c.Ops[strings.ToLower(chat)] != "" {
-			a.Note("askbus: %s is connected to this inbox: questions reach a phone there, without this link", chat)
-		}
-	}
 	ip, _ := netip.ParseAddr(u.Hostname())
 	switch {
 	case u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()):
 		const name, more = "NAME", ", such as Caddy or Tailscale Serve"
-		tunnel, port := tailnet(ctx), u.Port()
-		if tunnel != "" {
-			return cli.Usage("a phone cannot reach %s. Tailscale runs here: with it on the phone as well, run \"tailscale serve --bg %s\", then start \"ASKBUS_HTTP_URL=https://%s %s\" and "+
-				"run this command with the same ASKBUS_HTTP_URL. Or start \"%s\" for a phone in the same network", inbox, port, tunnel, a.Hint("up"), a.Hint("up --tls --http-addr 0.0.0.0:8420"))
+		if own := tailnet(ctx); own != "" {
+			return cli.Usage("a phone cannot reach %s. Tailscale runs here: with it on the phone as well, run \"tailscale serve --bg %s\", start \"ASKBUS_WEB_HOSTS=%s %s\", and "+
+				"give --url https://%s. Or start \"%s\" for a phone in the same network", inbox, u.Port(), own, a.Hint("up"), own, a.Hint("up --tls --http-addr 0.0.0.0:8420"))
 		}
-		return cli.Usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy in front of the inbox%s, then run "+
-			"\"%s\" and this command with ASKBUS_HTTP_URL=https://%s and ASKBUS_WEB_HOSTS=%s", inbox, a.Hint("up --tls --http-addr 0.0.0.0:8420"), more, a.Hint("up"), name, name)
+		return cli.Usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy or tunnel in front of the inbox%s, start "+
+			"\"ASKBUS_WEB_HOSTS=%s %s\", and give --url https://%s", inbox, a.Hint("up --tls --http-addr 0.0.0.0:8420"), more, name, a.Hint("up"), name)
 	case u.Scheme != "https":
 		a.Note("askbus: warning: %s is not https: your answers can be read on the network path, and the phone offers neither notifications nor installation", inbox)
 		return nil
@@ -59,6 +54,27 @@ func reachable(ctx context.Context, a *cli.App, inbox string) error {
 			"Open the details of the warning, and continue only if the certificate has this SHA-256 fingerprint:\n  %s\n"+
 			"A phone notifies only where it trusts the certificate: \"%s\" and docs/sign-in.md say how.", certificate.Fingerprint(leaf), a.Hint("up --help"))
 	}
+	return nil
+}
+
+// tunnel returns the address of a person's own tunnel or proxy.
+func tunnel(address string) (string, error) {
+	inbox, err := inboxAddress(address)
+	if err == nil && !strings.HasPrefix(inbox, "https://") {
+		err = cli.Usage("invalid --url %q: give the https address that leads to this inbox", address)
+	}
+	return inbox, err
+}
+
+// leads checks that an address leads to the inbox with this key, with a certificate that is valid for everybody. Nothing
+// secret is sent.
+func leads(ctx context.Context, a *cli.App, key []byte, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*phoneLimit)
+	defer cancel()
+	if err := web.Reaches(ctx, cli.Direct(), key, address); err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	a.Note("askbus: %s leads to this inbox, with a certificate that this machine trusts", address)
 	return nil
 }
 

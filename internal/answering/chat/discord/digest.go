@@ -7,6 +7,17 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 )
 
+// Private writes words and a link to a person in a direct message.
+func (s *App) Private(ctx context.Context, person, words, link string) error {
+	channel, err := s.channel(ctx, s.Now(), chat.Target{Person: person})
+	if err != nil {
+		return err
+	}
+	words += "\n" + link
+	_, err = s.api.post(ctx, s.Now(), channel, message{Content: &words, Components: []component{}, Mentions: mentions{Parse: []string{}}})
+	return err
+}
+
 // Digest posts a digest. For some minutes its nonce prevents a second one.
 func (p presenter) Digest(ctx context.Context, d *chat.Digest) error {
 	channel, err := p.channel(ctx, p.Now(), d.To)

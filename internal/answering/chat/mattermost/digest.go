@@ -7,6 +7,16 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 )
 
+// Private writes words and a link to a person in a direct message.
+func (s *App) Private(ctx context.Context, person, words, link string) error {
+	channel, err := s.api.direct(ctx, s.Now(), person)
+	if err != nil {
+		return err
+	}
+	_, err = s.api.send(ctx, s.Now(), &post{Channel: channel, Message: literal(words) + "\n" + link})
+	return err
+}
+
 // Digest posts a digest.
 func (p presenter) Digest(ctx context.Context, d *chat.Digest) (err error) {
 	made := &post{Channel: d.To.Channel}

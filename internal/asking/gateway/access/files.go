@@ -18,8 +18,12 @@ const (
 
 // mayHoldFiles reports whether the dialect of a request has a place for files.
 func mayHoldFiles(r *http.Request) bool {
-	d, _ := dialect.Lookup(r.URL.Query().Get("dialect"))
-	return d.HoldsFiles() || r.URL.Path == a2aPath
+	name := r.URL.Query().Get("dialect")
+	if name == "" {
+		return r.URL.Path == a2aPath
+	}
+	d, _ := dialect.Lookup(name)
+	return d.HoldsFiles()
 }
 
 // BodyWithFiles is Body for requests that may hold files. A body that is larger than
