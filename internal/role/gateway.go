@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
@@ -74,12 +73,12 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	nc, g, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web)
+	nc, g, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web, &s.Listen)
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	serve, leave := daemon.Leaving("http", ln, h, limits(&s.Listen), 5*time.Second, s.HTTPLinger)
+	serve, leave := daemon.Leaving("http", ln, h, limits(&s.Listen), grace(&s.Listen), s.HTTPLinger)
 	r.parts = append(append(r.parts, serve), parts...)
 	r.last = append(r.last, leave)
 	if err := r.Ops(ctx, "gateway", s.OpsAddr, func() error { return errors.Join(natsReady(nc), g.Ready()) }); err != nil {
@@ -90,7 +89,7 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 
 // gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The
 // caller serves the handler and runs the parts.
-func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
+func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
 	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
 	if err != nil {
 		return nil, nil, nil, nil, err
@@ -117,7 +116,7 @@ func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Liste
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	return nc, g, r.metrics.HTTP("gateway", telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
+	return nc, g, r.metrics.HTTP("gateway", min(gateway.MaxRequests, mostConnections(l)), telemetry.HTTP(r.tracing, g.With(more))), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
 }
 
 // base returns the URL at which callers reach a listener.
@@ -129,8 +128,8 @@ func (r *Process) base(ln net.Listener) string {
 }
 
 // mountGateway serves the gateway at the inbox's address.
-func (r *Process) mountGateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) error {
-	_, _, h, parts, err := r.gateway(ctx, c, ln, d, w)
+func (r *Process) mountGateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) error {
+	_, _, h, parts, err := r.gateway(ctx, c, ln, d, w, l)
 	if err != nil {
 		return err
 	}

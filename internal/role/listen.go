@@ -118,7 +118,19 @@ func natsReady(nc *nats.Conn) error {
 	return errors.New("NATS is not ready")
 }
 
+// grace is how long a listener that stops waits for requests under way. A replica that lingers has sent its
+// clients elsewhere, so only calls on the bus are left: they may take as long as they do otherwise.
+func grace(l *config.Listen) time.Duration {
+	if l.HTTPLinger > 0 {
+		return 30 * time.Second
+	}
+	return 5 * time.Second
+}
+
 // limits returns the limits of an HTTP listener.
 func limits(s *config.Listen) httpserver.Limits {
 	return httpserver.Limits{Connections: s.HTTPConnections, PerAddress: s.HTTPConnectionsPerAddress, PerMinute: s.HTTPConnectionsPerMinute}
 }
+
+// mostConnections returns how many connections an HTTP listener has at once.
+func mostConnections(s *config.Listen) int { return httpserver.MostConnections(limits(s)) }

@@ -455,8 +455,8 @@ func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	r.After.HTTPURL, r.pages = base, pages
 	// The inbox stops first: it ends the live streams, which would block the HTTP server's
 	// shutdown.
-	handler := r.mounted(r.metrics.HTTP("inbox", srv.Handler()))
-	serve, leave := daemon.Leaving("http", ln, handler, limits(l), 5*time.Second, l.HTTPLinger)
+	handler := r.mounted(r.metrics.HTTP("inbox", mostConnections(l), srv.Handler()))
+	serve, leave := daemon.Leaving("http", ln, handler, limits(l), grace(l), l.HTTPLinger)
 	r.parts, r.last = append(r.parts, serve), append(r.last, leave)
 	if r.twin != nil {
 		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits(l), 5*time.Second))

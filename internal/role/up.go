@@ -159,7 +159,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web); err != nil {
+	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web, &s.Listen); err != nil {
 		return err
 	}
 	if s.Webhook.Webhook.File != "" {

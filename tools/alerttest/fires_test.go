@@ -105,7 +105,7 @@ func TestAlertsFire(t *testing.T) {
 		"AskbusForeignReplySubjects": {[]course{{"askbus_dropped_requests_total", 0, 1}}, []course{{"askbus_dropped_requests_total", 5, 0}}},
 		"AskbusCertificateExpires":   {[]course{{"askbus_tls_certificate_expires_timestamp_seconds", unix + 6*day, 0}}, []course{{"askbus_tls_certificate_expires_timestamp_seconds", unix + 8*day, 0}}},
 		"AskbusVersionsDiffer":       {[]course{{`askbus_build_info{role="broker",version="1"}`, 1, 0}, {`askbus_build_info{role="broker",version="2"}`, 1, 0}}, []course{{`askbus_build_info{role="broker",version="1"}`, 1, 0}, {`askbus_build_info{role="web",version="2"}`, 1, 0}}},
-		"AskbusSlackSocketsGone":     {[]course{{"askbus_slack_connections_live", 0, 0}}, []course{{`askbus_slack_connections_live{instance="a"}`, 0, 0}, {`askbus_slack_connections_live{instance="b"}`, 2, 0}}},
+		"AskbusSlackSocketsGone":     {[]course{{`askbus_slack_connections_live{tenant="acme"}`, 0, 0}, {`askbus_slack_connections_live{tenant="other"}`, 2, 0}}, []course{{`askbus_slack_connections_live{instance="a",tenant="acme"}`, 0, 0}, {`askbus_slack_connections_live{instance="b",tenant="acme"}`, 2, 0}}},
 		"AskbusServerUnhealthy":      {[]course{{`askbus_server_healthy{instance="a"}`, 1, 0}, {`askbus_server_healthy{instance="b"}`, 0, 0}}, []course{{`askbus_server_healthy{instance="a"}`, 1, 0}}},
 		"AskbusNoLeader":             {[]course{{"askbus_server_raft_leaderless", 2, 0}}, []course{{"askbus_server_raft_leaderless", 0, 0}}},
 		"AskbusCopiesBehind":         {[]course{{"askbus_server_raft_copies_behind", 1, 0}}, []course{{"askbus_server_raft_copies_behind", 0, 0}}},
@@ -123,13 +123,16 @@ func TestAlertsFire(t *testing.T) {
 			[]course{{`askbus_http_response_seconds_bucket{part="inbox",le="2.5"}`, 0, 5}, {`askbus_http_response_seconds_bucket{part="inbox",le="5"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}},
 			[]course{{`askbus_http_response_seconds_bucket{part="gateway",le="2.5"}`, 0, 0}, {`askbus_http_response_seconds_bucket{part="gateway",le="60"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="gateway",le="+Inf"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="0.1"}`, 0, 9}, {`askbus_http_response_seconds_bucket{part="inbox",le="+Inf"}`, 0, 9}},
 		},
-		"AskbusHeldRequestsNearlyFull": {[]course{{`askbus_http_open_requests{part="gateway"}`, 17_000, 0}}, []course{{`askbus_http_open_requests{part="gateway"}`, 9_000, 0}, {`askbus_http_open_requests{part="inbox"}`, 17_000, 0}}},
-		"AskbusExchangesRefused":       {[]course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 12}}, []course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 1}}},
-		"AskbusCredentialExpires":      {[]course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 2*day, 0}}, []course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 4*day, 0}, {`askbus_credential_expires_timestamp_seconds{credential="web"}`, 0, 0}}},
-		"AskbusBreakGlass":             {[]course{{"askbus_break_glass_total", 0, 1}}, []course{{"askbus_break_glass_total", 3, 0}}},
-		"AskbusAuditLosesRecords":      {[]course{{"askbus_audit_lost_total", 0, 1}}, []course{{"askbus_audit_lost_total", 3, 0}, {`askbus_audit_reports_lost_total{part="gateway"}`, 2, 0}}},
-		"AskbusAuditNotCopied":         {[]course{{"askbus_audit_lag_messages", 4, 0}}, []course{{"askbus_audit_lag_messages", 0, 0}}},
-		"AskbusAuditLogBehind":         {[]course{{"askbus_audit_log_current_timestamp_seconds", unix - 1000, 0}}, []course{{"askbus_audit_log_current_timestamp_seconds", unix - 100, 0}, {`askbus_audit_log_current_timestamp_seconds{instance="old"}`, unix - 9000, 0}}},
+		"AskbusHeldRequestsNearlyFull": {
+			[]course{{`askbus_http_open_requests{part="gateway"}`, 900, 0}, {`askbus_http_max_requests{part="gateway"}`, 1000, 0}},
+			[]course{{`askbus_http_open_requests{part="gateway"}`, 9_000, 0}, {`askbus_http_max_requests{part="gateway"}`, 20_000, 0}, {`askbus_http_open_requests{part="inbox"}`, 900, 0}, {`askbus_http_max_requests{part="inbox"}`, 1000, 0}},
+		},
+		"AskbusExchangesRefused":  {[]course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 12}}, []course{{`askbus_exchange_refusals_total{code="forbidden"}`, 0, 1}}},
+		"AskbusCredentialExpires": {[]course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 2*day, 0}}, []course{{`askbus_credential_expires_timestamp_seconds{credential="broker"}`, unix + 4*day, 0}, {`askbus_credential_expires_timestamp_seconds{credential="web"}`, 0, 0}}},
+		"AskbusBreakGlass":        {[]course{{"askbus_break_glass_total", 0, 1}}, []course{{"askbus_break_glass_total", 3, 0}}},
+		"AskbusAuditLosesRecords": {[]course{{"askbus_audit_lost_total", 0, 1}}, []course{{"askbus_audit_lost_total", 3, 0}, {`askbus_audit_reports_lost_total{part="gateway"}`, 2, 0}}},
+		"AskbusAuditNotCopied":    {[]course{{"askbus_audit_lag_messages", 4, 0}}, []course{{"askbus_audit_lag_messages", 0, 0}}},
+		"AskbusAuditLogBehind":    {[]course{{"askbus_audit_log_current_timestamp_seconds", unix - 1000, 0}}, []course{{"askbus_audit_log_current_timestamp_seconds", unix - 100, 0}, {`askbus_audit_log_current_timestamp_seconds{instance="old"}`, unix - 9000, 0}}},
 	}
 	data, err := os.ReadFile("../../deploy/prometheus/alerts.yaml")
 	if err != nil {

@@ -705,6 +705,7 @@ persistence: { enabled: false }
 envFrom: [{ secretRef: { name: proxy } }]
 policy: { default: { pending: 100 }, tenants: { ci: { session: { asks_per_second: 5 } } } }
 podDisruptionBudget: { maxUnavailable: 25% }
+topologySpread: { hostname: DoNotSchedule, zone: "" }
 server: { updateStrategy: { type: OnDelete } }
 broker: { autoscaling: { enabled: true, heldRequests: 5000 } }
 gateway: { autoscaling: { enabled: true, heldRequests: 8000 }, updateStrategy: { type: Recreate } }
@@ -758,6 +759,10 @@ httpRoute: { enabled: true, parentRefs: [{ name: public }], hostnames: [a.exampl
 				t.Errorf("%s scales by %+v", name, h)
 			}
 		}
+		spread := named[*appsv1.Deployment](&m, "bus-askbus-web").Spec.Template.Spec.TopologySpreadConstraints
+		if len(spread) != 1 || spread[0].TopologyKey != corev1.LabelHostname || spread[0].WhenUnsatisfiable != corev1.DoNotSchedule {
+			t.Errorf("the inbox is spread by %+v", spread)
+		}
 		if s := named[*appsv1.Deployment](&m, "bus-askbus-gateway").Spec.Strategy.Type; s != appsv1.RecreateDeploymentStrategyType {
 			t.Errorf("the gateway is replaced by %s", s)
 		}
@@ -769,11 +774,30 @@ httpRoute: { enabled: true, parentRefs: [{ name: public }], hostnames: [a.exampl
 	}
 }
 
+// "helm show values" explains what platform teams set: a value that only the schema names is not found there.
+func TestValuesShowWhatPlatformTeamsSet(t *testing.T) {
+	t.Parallel()
+	values, err := os.ReadFile(chartDir + "/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"enabled", "apiPorts", "egress", "podSecurityContext", "securityContext", "rbac", "serviceAccount", "existingClaim", "extraObjects", "initContainers", "envFrom", "probes", "updateStrategy", "revisionHistoryLimit",
+		"runtimeClassName", "dnsConfig", "hostAliases", "topologySpread", "hosts", "filters", "behavior", "heldRequests", "fallback", "podDisruptionBudget", "maxUnavailable", "podMonitor",
+		"serviceMonitor", "relabelings", "metricRelabelings", "prometheusRule", "dashboard", "policy", "loadBalancerClass", "loadBalancerSourceRanges", "ipFamilies",
+	} {
+		if !strings.Contains(string(values), name+":") {
+			t.Errorf("values.yaml does not show %s", name)
+		}
+	}
+}
+
 // A refusal names the value and what is wrong with it. The schema's own message for a "not" does
 // neither.
 func TestRefusalsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
+		"enabled: false":                        "enabled: only a parent chart whose dependency has condition: askbus.enabled",
 		"persist: {size: 1Gi}":                  "additional properties 'persist' not allowed",
 		"web: {host: [a]}":                      "at '/web': additional properties 'host' not allowed",
 		"shape: large":                          "at '/shape': value must be one of 'embedded', 'cluster'",

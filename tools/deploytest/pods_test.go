@@ -270,3 +270,30 @@ func TestAPodServesUntilItsServiceKnows(t *testing.T) {
 		}
 	}
 }
+
+// Roles that call services of others, such as for schedules or sign-ins, reach them under the policies if the values say
+// so; and an API server at another port is reached.
+func TestPoliciesLetRolesReachMore(t *testing.T) {
+	t.Parallel()
+	const more = "egress: [{ to: [{ ipBlock: { cidr: 10.9.0.0/16 } }], ports: [{ port: 8443 }] }]"
+	for shape, roles := range map[string][]string{"embedded": {"server"}, "cluster": {"server", "broker", "web", "gateway"}} {
+		values := "shape: " + shape + "\nnetworkPolicy: { enabled: true, apiPorts: [16443] }\n"
+		for _, role := range roles {
+			values += role + ": { " + more + " }\n"
+		}
+		m, err := render(t.Context(), "askbus", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range roles {
+			out := named[*networkingv1.NetworkPolicy](&m, "askbus-"+role).Spec.Egress
+			if last := out[len(out)-1]; len(out) < 2 || len(last.To) != 1 || last.To[0].IPBlock.CIDR != "10.9.0.0/16" {
+				t.Errorf("%s: the %s reaches %+v", shape, role, out)
+			}
+		}
+		job := named[*networkingv1.NetworkPolicy](&m, "askbus-credentials").Spec.Egress
+		if last := job[len(job)-1].Ports; len(last) != 1 || last[0].Port.IntValue() != 16443 {
+			t.Errorf("%s: the Job of the credentials reaches %+v", shape, last)
+		}
+	}
+}

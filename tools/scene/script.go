@@ -42,9 +42,9 @@ func play(s *set, f *film) error {
 		func() error { return s.terminal.wait(answering, "›1 (•)") },
 		func() error { return show("1", 2*beat) },
 		func() error { return s.terminal.press(answering, "Enter") },
-		func() error { return s.terminal.wait(answering, "✓ PostgreSQL") },
-		func() error { return s.terminal.wait(asking, "answered by") },
-		func() error { return s.stage.wait("answered by you") },
+		func() error { return s.terminal.wait(answering, "✓ You chose PostgreSQL") },
+		func() error { return s.terminal.wait(asking, "Mei chose PostgreSQL") },
+		func() error { return s.stage.wait("You chose PostgreSQL") },
 		func() error { return show("⏎", 4*beat) },
 		func() error { return show("", 8*beat) },
 	)

@@ -112,6 +112,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Checks values that the schema cannot check. */}}
 {{- define "askbus.check" -}}
+{{- if not .Values.enabled }}{{ fail "enabled: only a parent chart whose dependency has condition: askbus.enabled leaves this chart out; without one do not install it" }}{{ end }}
 {{- if and .Values.nats.url (not (include "askbus.cluster" .)) }}{{ fail "nats.url: the shape embedded has a server of its own; set shape: cluster to use another NATS" }}{{ end }}
 {{- with .Values.persistence }}
 {{- if and (include "askbus.servers" $) (gt (float64 (include "askbus.bytes" .storageLimit)) (float64 (include "askbus.bytes" .size))) }}

@@ -65,6 +65,9 @@ type Options struct {
 	Tracing trace.TracerProvider // default: none
 }
 
+// MaxRequests is how many requests a gateway has under way at most, by default.
+const MaxRequests = 20_000
+
 func (o *Options) fill() {
 	num := func(n *int, v int) {
 		if *n <= 0 {
@@ -78,7 +81,7 @@ func (o *Options) fill() {
 	if o.BodyTimeout <= 0 {
 		o.BodyTimeout = 15 * time.Second
 	}
-	num(&o.MaxRequests, 20_000)
+	num(&o.MaxRequests, MaxRequests)
 	num(&o.MaxSockets, 10_000)
 	num(&o.MaxPerToken, 2_000)
 	num(&o.PerMinute, o.MaxPerToken)

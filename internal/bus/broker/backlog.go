@@ -47,6 +47,10 @@ func (b *Broker) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	for _, typ := range b.opts.Types {
 		if _, ok := now[typ]; !ok {
 			now[typ] = Backlog{}
+			select {
+			case b.unprepared <- struct{}{}:
+			default:
+			}
 		}
 	}
 	f.last, f.read = now, time.Now()
@@ -67,25 +71,43 @@ func CheckTypes(types []string) error {
 }
 
 // prepare creates the consumers of the types known beforehand, so that asks
-// count as a type's backlog while it has no replicas.
+// count as a type's backlog while it has no replicas: at the start, and when
+// [Broker.Backlog] misses some, because the server removes unused ones.
 func (b *Broker) prepare(ctx context.Context) {
-	left := slices.Clone(b.opts.Types)
+	for types := b.opts.Types; ; {
+		types = b.prepared(ctx, types)
+		select {
+		case <-b.unprepared:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// prepared creates the consumers of types, and returns the types that have some.
+func (b *Broker) prepared(ctx context.Context, types []string) (made []string) {
+	left := slices.Clone(types)
 	for try := 0; len(left) > 0; try++ {
 		left = slices.DeleteFunc(left, func(typ string) bool {
 			one, cancel := context.WithTimeout(ctx, b.opts.Limit)
 			defer cancel()
 			g, _ := ledger.ParseGroup(typ) // CheckTypes did
 			err := b.work.Prepare(one, g)
-			if err != nil && ctx.Err() == nil {
+			if err == nil {
+				made = append(made, typ)
+				return true
+			}
+			if ctx.Err() == nil {
 				b.opts.Logger.WarnContext(ctx, "cannot make the consumers of a responder type", slog.String("responder", typ), slog.Any("error", err))
 			}
 			// A refusal is final: tenants serve the type, each with its own
 			// consumers.
 			refused, ok := errors.AsType[*ask.Error](err)
-			return err == nil || ok && refused.Code == ask.CodeForbidden
+			return ok && refused.Code == ask.CodeForbidden
 		})
 		if len(left) > 0 && backoff.Wait(ctx, time.Second, min(try, 5)) != nil {
-			return
+			break
 		}
 	}
+	return made
 }

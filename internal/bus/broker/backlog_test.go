@@ -10,9 +10,11 @@ import (
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // figures are those of a backlog without times.
@@ -35,7 +37,8 @@ func backlog(t *testing.T, w *ledger.Work, typ string, want broker.Backlog) {
 
 func TestTheBacklogOfATypeWithoutReplicasGrowsAndIsWorkedOff(t *testing.T) {
 	t.Parallel()
-	b := natstest.Start(t, natstest.Options{Broker: broker.Options{Types: []string{"chat"}}})
+	b := natstest.Start(t, natstest.Options{})
+	br, _ := b.BrokerOn(b.Ledger(), broker.Options{Types: []string{"chat"}})
 	w := ledger.NewWork(b.Ledger())
 	natstest.Eventually(t, "the consumers of chat", func() bool {
 		all, err := w.Backlog(t.Context())
@@ -65,6 +68,28 @@ func TestTheBacklogOfATypeWithoutReplicasGrowsAndIsWorkedOff(t *testing.T) {
 		ok(t, settle(t, chat, "chat", "done", i.Token, ""))
 	}
 	backlog(t, w, "chat", broker.Backlog{})
+
+	// The server removes consumers that nobody used for a month. Those of a type known beforehand come back when the
+	// figures miss them, and have all that is pending, shown or not: after a month none of it is left.
+	js, err := jetstream.New(b.LedgerAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range b.Ledger().Partitions() {
+		for _, kind := range []string{"q", "o"} {
+			if err := js.DeleteConsumer(t.Context(), subject.Stream(p), "chat-"+kind); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	asked(t, nc, "s1", "a6")
+	natstest.Eventually(t, "the consumers are back", func() bool {
+		if _, err := br.Backlog(t.Context()); err != nil {
+			t.Error(err)
+		}
+		all, err := w.Backlog(t.Context())
+		return err == nil && all["chat"].Questions == 5
+	})
 }
 
 func TestTheBacklogOfATypeIsThatOfAllItsTenants(t *testing.T) {

@@ -123,6 +123,7 @@ type Broker struct {
 	counting      *nats.Subscription  // to outcomes, to count them
 	republished   map[string]*signals // by kind: signals that something was republished, so that next may have work
 	backlog       backlog
+	unprepared    chan struct{} // the consumers of a type known beforehand are gone
 	audit         *recorder
 	removals      removals
 	reported      *ratelimit.PerMinute // reports to the audit, by credential
@@ -146,7 +147,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 		workers: newWorkerPool(workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
-	b.removals.wake = make(chan string, 16)
+	b.removals.wake, b.unprepared = make(chan string, 16), make(chan struct{}, 1)
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
 	b.leases, b.steps, b.duties = newLeases(b), newSteps(), newDuties(&b.opts, led.Now)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -225,7 +226,7 @@ func TestConsumersOfAType(t *testing.T) {
 			}
 			cfg := c.CachedInfo().Config
 			if cfg.FilterSubject != fmt.Sprintf("ledgerv1.%02d.*.*.*.%s", p, kind) || cfg.DeliverPolicy != policy || cfg.AckPolicy != jetstream.AckExplicitPolicy ||
-				cfg.AckWait.Seconds() != 5 || cfg.MaxDeliver != -1 || cfg.MaxAckPending != 5000 {
+				cfg.AckWait.Seconds() != 5 || cfg.InactiveThreshold != 31*24*time.Hour || cfg.MaxDeliver != -1 || cfg.MaxAckPending != 5000 {
 				t.Errorf("consumer slack-%s of %d: %+v", kind, p, cfg)
 			}
 		}

@@ -126,8 +126,10 @@ func ParseGroup(text string) (g Group, ok bool) {
 }
 
 // Prepare creates the consumers of a group, as its first replica would, so that
-// one without replicas has a backlog and misses no outcome.
+// one without replicas has a backlog and misses no outcome. It looks whether
+// they are there: the server removes those that nobody used for a month.
 func (w *Work) Prepare(ctx context.Context, g Group) error {
+	w.forget(g)
 	_, err := w.ensure(ctx, g)
 	return err
 }

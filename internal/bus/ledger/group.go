@@ -17,8 +17,8 @@ import (
 // 1,000.
 const maxTenantConsumers = 200
 
-// idleGroup is how long a tenant's unused consumers are kept: no earlier ask is
-// pending by then.
+// idleGroup is how long unused consumers are kept: no earlier ask is pending by
+// then, so those that are made later miss nothing.
 const idleGroup = ask.MaxTimeout + 24*time.Hour
 
 // defaultLease is how long a work item stays with the replica that took it.
@@ -73,12 +73,10 @@ func (l *Ledger) groupConsumer(g Group, p int, kind string) jetstream.ConsumerCo
 	c := jetstream.ConsumerConfig{
 		Durable: g.consumer(kind), FilterSubject: subject.LedgerAll(p, subject.Key{Tenant: g.Tenant}, kind), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: firstWork,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.requeue(), MaxDeliver: -1, MaxAckPending: 5000,
+		InactiveThreshold: idleGroup,
 	}
 	if kind == subject.Outcome {
 		c.DeliverPolicy, c.OptStartSeq = jetstream.DeliverNewPolicy, 0
-	}
-	if g.Tenant != "" {
-		c.InactiveThreshold = idleGroup
 	}
 	return c
 }

@@ -306,6 +306,9 @@ func auditWhat(r *audit.Record) string {
 		if chosen := auditChosen(d); chosen != "" {
 			add("→ %s", chosen)
 		}
+		if b := d.BreakGlass; b != nil {
+			add("alone (break-glass), because %q", b.Reason)
+		}
 		if d.Reason != "" {
 			add("because %q", d.Reason)
 		}

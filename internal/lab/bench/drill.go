@@ -172,8 +172,8 @@ func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
 	}
 	token := ""
 	if o.Plain > 0 {
-		if token, err = o.Token(ctx); err != nil {
-			return r.d, err
+		if late := poll(ctx, time.Minute, "no token was issued", func() bool { token, err = o.Token(ctx); return err == nil }); late != nil {
+			return r.d, errors.Join(late, err)
 		}
 	}
 	o.Progress("asking")

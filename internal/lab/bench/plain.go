@@ -121,6 +121,22 @@ type plainReply struct {
 	body   []byte
 }
 
+// said is what a reply that is no success says to a reader: a problem's words, a page's title, or the beginning.
+func (r plainReply) said() string {
+	var problem struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(r.body, &problem) == nil && problem.Code != "" {
+		return problem.Code + ": " + problem.Detail
+	}
+	_, body, ok := strings.Cut(string(r.body), "<title>")
+	if title, _, closed := strings.Cut(body, "</title>"); ok && closed {
+		return title
+	}
+	return fmt.Sprintf("%.120s", r.body)
+}
+
 // once sends a request once, and counts what came of it.
 func (c *plainClient) once(by *http.Client, method, at string, body []byte, want ...int) (reply plainReply, ok bool) {
 	req, err := http.NewRequestWithContext(c.ctx, method, at, bytes.NewReader(body))
@@ -153,10 +169,11 @@ func (c *plainClient) once(by *http.Client, method, at string, body []byte, want
 		return reply, false
 	}
 	p.Failed++
-	why := fmt.Sprintf("%s %s: %d %.120s", method, req.URL.Host, reply.status, reply.body)
+	why := fmt.Sprintf("%s %s: %d %s", method, req.URL.Host, reply.status, reply.said())
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		why = fmt.Sprintf("%s %s: %v", method, req.URL.Host, failed.Err)
 	}
+	c.o.Progress(time.Now().UTC().Format("15:04:05.000") + " " + why) // to be found beside what the others logged then
 	if p.Why == nil {
 		p.Why = map[string]int{}
 	}

@@ -27,6 +27,12 @@ const (
 // share is the fraction of the process's descriptors for one listener.
 const share = 2
 
+// MostConnections returns how many connections there may be at once, by default as well.
+func MostConnections(l Limits) int {
+	l.fill()
+	return l.Connections
+}
+
 func (l *Limits) fill() {
 	number := func(n *int, otherwise int) {
 		if *n <= 0 {

@@ -273,6 +273,10 @@ func (b *Broker) Backlogs(all []Backlog) {
 		b.backlog.WithLabelValues(w.Surface, "question", w.Tenant).Set(float64(w.Questions))
 		b.backlog.WithLabelValues(w.Surface, "outcome", w.Tenant).Set(float64(w.Outcomes))
 		b.unpresented.WithLabelValues(w.Surface, w.Tenant).Set(w.Oldest.Seconds())
+		if w.Surface != allOthers { // so that the first redelivery is an increase
+			b.redeliveries.WithLabelValues(b.surfaces.of(w.Surface), "question")
+			b.redeliveries.WithLabelValues(b.surfaces.of(w.Surface), "outcome")
+		}
 	}
 }
 

@@ -8,16 +8,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// HTTP counts the requests of a part of this process, such as "gateway".
-func (s *Set) HTTP(part string, h http.Handler) http.Handler {
+// HTTP counts the requests of a part of this process, such as "gateway", that
+// has most of them under way at once.
+func (s *Set) HTTP(part string, most int, h http.Handler) http.Handler {
 	of := prometheus.Labels{"part": part}
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "askbus_http_requests_total", Help: "HTTP requests that were answered.", ConstLabels: of}, []string{"code"})
 	open := prometheus.NewGauge(prometheus.GaugeOpts{Name: "askbus_http_open_requests", Help: "HTTP requests under way: waits, streams and sockets stay for long.", ConstLabels: of})
+	limit := prometheus.NewGauge(prometheus.GaugeOpts{Name: "askbus_http_max_requests", Help: "HTTP requests that may be under way.", ConstLabels: of})
+	limit.Set(float64(most))
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "askbus_http_response_seconds", Help: "From an HTTP request to the first byte of its response; a held one gets it when it ends.", ConstLabels: of,
 		Buckets: []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, nil)
-	s.reg.MustRegister(requests, open, took)
+	s.reg.MustRegister(requests, open, limit, took)
 	requests.WithLabelValues("200") // so that the first is an increase
 	took.WithLabelValues()
 	return promhttp.InstrumentHandlerInFlight(open, promhttp.InstrumentHandlerCounter(requests, promhttp.InstrumentHandlerTimeToWriteHeader(took, h)))

@@ -26,8 +26,8 @@ func everything() (*metrics.Set, *metrics.Broker) {
 	s.Server(func() metrics.Server {
 		return metrics.Server{Healthy: true, Connections: 3, SlowConsumers: 2, DiskFree: 7, Behind: 1}
 	})
-	s.HTTP("gateway", http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	s.HTTP("inbox", http.NotFoundHandler())
+	s.HTTP("gateway", 20, http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	s.HTTP("inbox", 30, http.NotFoundHandler())
 	s.AuditLog(func() int64 { return 7 }, func() int64 { return 1_800_000_000 })
 	b := s.Broker(func() metrics.Reading {
 		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}, Skews: map[string]time.Duration{"n3": 2 * time.Second}, ClocksSet: 1, Schedules: []metrics.Schedule{{Name: "schedule sre", Failing: true, Read: time.Unix(1795000000, 0)}, {Name: "schedule dba"}}}
@@ -111,6 +111,7 @@ func TestADeadSurfaceIsReported(t *testing.T) {
 	for _, want := range []string{
 		`askbus_surface_backlog{kind="question",surface="slack",tenant="acme"} 3`, `askbus_surface_backlog{kind="outcome",surface="slack",tenant="acme"} 1`,
 		`askbus_surface_oldest_seconds{surface="slack",tenant="acme"} 3600`, `askbus_surface_oldest_seconds{surface="slack",tenant="other"} 0`,
+		`askbus_redeliveries_total{kind="question",surface="slack"} 1`, `askbus_redeliveries_total{kind="outcome",surface="slack"} 0`, // the first one is an increase
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
@@ -139,7 +140,7 @@ func TestAProcessIsReported(t *testing.T) {
 	got := scrape(t, s, "text/plain")
 	for _, want := range []string{
 		"askbus_server_healthy 1", "askbus_server_connections 3", "askbus_server_slow_consumers_total 2", "askbus_server_disk_free_bytes 7", "askbus_server_raft_copies_behind 1",
-		`askbus_http_requests_total{code="404",part="gateway"} 1`, `askbus_http_open_requests{part="inbox"} 0`, `askbus_http_response_seconds_count{part="gateway"} 1`,
+		`askbus_http_requests_total{code="404",part="gateway"} 1`, `askbus_http_open_requests{part="inbox"} 0`, `askbus_http_max_requests{part="gateway"} 20`, `askbus_http_response_seconds_count{part="gateway"} 1`,
 		`askbus_credential_expires_timestamp_seconds{credential="responder/slack"} 1.8e+09`, `askbus_exchange_refusals_total{code="forbidden"} 1`,
 	} {
 		if !strings.Contains(got, want+"\n") {

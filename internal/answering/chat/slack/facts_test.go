@@ -51,7 +51,7 @@ func TestFact02Ghosts(t *testing.T) {
 	natstest.Eventually(t, "the hellos", func() bool {
 		var b strings.Builder
 		r.WriteMetrics(&b)
-		return strings.Contains(b.String(), "askbus_slack_num_connections 8") && strings.Contains(b.String(), "askbus_slack_connections_live 2")
+		return strings.Contains(b.String(), `askbus_slack_num_connections{tenant=""} 8`) && strings.Contains(b.String(), `askbus_slack_connections_live{tenant=""} 2`)
 	})
 	if !r.log.has("dead ones swallow clicks") {
 		t.Error("nobody is warned")

@@ -7,10 +7,16 @@ import (
 	"slices"
 )
 
-// WriteMetrics writes the surface's metrics in Prometheus's text format.
+// WriteMetrics writes the surface's metrics in Prometheus's text format. The
+// tenant tells workspaces apart: one that hears nothing must not hide behind
+// another.
 func (s *App) WriteMetrics(w io.Writer) {
+	tenant := ""
+	if s.Bus != nil {
+		tenant = s.Bus.Tenant()
+	}
 	metric := func(name, kind, help string, value int) {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", name, help, name, kind, name, value)
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s{tenant=%q} %d\n", name, help, name, kind, name, tenant, value)
 	}
 	st := &s.sockets
 	st.mu.Lock()
@@ -22,7 +28,7 @@ func (s *App) WriteMetrics(w io.Writer) {
 		metric("askbus_slack_connections_opened_total", "counter", "Socket Mode connections opened.", opened)
 		fmt.Fprint(w, "# HELP askbus_slack_connections_ended_total Socket Mode connections ended, by reason.\n# TYPE askbus_slack_connections_ended_total counter\n")
 		for _, reason := range slices.Sorted(maps.Keys(ended)) {
-			fmt.Fprintf(w, "askbus_slack_connections_ended_total{reason=%q} %d\n", reason, ended[reason])
+			fmt.Fprintf(w, "askbus_slack_connections_ended_total{tenant=%q,reason=%q} %d\n", tenant, reason, ended[reason])
 		}
 	}
 	metric("askbus_slack_calls_waiting", "gauge", "Calls of the Web API that wait for their turn.", s.api.limiter.Waiting())
