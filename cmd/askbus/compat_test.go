@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/lab/faketelegram"
 	"github.com/askbus/askbus/internal/protocol/wire"
 )
 
@@ -26,7 +28,7 @@ func baseline(t *testing.T) string {
 	return path
 }
 
-// TestAnotherProtocolNumberIsRefused starts brokers, surfaces, gateways and commands of one protocol
+// TestAnotherProtocolNumberIsRefused starts brokers, surfaces (live ones and those that post), gateways and commands of one protocol
 // number at a bus of another, in both directions. The other build is this source, linked with another
 // number.
 func TestAnotherProtocolNumberIsRefused(t *testing.T) {
@@ -36,6 +38,17 @@ func TestAnotherProtocolNumberIsRefused(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X github.com/askbus/askbus/internal/protocol/wire.protocol="+number, "-o", other, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	workspace, err := fakeslack.Start(fakeslack.Options{BotToken: "xoxb-fake", AppToken: "xapp-fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(workspace.Close)
+	workspace.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{fakeslack.BotUser}})
+	chats := []string{
+		"ASKBUS_SLACK_URL=" + workspace.URL(), "ASKBUS_SLACK_BOT_TOKEN=xoxb-fake", "ASKBUS_SLACK_APP_TOKEN=xapp-fake",
+		"ASKBUS_TELEGRAM_URL=" + telegramFor(t).URL(), "ASKBUS_TELEGRAM_TOKEN=" + faketelegram.Token,
+	}
+	hooks := write(t, "hooks.yaml", "callbacks: [ { name: builder, url: \"https://agents.example.com/askbus\", secret_file: "+write(t, "secret", "whsec_"+strings.Repeat("c2VjcmV0", 4))+" } ]\n")
 	own := strconv.Itoa(wire.Protocol())
 	for _, v := range []struct{ name, bus, busNumber, beside, besideNumber string }{{"a later build beside it", os.Args[0], own, other, number}, {"an earlier build beside it", other, number, os.Args[0], own}} {
 		t.Run(v.name, func(t *testing.T) {
@@ -45,7 +58,7 @@ func TestAnotherProtocolNumberIsRefused(t *testing.T) {
 			bus.out.wait(t, "askbus is up.")
 			refused := func(want string, args ...string) {
 				t.Helper()
-				p := startBinary(t, v.beside, append(args, "--dir", dir)...)
+				p := startReading(t, v.beside, chats, strings.NewReader(""), append(args, "--dir", dir)...)
 				if code := p.wait(); code == 0 || !strings.Contains(p.err.String(), want) {
 					t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, p.out, p.err)
 				}
@@ -56,6 +69,10 @@ func TestAnotherProtocolNumberIsRefused(t *testing.T) {
 			refused(differs, "web", "--http-addr", "127.0.0.1:0")
 			refused(differs, "ask", "--question", "Go?", "--option", "yes", "--id", "a1", "--session", "s1", "--wait", "0")
 			refused(differs, "list")
+			refused(differs, "push", "--ops-addr", "127.0.0.1:0")
+			refused(differs, "webhook", "--webhooks", hooks, "--ops-addr", "127.0.0.1:0")
+			refused(differs, "slack", "--channel", "C0ASKS", "--ops-addr", "127.0.0.1:0")
+			refused(differs, "telegram", "--chat", "-100500", "--ops-addr", "127.0.0.1:0")
 			if code := bus.stop(); code != 0 {
 				t.Fatalf("exit %d: %s", code, bus.err)
 			}

@@ -95,11 +95,11 @@ func TestWhenTheNextStepIsDue(t *testing.T) {
 			ask.Next{N: 1, At: at(20), Tell: []string{"schedule:sre"}, Via: []string{"slack"}, Widen: true, Paused: true},
 			"next: schedule sre in 20 min, later because Mei is looking",
 		},
-		"a reminder": {&ask.Escalated{Steps: []ask.Step{one}}, ask.Next{N: 2, At: at(17), Tell: []string{"schedule:sre"}, Remind: true}, "told schedule sre 0 s ago; next: a reminder, schedule sre in 17 min"},
+		"a reminder": {&ask.Escalated{Steps: []ask.Step{one}}, ask.Next{N: 2, At: at(17), Tell: []string{"schedule:sre"}, Remind: true}, "told schedule sre 0 s ago; next: everybody again in 17 min"},
 		"again": {
 			&ask.Escalated{Steps: []ask.Step{one, {N: 2, At: at(17), Remind: true, Tell: []string{"schedule:sre"}}}, Seen: []ask.Seen{{N: 1}}},
 			ask.Next{N: 3, At: at(27), Tell: []string{"schedule:sre"}, Via: []string{"slack"}, Widen: true},
-			"told a reminder, schedule sre 0 s ago; next: schedule sre in 27 min",
+			"told everybody again 0 s ago; next: schedule sre in 27 min",
 		},
 		"no more":            {&ask.Escalated{Steps: []ask.Step{{N: 4, At: at(40), Tell: []string{"os:jo"}}}}, ask.Next{}, "told os:jo 0 s ago; no further step"},
 		"after the deadline": {&ask.Escalated{Steps: []ask.Step{{N: 3, At: at(56), Tell: []string{"os:jo"}}}}, ask.Next{}, "told os:jo 0 s ago; no further step"},

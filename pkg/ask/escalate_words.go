@@ -49,10 +49,10 @@ func (n *Next) Whom(lang string) string { return ladderWords(lang).whom(n.Tell, 
 
 // whom names who is told.
 func (w *wordsOfLadders) whom(tell []string, remind bool) string {
-	all := make([]string, 0, len(tell)+1)
-	if remind {
-		all = append(all, w.remind)
+	if remind { // also to those who may decide, whom no step names
+		return w.remind
 	}
+	all := make([]string, 0, len(tell))
 	for _, entry := range Unresolved(tell) {
 		if name, ok := strings.CutPrefix(entry, "schedule:"); ok {
 			entry = w.votes.schedule + name
@@ -91,7 +91,7 @@ type wordsOfLadders struct {
 func ladderWords(lang string) *wordsOfLadders {
 	if speaksChinese(lang) {
 		return &wordsOfLadders{
-			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "提醒可决定的人",
+			"已通知 %s（%s前）", "下一步：通知 %s（%s后）", "没有下一步了", "，因 %s 正在查看而推迟", "所有人（再次）",
 			"%d 秒", "%d 分钟", "%d 小时", "%d 天", "；",
 			"下一步：通知 %s（%s）", "1月2日",
 			[...]string{"周日", "周一", "周二", "周三", "周四", "周五", "周六"},
@@ -99,7 +99,7 @@ func ladderWords(lang string) *wordsOfLadders {
 		}
 	}
 	return &wordsOfLadders{
-		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "a reminder",
+		"told %s %s ago", "next: %s in %s", "no further step", ", later because %s is looking", "everybody again",
 		"%d s", "%d min", "%d h", "%d d", "; ",
 		"next: %s, %s", "2 Jan",
 		[...]string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"},

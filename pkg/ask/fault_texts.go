@@ -122,7 +122,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultMayNotBreakGlass:  {english: `must have a break-glass role of the operator for this ask`, chinese: `必须具有管理员为此提问设定的紧急决定角色`},
 	FaultBreakGlassReason:  {english: `is missing; deciding alone needs a reason[: {prompt}]`, chinese: `缺失；独自决定需要理由[：{prompt}]`},
 	FaultBreakGlassPattern: {english: `is {given:quoted}; give a reason that matches {pattern}`, chinese: `是 {given:quoted}；请给出符合 {pattern} 的理由`},
-	FaultReasonMismatch:    {english: `the reason {given:quoted} does not match {pattern}; write one that does in the note`, chinese: `理由 {given:quoted} 不符合 {pattern}；请在备注里写一个符合的`},
+	FaultReasonMismatch:    {english: `the reason {given:quoted} does not match {pattern}; write one that does`, chinese: `理由 {given:quoted} 不符合 {pattern}；请写一个符合的`},
 
 	FaultApprovalQuestions:   {english: `has {given} questions; an ask with approval has one`, chinese: `有 {given} 个问题；带 approval 的提问只能有一个`},
 	FaultApprovalKind:        {english: `is {given}; an ask with approval is a yes/no or a choice of one option`, chinese: `是 {given}；带 approval 的提问只能是是非题或单选题`},

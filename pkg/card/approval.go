@@ -125,6 +125,14 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	return Vote{Who: line(actor(w.Language, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Files: newFiles(r.Ask.Key(), one.Files), Own: own}
 }
 
+// Unreasoned returns p.Reason if the reply is a vote that counts only with a reason, and has none.
+func (p *Approval) Unreasoned(a *ask.Ask, r *ask.Reply) string {
+	if p == nil || len(r.Answers) != 1 || r.Answers[0].Notes != "" || !a.Approves(&r.Answers[0]) {
+		return ""
+	}
+	return p.Reason
+}
+
 // Text returns how far the votes have come, and who said what.
 func (p *Approval) Text(lang string) string {
 	var lines []string

@@ -200,9 +200,8 @@ func (d *dialog) vote(ctx context.Context) (Decision, error) {
 		return one, nil
 	}
 	reply := d.draft.Reply()
-	needs := d.card.Approval.Reason != "" && len(reply.Answers) == 1 && reply.Answers[0].Notes == "" && d.ask.Approves(&reply.Answers[0])
-	if needs {
-		d.print(d.card.Approval.Reason)
+	if reason := d.card.Approval.Unreasoned(d.ask, &reply); reason != "" {
+		d.print(reason)
 		why, err := d.read(ctx)
 		switch {
 		case err != nil:

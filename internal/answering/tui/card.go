@@ -31,15 +31,16 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	if words := m.handedWords(f.rec.Ask.Key()); words != "" && f.end == nil {
 		s.add(hit{}, st.accent.Render, "", "", words)
 	}
-	for _, line := range view.Attention {
-		s.add(hit{}, st.accent.Render, "", "", line)
-	}
 	if view.Title != "" {
 		s.add(hit{}, st.title.Render, "", "", view.Title)
 	}
 	m.drawContext(s, f, view)
 	m.drawFiles(s, "", view.Files)
 	m.drawVotes(s, view)
+	if l := view.Ladder; l != nil {
+		s.blank()
+		s.add(hit{}, st.dim.Render, "", "  ", l.Text())
+	}
 	s.blank()
 	switch {
 	case f.end != nil:
@@ -101,10 +102,6 @@ const votesMost = 6
 // drawVotes renders how the votes stand, and what an answer does.
 func (m *model) drawVotes(s *sheet, view *card.Card) {
 	p, st := view.Approval, m.styles
-	if l := view.Ladder; l != nil {
-		s.blank()
-		s.add(hit{}, st.dim.Render, "", "  ", l.Text())
-	}
 	if p == nil {
 		return
 	}

@@ -371,11 +371,15 @@ func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
 		Approval:  &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket"}}},
 	}
 	s, b := start(t, 120, 40, nil, deploy)
-	noReason := ask.InvalidError("answer", []ask.Fault{{Pointer: "/answers/0/notes", QuestionID: "go", Message: "needs a reason"}})
+	mismatch := ask.InvalidError("answer", []ask.Fault{{Pointer: "/answers/0/notes", QuestionID: "go", Message: "does not match"}})
 	mine := ask.Vote{AnswerID: "v1", By: mei(), Choice: ask.ChoiceApprove, Reason: "OPS-17", At: began}
-	b.refuse = []error{noReason, &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}
-	s.keys("1 enter") // the reason is asked for, at its field
-	s.typed("OPS-17").keys("enter enter")
+	b.refuse = []error{mismatch, &ask.Error{Code: ask.CodeVoted, Votes: []ask.Vote{mine}}}
+	s.keys("1 enter").has("! A vote to approve needs a reason: the ticket")
+	if len(b.replies()) != 0 {
+		t.Errorf("sent without a reason: %+v", b.replies())
+	}
+	s.typed("OPS").keys("enter enter") // refused: back to the field of the reason
+	s.typed("-17").keys("enter enter")
 	if got := b.replies(); len(got) != 2 || got[1].Answers[0].Notes != "OPS-17" {
 		t.Fatalf("sent %+v", got)
 	}

@@ -135,6 +135,10 @@ func (m *model) sendIf(f *form, sure bool) tea.Cmd {
 	if !ok {
 		return nil
 	}
+	if why := view.Approval.Unreasoned(&f.rec.Ask, &reply); why != "" {
+		f.message, f.typing = why, typingNote
+		return nil
+	}
 	chosen := view.Destructive(reply.Answers)
 	if sure = sure && chosen == f.destroys; chosen != "" && !sure {
 		f.destroys, f.message = chosen, m.say("“%s” is destructive: %s confirms it", chosen, m.keys.key(actConfirm))
@@ -251,7 +255,7 @@ func (m *model) toldOf(f *form) tea.Cmd {
 	case f.end != nil:
 		m.message = m.card(f).End.Late()
 	default:
-		m.message = m.say("not sent: %s", cmp.Or(f.message, m.say("look at it again")))
+		m.message = m.say("not sent: %s", cmp.Or(f.message, f.field().fault, m.say("look at it again")))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/broker"
@@ -15,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 const twoOfSRE = `
@@ -241,6 +243,12 @@ func TestLinkedPrincipalsAreOneVoter(t *testing.T) {
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}
 	_, err := r.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
 	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
+	if s, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "Tom", Until: time.Now().Add(time.Hour)}); err != nil || s.Absent.Name != "Mei" {
+		t.Errorf("who is away is called as the list does: %+v, %v", s, err)
+	}
+	if _, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "Tom"}); err != nil {
+		t.Fatal(err)
+	}
 	_, err = r.Answer(t.Context(), k, votes("v2", oidc, true)) // it moves her vote
 	counted(t, err, "1 of 2 approvals: Mei (work); 1 more needed from group sre")
 	_, err = r.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true)) // a delayed repetition

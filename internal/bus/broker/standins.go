@@ -41,7 +41,9 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if !may.Names(by) {
+	if list, _ := b.listed(); list[by.Principal] != "" { // as in their own votes
+		by.Name = list[by.Principal]
+	} else if !may.Names(by) {
 		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {

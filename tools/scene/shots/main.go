@@ -54,6 +54,8 @@ func shots(embed string) []shot {
 		{"previews", "/ask/default/checkout/layout", 1280, 720, 1, "light", `document.querySelector('input[value="=one"]').click()`},
 		{"phone", "/ask/default/auth/tokens", 390, 780, 2, "light", `document.querySelector('input[value="=d7"]').click()`},
 		{"approval", "/ask/default/release-9/deploy", 1280, 800, 1, "light", ""},
+		{"ladder", "/ask/default/infra/disk", 1280, 800, 1, "light", ""},
+		{"stand-in", "/ask/default/release-9/rollback", 1280, 800, 1, "light", ""},
 		{"break-glass", "/ask/default/release-9/failover", 1280, 1080, 1, "light", `document.querySelector('.break-glass').open = true; document.querySelector('.break-glass input[type=radio]').click(); document.querySelector('#why').value = 'INC-77: the main region is down'; document.querySelector('.break-glass [type=checkbox]').click()`},
 		{"history", "/history", 1280, 800, 1, "light", ""},
 		{"embed", embed, 640, 200, 1, "light", ""},
@@ -90,8 +92,11 @@ func main() {
 	}
 }
 
-// breakGlass lets Mei decide alone what needs votes.
-const breakGlass = `break_glass: [ { name: commanders, from: ["os:mei"], min_proof: os, reason: { prompt: "the incident", pattern: "^INC-" } } ]`
+// rules let Mei decide alone what needs votes, and say who Mei and Ana are.
+const rules = `
+break_glass: [ { name: commanders, from: ["os:mei"], min_proof: os, reason: { prompt: "the incident", pattern: "^INC-" } } ]
+people: [ { name: Mei, principals: ["os:mei"] }, { name: Ana, principals: ["os:ana"] } ]
+`
 
 // bus runs commands on the bus of the pictures.
 type bus struct{ askbus, dir string }
@@ -115,11 +120,11 @@ func take(ctx context.Context, askbus, out string) error {
 	}
 	defer func() { _ = os.RemoveAll(home) }()
 	b := bus{askbus, filepath.Join(home, "bus")}
-	rules := filepath.Join(home, "approvals.yaml")
-	if err := os.WriteFile(rules, []byte(breakGlass), 0o600); err != nil {
+	file := filepath.Join(home, "approvals.yaml")
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		return err
 	}
-	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--approvals", rules, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary in the pictures
+	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--approvals", file, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary in the pictures
 	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
 	if err := up.Start(); err != nil {
 		return err
@@ -129,7 +134,13 @@ func take(ctx context.Context, askbus, out string) error {
 	if err != nil {
 		return err
 	}
+	if err := b.away(ctx, home); err != nil {
+		return err
+	}
 	if err := b.seed(ctx); err != nil {
+		return err
+	}
+	if err := b.escalated(ctx); err != nil {
 		return err
 	}
 	token, err := b.command(ctx, nil, "token", "issue", "--role", "screen", "--session", "auth", "--output", "text")
@@ -160,6 +171,32 @@ func (b bus) link(ctx context.Context) (string, error) {
 		case <-ctx.Done():
 			return "", errors.Join(ctx.Err(), err)
 		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// away lets Mei stand in for Ana, who says so as a user of this machine.
+func (b bus) away(ctx context.Context, home string) error {
+	passwd := filepath.Join(home, "passwd")
+	if err := os.WriteFile(passwd, []byte("ana:x:0:0:Ana:/:/bin/bash\n"), 0o600); err != nil {
+		return err
+	}
+	ana := bus{"unshare", b.dir}
+	_, err := ana.command(ctx, nil, "--mount", "bash", "-c", `mount --bind "$1" /etc/passwd && shift && exec "$@"`, "-", passwd,
+		b.askbus, "away", "--until", time.Now().AddDate(0, 0, 3).Format(time.DateOnly), "--for-me", "mei")
+	return err
+}
+
+// escalated waits until the first step of the ladder in the pictures was taken.
+func (b bus) escalated(ctx context.Context) error {
+	for {
+		if text, _ := b.command(ctx, nil, "get", "infra/disk"); strings.Contains(text, `"steps"`) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }
