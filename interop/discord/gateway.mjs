@@ -8,7 +8,7 @@ const client = new Client({
   rest: { version: "10", api: DISCORD_API.replace(/\/v10$/, "") },
 });
 client.on(Events.Error, (e) => say("error", { text: String(e) }));
-client.on(Events.ShardResume, (shard, replayed) => say("resumed", { replayed }));
+client.on(Events.ShardResume, () => say("resumed"));
 client.on(Events.MessageCreate, (m) => say("message", { content: m.content, author: m.author.id, direct: m.channel.isDMBased() }));
 client.on(Events.InteractionCreate, async (i) => {
   if (i.isChatInputCommand()) {

@@ -233,7 +233,7 @@ func (s *Server) greeted(conn *websocket.Conn, line *halfopen.Conn, op int, data
 func (s *Server) Write(user, words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	written := map[string]any{"id": s.id(), "channel_id": s.directOf(user), "author": s.users[user], "content": words}
+	written := map[string]any{"id": s.id(), "channel_id": s.directOf(user), "channel_type": 1, "author": s.users[user], "content": words}
 	for _, one := range s.sessions {
 		if one.intents&(1<<12) != 0 {
 			one.dispatch("MESSAGE_CREATE", written)

@@ -126,12 +126,13 @@ func (s *Server) happen(ctx context.Context, user, channel string, at *Message, 
 	s.interactions[in.Token] = in
 	body := map[string]any{
 		"id": in.ID, "application_id": App, "type": typ, "token": in.Token, "version": 1, "channel_id": channel, "locale": "en-US", "data": data, "entitlements": []any{},
+		"authorizing_integration_owners": map[string]string{"0": Guild}, "context": 1, "app_permissions": "0", "attachment_size_limit": 10 << 20,
 	}
 	if at != nil {
 		body["message"] = s.shown(at)
 	}
 	if s.channels[channel] == "" {
-		body["guild_id"] = Guild
+		body["guild_id"], body["context"] = Guild, 0
 		body["member"] = map[string]any{"user": u, "nick": nil, "roles": append([]string{}, u.Roles...), "flags": u.Flags, "pending": false, "permissions": "0"}
 	} else {
 		body["user"] = u

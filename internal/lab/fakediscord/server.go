@@ -272,9 +272,11 @@ func (s *Server) shown(m *Message) map[string]any {
 }
 
 func reply(w http.ResponseWriter, status int, v any) {
+	if v == nil { // without a type: a client would read it
+		w.WriteHeader(status)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if v != nil {
-		_ = json.NewEncoder(w).Encode(v) // the client has gone
-	}
+	_ = json.NewEncoder(w).Encode(v) // the client has gone
 }

@@ -161,8 +161,8 @@ func (s *Server) AddUser(u User, chats ...int64) {
 // SetWebhook sets the address of a webhook.
 func (s *Server) SetWebhook(address string) { s.locked(func() { s.webhook = address }) }
 
-// Revoke makes every call fail with 401.
-func (s *Server) Revoke() { s.locked(func() { s.revoked = true }) }
+// Revoke makes every call fail with 401, also a poll that is held.
+func (s *Server) Revoke() { s.locked(func() { s.revoked = true; s.touch() }) }
 
 // Intercept makes f run before and after each call of a method that sends or edits. Data is that of the
 // message's buttons. An error fails the call; with a duration it is 429.
