@@ -32,7 +32,7 @@ func PagerDutyCmd(a *cli.App) *cobra.Command {
 		Example: "  ASKBUS_PAGERDUTY_ROUTING_KEY_FILE=key askbus pagerduty",
 		Long: `Opens an incident for each step of an ask's ladder that has "via": ["pagerduty"], acknowledges
 it when somebody looks at the ask, and resolves it when the ask ends. Nobody answers there. "askbus up"
-does the same if the integration key is set; see docs/approvals.md.`,
+does the same if the integration key is set; see docs/approvals-operator.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := NewRunning(cmd.Context(), a)
 			defer r.Close()

@@ -66,7 +66,7 @@ type Ledger struct {
 
 	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
 
-	Approvals string `desc:"approvals file (YAML): named policies that say whose votes asks need, and which principals are one person; read again when it changes (docs/approvals.md); all brokers need the same"`
+	Approvals string `desc:"approvals file (YAML): named policies that say whose votes asks need, and which principals are one person; read again when it changes (docs/approvals-operator.md); all brokers need the same"`
 }
 
 // Listen has the addresses of a process.
