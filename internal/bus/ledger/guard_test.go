@@ -140,3 +140,31 @@ func (c *cut) try() bool {
 	}
 	return true
 }
+
+// A ledger that was made before its streams allowed batches allows them after any change of its settings.
+func TestAnEarlierLedgerAllowsBatchesOnceItsSettingsChange(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 2})
+	allowed := func() bool {
+		s, err := b.js.Stream(t.Context(), subject.Stream(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := s.CachedInfo().Config
+		was := cfg.AllowAtomicPublish
+		cfg.AllowAtomicPublish = false
+		if _, err := b.js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		return was
+	}
+	if !allowed() || allowed() {
+		t.Fatal("the stream is not as it is meant to be")
+	}
+	if _, _, err := ledger.Set(t.Context(), b.admin, ledger.Settings{Retention: 1000 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if !allowed() {
+		t.Error("batches are still not allowed")
+	}
+}

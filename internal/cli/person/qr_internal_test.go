@@ -20,7 +20,7 @@ func TestAPhoneNeedsAnAddressThatItCanReach(t *testing.T) {
 	a.Dir = t.TempDir()
 	for _, url := range []string{"http://127.0.0.1:8420", "http://[::1]:8420", "http://localhost:8420", "http://0.0.0.0:8420"} {
 		err := reachable(t.Context(), a, url)
-		if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), "ASKBUS_HTTP_URL=https://") {
+		if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), "give --url https://") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

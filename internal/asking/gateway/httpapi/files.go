@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -114,7 +115,7 @@ const (
 )
 
 // carry returns how a task carries the files of an answer: as bytes as far as they fit, else by the address of the file.
-func (api *API) carry(r *http.Request, k ask.Key) dialect.A2AFile {
+func (api *API) carry(ctx context.Context, k ask.Key) dialect.A2AFile {
 	left := int64(taskFiles)
 	return func(f *ask.File) ([]byte, string) {
 		at := api.fileURL(k, f)
@@ -126,9 +127,9 @@ func (api *API) carry(r *http.Request, k ask.Key) dialect.A2AFile {
 			return nil, at
 		}
 		defer done()
-		_, data, err := api.resp.File(r.Context(), k.InSession(), f.ID)
+		_, data, err := api.resp.File(ctx, k.InSession(), f.ID)
 		if err != nil {
-			api.opts.Logger.WarnContext(r.Context(), "cannot read a file of an answer", slog.String("ask_id", k.ID), slog.Any("error", err))
+			api.opts.Logger.WarnContext(ctx, "cannot read a file of an answer", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return nil, at
 		}
 		left -= f.Size
