@@ -104,7 +104,7 @@ func newChatScene(t *testing.T, c Chat) *chatScene {
 // storeAway: a click whose answer cannot be stored is acknowledged in the time that people wait, and decides nothing; the
 // same person answers once there is a broker.
 func storeAway(s *chatScene) {
-	s.replica()
+	_, stop := s.replica()
 	s.ask(ask.Ask{ID: "a1"})
 	p := s.open("a1")
 	s.posted("a1")
@@ -124,6 +124,7 @@ func storeAway(s *chatScene) {
 		s.surface.Click(s.t.Context(), p, Click{ID: "c2", Option: "pg", By: tom})
 	}
 	s.closed("a1", "Tom")
+	stop() // while there is a broker, for which the first click still waits
 }
 
 func afterRestart(s *chatScene) {
