@@ -31,6 +31,9 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 	if words := m.handedWords(f.rec.Ask.Key()); words != "" && f.end == nil {
 		s.add(hit{}, st.accent.Render, "", "", words)
 	}
+	for _, line := range view.Attention {
+		s.add(hit{}, st.accent.Render, "", "", line)
+	}
 	if view.Title != "" {
 		s.add(hit{}, st.title.Render, "", "", view.Title)
 	}
