@@ -26,6 +26,7 @@ type End struct {
 	Reply    string
 	Reason   string
 	Alone    string // "Mei decided alone (break-glass): INC-77"; empty: nobody did
+	Denied   bool   // the answer is one that denies what needed approval
 
 	kind   ending
 	denied bool   // by who decided alone
@@ -56,6 +57,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 		e.Who, e.Mine = "", false
 		t := a.Tally(o.Votes, o.At)
 		e.votes = line(t.Words(w.Tag))
+		e.Denied = o.Status == ask.StatusAnswered && len(o.Answers) > 0 && !a.Approves(&o.Answers[0])
 	}
 	if e.kind = endingOf(a, o); a.Approval == nil || len(a.Questions) == 1 && a.Questions[0].Kind == ask.KindChoice {
 		e.what = spoken(a, o, w)

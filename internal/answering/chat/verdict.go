@@ -41,7 +41,9 @@ type Summary struct {
 func Summarize(rec *ask.Record, c *card.Card, clean func(s string, most int) string) Summary {
 	e := c.End
 	sum := Summary{Heading: clean(card.Heading(&rec.Ask), 240), Where: clean(e.Where, 60), At: e.At}
-	sum.Mark = marks[rec.Outcome.Status]
+	if sum.Mark = marks[rec.Outcome.Status]; e.Denied {
+		sum.Mark = MarkDeclined
+	}
 	most := map[card.Part]int{card.PartWho: 80, card.PartWhat: 160, card.PartWhy: 400}
 	sum.Verdict = e.TellShort(func(p card.Part, s string) string { return clean(s, most[p]) })
 	if c.Approval != nil {

@@ -52,7 +52,7 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 	w.told("U0TOM", "Your vote is stored")
 	shows("1 of 2 denials", "Tom on Slack denied")
 	acked(t, w.fake.Click("U0ANN", at, "No"))
-	if text := w.dead("a1"); !strings.Contains(text, "Denied") || !strings.Contains(text, "Ann on Slack denied") || !strings.Contains(text, "Deploy?") {
+	if text := w.dead("a1"); !strings.Contains(text, ":no_entry_sign: ") || !strings.Contains(text, "Denied") || !strings.Contains(text, "Ann on Slack denied") || !strings.Contains(text, "Deploy?") {
 		t.Errorf("it ends as %q", text)
 	}
 	if o := w.outcome(k); o == nil || *o.Answers[0].Boolean || len(o.Votes) != 2 {
