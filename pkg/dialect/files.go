@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -83,12 +84,12 @@ func (b *builder) attach(f foreignFile) {
 	switch {
 	case fault != nil:
 		f.at.warn("%s; the file is only named", fault.In(""))
-	case len(b.ask.Files) >= ask.MaxFiles && !slices.ContainsFunc(b.ask.Files, func(had ask.File) bool { return had.ID == file.ID }):
+	case slices.ContainsFunc(b.ask.Files, func(had ask.File) bool { return had.ID == file.ID }):
+		return // the same file twice
+	case len(b.ask.Files) >= ask.MaxFiles:
 		f.at.warn("is more than the %d files that an ask can have; the file is only named", ask.MaxFiles)
 	case b.upload != nil:
-		if !slices.ContainsFunc(b.ask.Files, func(had ask.File) bool { return had.ID == file.ID }) {
-			b.ask.Files = append(b.ask.Files, file)
-		}
+		b.ask.Files = append(b.ask.Files, file)
 		b.upload(Upload{file, data})
 		return
 	}
@@ -107,17 +108,32 @@ func (b *builder) name(f foreignFile) {
 	b.unshown = append(b.unshown, words)
 }
 
-// nameFiles adds the files that are not shown to the context.
+// maxNamed bounds the files that are named; the warnings have them all.
+const maxNamed = 20
+
+// nameFiles adds the files that are not shown to the context, as far as there is room.
 func (b *builder) nameFiles() {
-	if len(b.unshown) > 0 {
-		b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + say(&b.ask, "Files that are not shown here: %s", strings.Join(b.unshown, ", ")))
+	if len(b.unshown) == 0 {
+		return
+	}
+	names := strings.Join(b.unshown[:min(maxNamed, len(b.unshown))], ", ")
+	if len(b.unshown) > maxNamed {
+		names += ", …"
+	}
+	named := strings.TrimSpace(b.ask.Context + "\n\n" + say(&b.ask, "Files that are not shown here: %s", names))
+	if utf8.RuneCountInString(named) <= ask.MaxLong {
+		b.ask.Context = named
 	}
 }
 
 // attach adds files to the first answer, because a foreign shape does not say to which
 // question a file belongs.
 func (g *Given) attach(a *ask.Ask, files []foreignFile) {
-	for _, f := range files {
+	for i, f := range files {
+		if i == ask.MaxFiles {
+			f.at.fault(ask.FaultTooMany, len(files), "files", ask.MaxFiles)
+			return
+		}
 		data, err := f.bytes()
 		if err == nil && data == nil {
 			err = errors.New("give its bytes; an address is not read")

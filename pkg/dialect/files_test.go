@@ -124,6 +124,31 @@ func TestFilesThatNoAskCanHave(t *testing.T) {
 	}
 }
 
+// However many files a request has, an ask gets the work of eight: one file twice is one, and what does not fit into the
+// context is not named there.
+func TestManyFilesInARequest(t *testing.T) {
+	t.Parallel()
+	d := in(t, "a2a")
+	same := strings.Repeat(`,{"raw":"cGxhbg==","filename":"plan.txt"}`, 500)
+	if a, uploads, _, err := d.AskFiles([]byte(`{"message":{"parts":[{"text":"Ship it?"}` + same + `]}}`)); err != nil || len(a.Files) != 1 || len(uploads) != 1 {
+		t.Errorf("one file 500 times: %v, %d files, %d uploads", err, len(a.Files), len(uploads))
+	}
+	far := strings.Repeat(`,{"url":"https://example.com/x.png","filename":"far.png"}`, 500)
+	a, _, _, err := d.AskFiles([]byte(`{"message":{"parts":[{"text":"Ship it?"}` + far + `]}}`))
+	if err != nil || strings.Count(a.Context, "far.png") != 20 || !strings.HasSuffix(a.Context, ", …") {
+		t.Errorf("500 files elsewhere: %v, %q", err, a.Context)
+	}
+	full := strings.Repeat("x", ask.MaxLong-10)
+	a, _, _, err = d.AskFiles([]byte(`{"message":{"parts":[{"data":{"context":"` + full + `","questions":[{"text":"Ship it?","kind":"boolean"}]}}` + far + `]}}`))
+	if err != nil || a.Context != full {
+		t.Errorf("beside a context that is nearly full: %v, %d bytes", err, len(a.Context))
+	}
+	_, err = d.Reply(bigAsk(t, pick("a b")), []byte(`{"message":{"parts":[{"text":"2"}`+same+`]}}`))
+	if said := problems(t, err); !strings.HasSuffix(strings.TrimSpace(said), "/message/parts/9: has 500 files; use at most 8") {
+		t.Errorf("a reply with 500 files: %s", said)
+	}
+}
+
 // A screen of A2A answers with a file; what is none is refused where it is.
 func TestARepliedFile(t *testing.T) {
 	t.Parallel()
