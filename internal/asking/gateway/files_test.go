@@ -2,15 +2,20 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"image"
 	"image/png"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -129,4 +134,49 @@ func TestFilesInDialects(t *testing.T) {
 	// What is larger than files can be is refused, and so is a large body elsewhere.
 	d.do(agent, "POST", "/v1/asks?dialect=codex", `{"questions":[{"id":"q","question":"`+big+`"}]}`).want(t, 413)
 	a2a(agent, "SendMessage", `{"message":{"messageId":"m9","parts":[{"text":"`+strings.Repeat("x", 13<<20)+`"}]}}`).want(t, 413)
+}
+
+// Bodies with files that do not end keep no other token from sending some.
+func TestLargeBodiesAreShared(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{BodyTimeout: waittest.Limit})
+	greedy, other := d.agent("s1"), d.agent("s2")
+	ctx, stop := context.WithCancel(t.Context())
+	var slow sync.WaitGroup
+	defer slow.Wait()
+	defer stop()
+	refused := make(chan string, 4)
+	for range 4 {
+		body, more := io.Pipe()
+		defer more.Close()
+		slow.Go(func() {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url+"/a2a", body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+greedy)
+			req.Header.Set("Content-Type", "application/json")
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				said, _ := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				refused <- res.Status + string(said)
+			}
+		})
+		slow.Go(func() { _, _ = more.Write(bytes.Repeat([]byte(" "), 2<<20)) })
+	}
+	if said := <-refused; !strings.HasPrefix(said, "429") || !strings.Contains(said, "3 files of this token") {
+		t.Errorf("the token's fourth: %s", said)
+	}
+	large := func(secret, id string) (reply, error) {
+		return d.try(secret, "POST", "/a2a?wait=0", `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":{"messageId":"`+id+`","parts":[{"text":"Ship it?"},{"raw":"cGxhbg==","filename":"plan.txt"}]}}}`+strings.Repeat(" ", 2<<20))
+	}
+	if r, err := large(other, "m2"); err != nil || r.status != http.StatusOK {
+		t.Errorf("another token: %v, %d %s", err, r.status, r.body)
+	}
+	stop()
+	natstest.Eventually(t, "its places are free again", func() bool {
+		r, err := large(greedy, "m1")
+		return err == nil && r.status == http.StatusOK
+	})
 }

@@ -42,7 +42,8 @@ type Control struct {
 	tokens *token.Store
 	slots  chan struct{} // one entry per request in progress
 	shares *shares       // of slots
-	large  chan struct{} // one entry per body with files in memory
+	large  *shares       // of bodies with files in memory
+	places chan struct{} // one entry per such body
 
 	stopping atomic.Bool // see Stop
 }
@@ -56,5 +57,8 @@ func New(tokens *token.Store, opts Options) (*Control, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("invalid base URL %q: use one such as http://host:port", opts.BaseURL)
 	}
-	return &Control{opts: opts, base: base, tokens: tokens, slots: make(chan struct{}, opts.MaxRequests), shares: newShares(opts.MaxRequests), large: make(chan struct{}, maxLarge)}, nil
+	return &Control{
+		opts: opts, base: base, tokens: tokens, slots: make(chan struct{}, opts.MaxRequests), shares: newShares("requests", opts.MaxRequests),
+		large: newShares("files", maxLarge), places: make(chan struct{}, maxLarge),
+	}, nil
 }

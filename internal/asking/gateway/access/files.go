@@ -27,18 +27,23 @@ func mayHoldFiles(r *http.Request) bool {
 }
 
 // BodyWithFiles is Body for requests that may hold files. A body that is larger than
-// others takes one of a few places until the caller has stored its files, and calls
-// stored, which may be called again.
-func (a *Control) BodyWithFiles(w http.ResponseWriter, r *http.Request) (body []byte, stored func(), err error) {
+// others takes one of a few places, of which one token has at most half, until the caller
+// has stored its files, and calls stored, which may be called again.
+func (a *Control) BodyWithFiles(w http.ResponseWriter, r *http.Request, c *Caller) (body []byte, stored func(), err error) {
 	stored = func() {}
 	r.Body = &largeBody{ReadCloser: r.Body, left: maxBody, take: func() error {
+		release, err := a.large.acquire(&c.Token)
+		if err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), largeWait)
 		defer cancel()
 		select {
-		case a.large <- struct{}{}:
-			stored = sync.OnceFunc(func() { <-a.large })
+		case a.places <- struct{}{}:
+			stored = sync.OnceFunc(func() { <-a.places; release() })
 			return nil
 		case <-ctx.Done():
+			release()
 			return ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, maxLarge, "files", "this_gateway")
 		}
 	}}

@@ -11,6 +11,7 @@ import (
 // shares counts the concurrent requests of each token and of each tenant, including waits and
 // sockets, so that one caller leaves room for others.
 type shares struct {
+	what                string // is divided
 	perToken, perTenant int
 
 	mu sync.Mutex
@@ -20,10 +21,10 @@ type shares struct {
 // holder is a token's id or a tenant.
 type holder struct{ token, tenant string }
 
-// newShares divides a number of requests: at most half for one token, and three quarters for one
-// tenant.
-func newShares(all int) *shares {
-	return &shares{perToken: max(1, all/2), perTenant: max(1, all/4*3), of: map[holder]int{}}
+// newShares divides a number of requests, or of files: at most half for one token, and three quarters for
+// one tenant.
+func newShares(what string, all int) *shares {
+	return &shares{what: what, perToken: max(1, all/2), perTenant: max(1, all*3/4), of: map[holder]int{}}
 }
 
 // acquire counts a request until release is called, or refuses it. Operators' tokens have no tenant.
@@ -33,9 +34,9 @@ func (s *shares) acquire(t *token.Token) (release func(), err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.of[one] >= s.perToken:
-		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[one], "requests", "this_token")
+		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[one], s.what, "this_token")
 	case t.Tenant != "" && s.of[all] >= s.perTenant:
-		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[all], "requests", "tenant "+t.Tenant)
+		return nil, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.of[all], s.what, "tenant "+t.Tenant)
 	}
 	s.of[one]++
 	if t.Tenant != "" {

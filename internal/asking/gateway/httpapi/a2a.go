@@ -59,7 +59,7 @@ func (e *rpcError) Error() string { return e.Message }
 // until somebody answers. Callers who may answer do so with a message to the task. It supports
 // JSON-RPC, versions 1.0 and 0.3.
 func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	body, stored, err := api.access.BodyWithFiles(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r, c)
 	if errors.Is(err, ask.ErrInvalid) {
 		return sendRPC(w, &rpcCall{}, nil, &rpcError{Code: rpcParse, Message: err.Error()})
 	}

@@ -63,7 +63,7 @@ func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Calle
 	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return k, nil, err
 	}
-	body, stored, err := api.access.BodyWithFiles(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r, c)
 	stored() // answers do not wait
 	return k, body, err
 }

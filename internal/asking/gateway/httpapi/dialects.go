@@ -36,7 +36,7 @@ type style struct {
 
 // askIn stores an ask in a dialect, and responds in it.
 func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, s style) error {
-	body, stored, err := api.access.BodyWithFiles(w, r)
+	body, stored, err := api.access.BodyWithFiles(w, r, c)
 	if err != nil {
 		return err
 	}
