@@ -1,13 +1,18 @@
 package webhooks_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -16,7 +21,7 @@ import (
 func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
-	w.replica("surfaces:\n" + w.entry("n8n") + "callbacks:\n" + w.entry("builder"))
+	w.replica("surfaces:\n" + w.entry("n8n") + "callbacks:\n" + w.entry("builder") + w.entry("other"))
 	upload := func(name, text string) ask.File {
 		f, err := w.asks.Upload(t.Context(), name, []byte(text))
 		if err != nil {
@@ -123,6 +128,27 @@ func TestAProgramReadsTheFilesOfAnAsk(t *testing.T) {
 	}
 	if addresses[0] == addresses[1] {
 		t.Error("two receivers have one address")
+	}
+
+	// Whoever has a secret can sign addresses, and reads with them only what was for them.
+	forged := func(kind string) string {
+		head, _, _ := strings.Cut(strings.TrimPrefix(addresses[0], "https://bus.example.com"+webhooks.PathAnswer), ".")
+		raw, err := base64.RawURLEncoding.DecodeString(head)
+		var parts []string
+		if err = errors.Join(err, json.Unmarshal(raw, &parts)); err != nil || len(parts) != 6 {
+			t.Fatalf("%v, %q", err, raw)
+		}
+		parts[0], parts[5] = "other", kind
+		data, _ := json.Marshal(parts)
+		key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte("askbus answer address\x00" + string(data)))
+		return webhooks.PathAnswer + base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)) + addresses[0][strings.LastIndex(addresses[0], "/files/"):]
+	}
+	for _, kind := range []string{"callback", "a2a"} {
+		if r := read(forged(kind)); r.Code != 403 {
+			t.Errorf("a callback that the ask does not name, as %s: %d %s", kind, r.Code, r.Body)
+		}
 	}
 	w.pass(8 * 24 * time.Hour)
 	if r := read(addresses[0]); r.Code != 404 || !strings.Contains(r.Body.String(), "token") {

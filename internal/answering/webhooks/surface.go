@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/process/webhook"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -162,8 +163,14 @@ func (a *App) of(r *http.Request, d *delivery, e *Entry) (ask.Record, error) {
 		return rec, err
 	case rec.Life != d.Life:
 		return rec, ask.Refuse(ask.CodeNotFound, "this address is of an earlier ask with the same id")
-	case d.Kind != question:
-		return rec, nil
+	case d.Kind == push: // the configuration is gone once it is handed over
+		if dialect.AskedIn(&rec.Ask) != a2a {
+			return rec, ask.Refuse(ask.CodeForbidden, "this ask has no task")
+		}
+	case d.Kind == callback:
+		if rec.Ask.Callback != d.Name {
+			return rec, ask.Refuse(ask.CodeForbidden, "this ask does not name that callback")
+		}
 	case !e.shows(&rec.Ask):
 		return rec, ask.Refuse(ask.CodeForbidden, "this ask is not for webhooks")
 	}
