@@ -167,7 +167,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultWrongValue:      {english: `is {given:quoted}; give {want:term}`, chinese: `是 {given:quoted}；请给出{want:term}`},
 	FaultNotBase64:       {english: `is not base64; encode it so, or use data`, chinese: `不是 base64；请用 base64 编码，或改用 data`},
 	FaultBadAttribute:    {english: `is invalid ({error}); give {want:term}`, chinese: `无效（{error}）；请给出{want:term}`},
-	FaultNotAttribute:    {english: `{name} is no name of an attribute; use a to z and 0 to 9`, chinese: `{name} 不是属性名；请只用 a 到 z 和 0 到 9`},
+	FaultNotAttribute:    {english: `{name} is not an attribute name; use a to z and 0 to 9`, chinese: `{name} 不是属性名；请只用 a 到 z 和 0 到 9`},
 	FaultBadParameter:    {english: `{name} is {given:quoted}; give {want:term}`, chinese: `{name} 是 {given:quoted}；请给出{want:term}`},
 	FaultHeaderTwice:     {english: `header {name} is given more than once; send it once`, chinese: `请求头 {name} 给出了不止一次；请只给一次`},
 	FaultDisagrees:       {english: `is {given:quoted}, but {other:term} says {want:quoted}; they must agree`, chinese: `是 {given:quoted}，但{other:term}是 {want:quoted}；两者须一致`},

@@ -117,8 +117,8 @@ func a2aFile(part value) (f foreignFile, ok bool) {
 	return f, raw.given() || url.given()
 }
 
-// A2AFile says how a part of a task carries a file: as bytes, or as an address at which
-// whoever gets the task reads it. With neither, the file is only named.
+// A2AFile says how a part of a task carries a file: as bytes, or as an address from which
+// the receiver of the task reads it. With neither, the file is only named.
 type A2AFile func(f *ask.File) (data []byte, url string)
 
 // parts returns the parts of files.

@@ -74,7 +74,7 @@ func (s *Surface) linking(l *lang.Language, code string) string {
 
 // SignIn returns the words with which a person gets a sign-in link in private.
 func SignIn(l *lang.Language) string {
-	return l.Say("With this link this phone signs in to the inbox, within 10 minutes, once (askbus login --phone). It signs in whoever opens it: forward it to nobody. If you have not asked for it, ignore it.")
+	return l.Say("Open this link on your phone to sign in to the inbox (askbus login --phone). It works once, within 10 minutes, for anyone who opens it, so do not forward it. If you did not ask for it, ignore it.")
 }
 
 // accountLink is the one address in what [Surface.LinkMe] returns.

@@ -219,7 +219,7 @@ func TestFromMsg(t *testing.T) {
 		{"no source", nil, strings.Replace(good, `"source":"/x",`, "", 1), cloudevent.Structured, "source"},
 		{"no type", nil, strings.Replace(good, `"type":"t",`, "", 1), cloudevent.Structured, "type"},
 		{"a time that is none", nil, strings.Replace(good, `"id"`, `"time":"now","id"`, 1), cloudevent.Structured, `/time: is "now"; give a time in RFC 3339`},
-		{"a name that no attribute has", nil, strings.Replace(good, `"id"`, `"Bad-Name":"x","id"`, 1), cloudevent.Structured, "/Bad-Name: Bad-Name is no name of an attribute; use a to z and 0 to 9"},
+		{"a name that no attribute has", nil, strings.Replace(good, `"id"`, `"Bad-Name":"x","id"`, 1), cloudevent.Structured, "/Bad-Name: Bad-Name is not an attribute name; use a to z and 0 to 9"},
 		{"a source that is none", nil, strings.Replace(good, `"/x"`, `":%%"`, 1), cloudevent.Structured, `/source: is ":%%"; give a URI reference`},
 		{"an extension out of range", nil, strings.Replace(good, `"id"`, `"ext":99999999999,"id"`, 1), cloudevent.Structured, `/ext: is "99999999999"; give a text, an integer of 32 bits or a boolean`},
 		{"data in XML", nil, strings.Replace(good, `"data"`, `"datacontenttype":"text/xml","data"`, 1), cloudevent.Structured, "datacontenttype"},
@@ -230,7 +230,7 @@ func TestFromMsg(t *testing.T) {
 		{"binary without id", binary("ce-id", ""), `{}`, cloudevent.Binary, `ce-id is ""; give`},
 		{"binary without type", binary("ce-type", ""), `{}`, cloudevent.Binary, `ce-type is ""; give`},
 		{"binary with a time that is none", binary("ce-time", "now"), `{}`, cloudevent.Binary, "ce-time"},
-		{"binary with a bad extension name", binary("ce-foo-bar", "x"), `{}`, cloudevent.Binary, "ce-foo-bar is no name of an attribute; use"},
+		{"binary with a bad extension name", binary("ce-foo-bar", "x"), `{}`, cloudevent.Binary, "ce-foo-bar is not an attribute name; use"},
 		{"binary with an id given twice", binary("CE-ID", "f"), `{}`, cloudevent.Binary, "ce-id is given more than once"},
 		{"binary in XML", binary("ce-datacontenttype", "text/xml"), `<a/>`, cloudevent.Binary, "datacontenttype"},
 	} {

@@ -13,9 +13,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// callTimeout bounds one command on the bus. It is as long as an agent's own
-// connection repeats a request: whoever calls over HTTP and repeats nothing should
-// not be told of an election that the others sit out.
+// callTimeout bounds one command on the bus. An agent's own connection repeats a
+// request for as long, so an election of servers is no error over HTTP either.
 const callTimeout = 30 * time.Second
 
 // Asks sends asks for the gateway's callers. It is safe for concurrent use.
