@@ -14,28 +14,41 @@ import (
 // Read requests one page of a tenant's records (empty: all tenants). The connection's credential is
 // an auditor's or an operator's.
 func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
-	on := connection.On(nc)
-	subj := subject.AuditRead(on.Role(), tenant)
-	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
 	var p Page
+	reply, err := read(ctx, nc, tenant, q)
+	if err != nil {
+		return p, err
+	}
 	if err := json.Unmarshal(reply.Data, &p); err != nil {
 		return Page{}, fmt.Errorf("read the audit: %w", err)
 	}
 	return p, nil
 }
 
+func read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (*nats.Msg, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	on := connection.On(nc)
+	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subject.AuditRead(on.Role(), tenant), Data: body}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	return reply, nil
+}
+
 // ReadRaw reads at most most messages of the audit from a sequence on, as they are stored. The
 // connection's credential is an auditor's of every tenant, or an operator's.
 func ReadRaw(ctx context.Context, nc *nats.Conn, from uint64, most int) ([]Raw, error) {
-	p, err := Read(ctx, nc, "", Query{Cursor: from, Limit: most, Raw: true})
-	return p.Raw, err
+	reply, err := read(ctx, nc, "", Query{Cursor: from, Limit: most, Raw: true})
+	if err != nil {
+		return nil, err
+	}
+	if reply.Header.Get("Content-Type") != TypeRaw {
+		return nil, errRaw
+	}
+	return parseRaw(reply.Data)
 }
 
 // All iterates over every record from the query's cursor on. Next receives the cursor after the
