@@ -2,8 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -13,22 +11,10 @@ import (
 
 // Read requests one page of a tenant's records (empty: all tenants). The connection's credential is
 // an auditor's or an operator's.
-func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
+func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (p Page, err error) {
 	on := connection.On(nc)
-	subj := subject.AuditRead(on.Role(), tenant)
-	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
-	var p Page
-	if err := json.Unmarshal(reply.Data, &p); err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
-	return p, nil
+	err = connection.JSON(ctx, on, "read the audit", subject.AuditRead(on.Role(), tenant), q, &p)
+	return p, err
 }
 
 // ReadRaw reads at most most messages of the audit from a sequence on, as they are stored. The
@@ -69,13 +55,6 @@ type Sender struct {
 
 // Send adds a report to the audit.
 func Send(ctx context.Context, nc *nats.Conn, from Sender, r Report) error {
-	body, err := json.Marshal(&r)
-	if err != nil {
-		return fmt.Errorf("report to the audit: %w", err)
-	}
-	subj := subject.AuditRequest{User: subject.Self, Tenant: from.Tenant, Role: from.Role, Type: from.Type, Verb: subject.VerbReport}.String()
-	if _, err := connection.Do(ctx, connection.On(nc), &nats.Msg{Subject: subj, Data: body}, 0); err != nil {
-		return fmt.Errorf("report to the audit: %w", err)
-	}
-	return nil
+	at := subject.AuditRequest{User: subject.Self, Tenant: from.Tenant, Role: from.Role, Type: from.Type, Verb: subject.VerbReport}
+	return connection.JSON(ctx, connection.On(nc), "report to the audit", at.String(), &r, nil)
 }

@@ -90,7 +90,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			}
 			if size += len(one) + 1; len(page.Items) > 0 && (size > maxAuditPage || len(page.Items) == q.Limit) {
 				page.Next = part.Records[i].Seq
-				return b.replyPage(r, &page)
+				return b.replyJSON(&r.to, &page)
 			}
 			page.Items = append(page.Items, part.Records[i])
 		}
@@ -99,7 +99,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			break
 		}
 	}
-	return b.replyPage(r, &page)
+	return b.replyJSON(&r.to, &page)
 }
 
 // readAuditRaw reads a bounded part of the audit as it is stored.
@@ -118,7 +118,7 @@ func (b *Broker) readAuditRaw(ctx context.Context, q *audit.Query, r *auditReque
 		}
 		page.Raw, page.Next = append(page.Raw, raw[i]), raw[i].Seq+1
 	}
-	return b.replyPage(r, &page)
+	return b.replyJSON(&r.to, &page)
 }
 
 // noteOf describes a query. The description is not in a field that a search for
@@ -134,14 +134,6 @@ func noteOf(q *audit.Query) string {
 		words = append(words, "with typed texts")
 	}
 	return strings.Join(words, ", ")
-}
-
-func (b *Broker) replyPage(r *auditRequest, page *audit.Page) error {
-	body, err := wire.Marshal(page)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(&r.to, body)
 }
 
 // reports returns the actions that a sender may report: those that only it
@@ -219,7 +211,7 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 		rec.ID = r.User + "-" + p.ID // so that no record can take another's id
 	}
 	b.audit.add(rec)
-	return b.replyJSON(&r.to, []byte("{}"))
+	return b.replyJSON(&r.to, struct{}{})
 }
 
 // within returns a reported time, or now if that is implausible.

@@ -50,7 +50,7 @@ From then on the tenant's credentials are refused everything, until
 				return err
 			}
 			defer b.Close()
-			body, err := wire.EncodeRemove(wire.Remove{DryRun: !yes, Grace: grace.Truncate(time.Second)})
+			body, err := wire.Marshal(wire.Remove{DryRun: !yes, Grace: wire.Duration(grace.Truncate(time.Second))})
 			if err != nil {
 				return err
 			}
