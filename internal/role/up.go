@@ -229,7 +229,6 @@ func greet(ctx context.Context, a *cli.App, r *Process, s upSettings, link, page
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
-		operator.TakeOverTokens(ctx, a)
 		try := `askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"`
 		if a.Dir != config.DefaultDir() {
 			try += " --dir " + cli.Quote(a.Dir)
