@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -78,9 +77,12 @@ func Open(dir string, begin bool) (*Log, error) {
 		}
 	}
 	var err error
-	if l.lock, err = lock(filepath.Join(dir, lockFile)); err != nil {
-		if os.IsNotExist(err) {
+	if l.lock, err = file.Lock(filepath.Join(dir, lockFile), false); err != nil {
+		switch {
+		case os.IsNotExist(err):
 			err = ErrNoLog
+		case errors.Is(err, file.ErrLocked):
+			err = ErrOpen
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -268,20 +270,4 @@ func index(runs []Run, size int64, seq uint64) int64 {
 		size = runs[i].First
 	}
 	return -1
-}
-
-// lock takes the lock of a file for as long as it is open.
-func lock(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, ErrOpen
-		}
-		return nil, err
-	}
-	return f, nil
 }

@@ -95,7 +95,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			}
 			if size += len(one) + 1; len(page.Items) > 0 && (size > maxAuditPage || len(page.Items) == q.Limit) {
 				page.Next = part.Records[i].Seq
-				return b.replyPage(r, &page)
+				return b.replyJSON(&r.to, &page)
 			}
 			page.Items = append(page.Items, part.Records[i])
 		}
@@ -104,7 +104,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			break
 		}
 	}
-	return b.replyPage(r, &page)
+	return b.replyJSON(&r.to, &page)
 }
 
 // readAuditRaw reads a bounded part of the audit as it is stored.
@@ -140,14 +140,6 @@ func noteOf(q *audit.Query) string {
 		words = append(words, "with typed texts")
 	}
 	return strings.Join(words, ", ")
-}
-
-func (b *Broker) replyPage(r *auditRequest, page *audit.Page) error {
-	body, err := wire.Marshal(page)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(&r.to, body)
 }
 
 // reports returns the actions that a sender may report: those that only it
@@ -225,7 +217,7 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 		rec.ID = r.User + "-" + p.ID // so that no record can take another's id
 	}
 	b.audit.add(rec)
-	return b.replyJSON(&r.to, []byte("{}"))
+	return b.replyJSON(&r.to, struct{}{})
 }
 
 // within returns a reported time, or now if that is implausible.

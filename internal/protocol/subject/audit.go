@@ -112,24 +112,12 @@ func (r AuditRequest) String() string {
 // AuditReplyAllowed reports whether the broker may reply to the request at
 // reply.
 func AuditReplyAllowed(r AuditRequest, reply string) bool {
-	var prefixes []string
+	prefixes := inboxes(r.Role, r.Type, r.Tenant)
 	switch {
-	case r.Role == StateOperator:
-		prefixes = []string{InboxOperator}
-	case r.Verb == VerbRead && r.Wide:
+	case r.Role == "" && r.Wide:
 		prefixes = []string{InboxAuditor("")}
-	case r.Verb == VerbRead:
+	case r.Role == "":
 		prefixes = []string{InboxAuditor(r.Tenant)}
-	case r.Role == StateGateway:
-		prefixes = []string{InboxGateway}
-	case r.Role == StateIssuer:
-		prefixes = []string{InboxIssuer}
-	case r.Role == StateSaved:
-		prefixes = []string{InboxSaved}
-	case r.Role == StateResponder:
-		if prefixes = []string{InboxResponder(r.Type, "", "")}; r.Tenant != "" {
-			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))
-		}
 	}
 	return inInbox(reply, prefixes)
 }
