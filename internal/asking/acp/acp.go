@@ -102,7 +102,7 @@ func (p *Protocol) question(m *relay.Message) *relay.Question {
 	if permission {
 		name, params = "acp-permission", p.tools.complete(params)
 	}
-	d, _ := dialect.Lookup(name)
+	d := dialect.Named(name)
 	q := &relay.Question{ID: m.ID, Session: read(m).SessionID}
 	q.Ask, q.Files, _, q.Unfit = d.AskFiles(params)
 	asked := q.Ask // as the agent sent it

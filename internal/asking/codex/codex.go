@@ -183,7 +183,7 @@ func form(q *relay.Question, params json.RawMessage) {
 
 // speak makes a question of a dialect. The outcome that answer gets has the ask as the server sent it.
 func speak(q *relay.Question, name string, params json.RawMessage, answer func(d dialect.Dialect, o *ask.Outcome) []byte) {
-	d, _ := dialect.Lookup(name)
+	d := dialect.Named(name)
 	q.Ask, _, q.Unfit = d.Ask(params)
 	q.Ask.ID = "" // its call's: another turn may have the same
 	sent := q.Ask

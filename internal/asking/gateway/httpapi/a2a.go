@@ -95,20 +95,14 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 	case "SendMessage", "message/send":
 		return api.a2aMessage(w, r, c, call)
 	case "GetTask", "tasks/get":
-		k, err := api.a2aTask(r, c, call.Params)
+		k, err := a2aTask(r, c, call.Params, c.CheckSee)
 		if err != nil {
-			return nil, err
-		}
-		if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 			return nil, err
 		}
 		return api.a2aShow(w, r, c, k, nil)
 	case "CancelTask", "tasks/cancel":
-		k, err := api.a2aTask(r, c, call.Params)
+		k, err := a2aTask(r, c, call.Params, c.CheckAsk)
 		if err != nil {
-			return nil, err
-		}
-		if err := c.CheckAsk(k.Tenant, k.Session); err != nil {
 			return nil, err
 		}
 		o, err := api.end(r, k, "its task was cancelled")
@@ -118,11 +112,6 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		return dialect.A2ATask(o.Ask, &o, "", nil), nil
 	}
 	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
-}
-
-func a2aDialect() dialect.Dialect {
-	d, _ := dialect.Lookup("a2a")
-	return d
 }
 
 // a2aMessage asks, or answers the task that a message names.
@@ -143,7 +132,7 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if to.Message.TaskID != "" {
 		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, call.Params)
 	}
-	a, files, warnings, err := a2aDialect().AskFiles(call.Params)
+	a, files, warnings, err := dialect.Named("a2a").AskFiles(call.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -176,18 +165,15 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 
 // a2aAnswer handles a message to a task as a person's answer.
 func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Caller, id, messageID string, params []byte) ([]byte, error) {
-	k, err := a2aKey(r, c, id)
+	k, err := a2aKey(r, c, id, c.CheckAnswer)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return nil, err
 	}
 	rec, err := api.resp.Get(r.Context(), k)
 	if err != nil {
 		return nil, err
 	}
-	given, err := a2aDialect().Reply(&rec.Ask, params)
+	given, err := dialect.Named("a2a").Reply(&rec.Ask, params)
 	if err != nil {
 		return nil, err
 	}
@@ -242,19 +228,19 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 	return dialect.A2ATask(&rec.Ask, nil, rec.Waits("", time.Now()), api.linked(k)), nil
 }
 
-// a2aTask returns the ask that the parameters of a call name.
-func (api *API) a2aTask(r *http.Request, c *access.Caller, params []byte) (ask.Key, error) {
+// a2aTask returns the ask that the parameters of a call name, in whose session the caller must pass check.
+func a2aTask(r *http.Request, c *access.Caller, params []byte, check access.Check) (ask.Key, error) {
 	var task struct {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(params, &task); err != nil || task.ID == "" {
 		return ask.Key{}, &rpcError{Code: rpcParams, Message: "give the id of the task"}
 	}
-	return a2aKey(r, c, task.ID)
+	return a2aKey(r, c, task.ID, check)
 }
 
 // a2aKey parses a task id: session/id.
-func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
+func a2aKey(r *http.Request, c *access.Caller, id string, check access.Check) (ask.Key, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
 		return ask.Key{}, err
@@ -264,7 +250,7 @@ func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
 	if !k.Valid() {
 		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
 	}
-	return k, nil
+	return k, check(k.Tenant, k.Session)
 }
 
 // sendRPC responds with a task or an error. Missing rights and exceeded limits are HTTP statuses,

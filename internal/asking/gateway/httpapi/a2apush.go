@@ -133,11 +133,8 @@ func (api *API) a2aPush(r *http.Request, c *access.Caller, call *rpcCall, verb s
 		}
 		given = p.Config
 	}
-	k, err := a2aKey(r, c, task)
+	k, err := a2aKey(r, c, task, c.CheckAsk)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.CheckAsk(k.Tenant, k.Session); err != nil {
 		return nil, err
 	}
 	if verb == "set" {
@@ -251,7 +248,7 @@ func (api *API) addPush(ctx context.Context, k ask.Key, push *wire.TaskPush) (as
 	if err != nil || rec.Outcome != nil {
 		return rec, err
 	}
-	if dialect.AskedIn(&rec.Ask) != a2aDialect().Name {
+	if dialect.AskedIn(&rec.Ask) != "a2a" {
 		return rec, &rpcError{Code: a2aUnsupported, Message: "only tasks that were asked by A2A have push notifications; name a callback when asking"}
 	}
 	err = api.callbacks.update(ctx, &rec, func(all []wire.TaskPush) ([]wire.TaskPush, error) {

@@ -44,7 +44,7 @@ func (api *API) a2aStream(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err := json.Unmarshal(task, &first); err != nil {
 		return err
 	}
-	k, err := a2aKey(r, c, first.ID)
+	k, err := a2aKey(r, c, first.ID, c.CheckSee)
 	if err != nil {
 		return sendRPC(w, call, nil, err)
 	}
@@ -62,11 +62,8 @@ func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Calle
 	if call.Method == "SendStreamingMessage" || call.Method == "message/stream" {
 		return api.a2aMessage(w, r, c, call)
 	}
-	k, err := api.a2aTask(r, c, call.Params)
+	k, err := a2aTask(r, c, call.Params, c.CheckSee)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 		return nil, err
 	}
 	task, err := api.a2aShow(w, r, c, k, nil)
