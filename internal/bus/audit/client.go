@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
 
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -20,8 +22,19 @@ func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (p Page, e
 // ReadRaw reads at most most messages of the audit from a sequence on, as they are stored. The
 // connection's credential is an auditor's of every tenant, or an operator's.
 func ReadRaw(ctx context.Context, nc *nats.Conn, from uint64, most int) ([]Raw, error) {
-	p, err := Read(ctx, nc, "", Query{Cursor: from, Limit: most, Raw: true})
-	return p.Raw, err
+	body, err := json.Marshal(Query{Cursor: from, Limit: most, Raw: true})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	on := connection.On(nc)
+	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subject.AuditRead(on.Role(), ""), Data: body}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	if reply.Header.Get("Content-Type") != TypeRaw {
+		return nil, errRaw
+	}
+	return parseRaw(reply.Data)
 }
 
 // All iterates over every record from the query's cursor on. Next receives the cursor after the

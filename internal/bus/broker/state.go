@@ -44,6 +44,10 @@ func (b *Broker) receiveState(m micro.Request) {
 	req := stateRequest{StateRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: r.Bucket}, reply: m.Reply()}}
 	data := m.Data()
 	line := ask.Key{Tenant: string(r.Role) + "/" + r.Type + "/" + r.Key.Tenant, Session: subject.State + "/" + r.Bucket}
+	if err := checkProtocol(m.Headers()); err != nil {
+		b.refuse(b.base, &req.to, err)
+		return
+	}
 	if !b.workers.do(line, len(data), func() { b.handleState(data, &req) }) {
 		b.refuse(b.base, &req.to, b.workers.busy("about "+r.Bucket))
 	}

@@ -153,6 +153,7 @@ func (c *Conn) sendOnce(ctx context.Context, msg *nats.Msg, subj string, limit t
 		return nil, err
 	}
 	msg.Header[HeaderAttempt] = []string{limit.String()}
+	msg.Header[wire.HeaderProtocol] = []string{wire.ProtocolText()}
 	if id := tokenOf(ctx, msg.Subject); id != "" {
 		msg.Header[HeaderToken] = []string{id}
 	}

@@ -76,12 +76,8 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 		cfg.PersistMode = jetstream.AsyncPersistMode
 	}
 	for p := range l.n {
-		src := &jetstream.StreamSource{Name: subject.Stream(p)}
-		for _, kind := range []string{subject.Question, subject.Outcome} {
-			source, to := subject.AuditCopy(p, kind)
-			src.SubjectTransforms = append(src.SubjectTransforms, jetstream.SubjectTransformConfig{Source: source, Destination: to})
-		}
-		cfg.Sources = append(cfg.Sources, src)
+		from, to := subject.AuditCopy(p)
+		cfg.Sources = append(cfg.Sources, &jetstream.StreamSource{Name: subject.Stream(p), SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: from, Destination: to}}})
 	}
 	return cfg
 }
@@ -318,16 +314,17 @@ func (l *Ledger) ReadAudit(ctx context.Context, tenant string, from uint64, sinc
 }
 
 // ReadAuditRaw reads at most most messages of the audit from a sequence on, as they
-// are stored. end is set if there is none.
-func (l *Ledger) ReadAuditRaw(ctx context.Context, from uint64, most int) (found []audit.Raw, end bool, err error) {
+// are stored.
+func (l *Ledger) ReadAuditRaw(ctx context.Context, from uint64, most int) ([]audit.Raw, error) {
 	if l.opts.NoAudit {
-		return nil, true, nil
+		return nil, nil
 	}
-	msgs, end, err := l.auditMessages(ctx, subject.LedgerAuditAll(""), max(from, 1), time.Time{}, min(most, auditBatch))
-	for _, m := range msgs {
-		found = append(found, audit.Raw{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	msgs, _, err := l.auditMessages(ctx, subject.LedgerAuditAll(""), max(from, 1), time.Time{}, min(most, auditBatch))
+	found := make([]audit.Raw, len(msgs))
+	for i, m := range msgs {
+		found[i] = audit.Raw{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: m.Header, Data: m.Data}
 	}
-	return found, end, err
+	return found, err
 }
 
 // auditMessages reads messages from a sequence, or a time, on.

@@ -18,7 +18,8 @@ const (
 )
 
 // alone reports whether a single server holds everything, so that no other can
-// know more.
+// know more. Copies can be raised while this process runs, but only in a cluster,
+// and in one it is false also with a single copy.
 func (l *Ledger) alone() bool { return l.copies == 1 && l.nc.ConnectedClusterName() == "" }
 
 // confirmLeader checks, after a read, that the leader of a partition can be

@@ -155,10 +155,11 @@ func LedgerAudit(tenant, kind string) string {
 // over all records.
 func LedgerAuditAll(tenant string) string { return AuditLedger + "." + star(tenant) + ".*" }
 
-// AuditCopy returns the rule by which the server copies messages of a kind from
-// a partition into the audit.
-func AuditCopy(p int, kind string) (from, to string) {
-	return LedgerAll(p, Key{}, kind), AuditLedger + ".{{wildcard(1)}}." + kind
+// AuditCopy returns the rule by which the server copies the questions and
+// outcomes of a partition into the audit. It is one rule for both: with two, the
+// server looks for the next message in another and slower way.
+func AuditCopy(p int) (from, to string) {
+	return LedgerAll(p, Key{}, "*"), AuditLedger + ".{{wildcard(1)}}.{{wildcard(4)}}"
 }
 
 // ParseLedgerAudit parses the subject of a record.
