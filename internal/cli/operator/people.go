@@ -64,7 +64,7 @@ func peopleListCmd(a *cli.App) *cobra.Command {
 			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER")
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", ask.CleanLine(s.Principal), ask.CleanLine(s.Name), s.Created.Local().Format("2006-01-02 15:04"), s.Seen.Local().Format("2006-01-02 15:04"), s.ID, ask.CleanLine(s.Client))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", ask.CleanLine(s.Principal), ask.CleanLine(s.Name), s.Created.Local().Format("2006-01-02 15:04"), s.Seen.Local().Format("2006-01-02 15:04"), s.ID, ask.CleanLine(auth.BrowserName(s.Client)))
 			}
 			return w.Flush()
 		},
