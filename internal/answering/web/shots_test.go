@@ -71,7 +71,11 @@ func rareStates(t *testing.T) []state {
 			r.Votes = []ask.Vote{{By: tom, Choice: ask.ChoiceApprove, Option: "pg", At: time.Now().Add(-time.Minute), Reason: "we run it already"}}
 		})},
 		{"standin", shown(func(r *ask.Record) { r.Ask.Audience = []string{tom.Principal} })},
-		{"files", func(b tab) { b.live(); b.in.bus.ask(withFiles(t), time.Minute); b.wait(`!!document.querySelector('article img')`) }},
+		{"files", func(b tab) {
+			b.live()
+			b.in.bus.ask(withFiles(t), time.Minute)
+			b.wait(`!!document.querySelector('article img')`)
+		}},
 		{"attached", func(b tab) {
 			b.live()
 			b.in.bus.ask(question("db", database()), time.Minute)
