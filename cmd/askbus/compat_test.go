@@ -68,6 +68,9 @@ func TestAnotherProtocolNumberIsRefused(t *testing.T) {
 			refused(differs, "gateway", "--http-addr", "127.0.0.1:0")
 			refused(differs, "web", "--http-addr", "127.0.0.1:0")
 			refused(differs, "ask", "--question", "Go?", "--option", "yes", "--id", "a1", "--session", "s1", "--wait", "0")
+			if p := startBinary(t, v.bus, "get", "s1/a1", "--dir", dir); p.wait() == cli.ExitPending {
+				t.Errorf("the refused ask was stored: %s", p.out)
+			}
 			refused(differs, "list")
 			refused(differs, "push", "--ops-addr", "127.0.0.1:0")
 			refused(differs, "webhook", "--webhooks", hooks, "--ops-addr", "127.0.0.1:0")

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/process/httpserver"
-	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
@@ -67,35 +62,5 @@ func TestPeopleAreListedAndSignedOut(t *testing.T) {
 	}
 	if _, said, code := pl.run("people", "sign-out", who); code == 0 || !strings.Contains(said, "nobody is signed in") {
 		t.Errorf("exit %d: %s", code, said)
-	}
-}
-
-// The tokens of an earlier version keep working.
-func TestUpTakesOverTheTokensOfAnEarlierVersion(t *testing.T) {
-	t.Parallel()
-	pl := place{t: t, dir: t.TempDir()}
-	secret := strings.Repeat("a", 43)
-	old := `{"tokens":[{"id":"0123456789a","hash":"sha256:` + fmt.Sprintf("%x", sha256.Sum256([]byte(secret))) + `","role":"agent","tenant":"default","sessions":["*"],"created":"2026-01-02T03:04:05Z"}]}`
-	path := filepath.Join(pl.dir, "tokens.json")
-	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pl.up()
-	natstest.Eventually(t, "they are imported", func() bool {
-		_, err := os.Stat(path + ".imported")
-		return err == nil
-	})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pl.context().HTTPURL+"/v1/asks", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer askb_0123456789a_"+secret)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("%v, %v", res, err)
-	}
-	_ = res.Body.Close()
-	if out, said, code := pl.run("token", "list"); code != 0 || !strings.Contains(out, "0123456789a") || strings.Contains(out, secret) {
-		t.Errorf("exit %d: %s %s", code, out, said)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/pkg/client"
@@ -52,14 +51,11 @@ func UpdateContext(dir string, change func(*Context)) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, contextFile+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := file.Lock(filepath.Join(dir, contextFile+".lock"), true)
 	if err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	defer lock.Close() //nolint:errcheck // closing the file unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("write context: %w", err)
-	}
 	c, err := ReadContext(dir)
 	if err != nil {
 		c = Context{} // replace a damaged file

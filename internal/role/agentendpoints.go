@@ -75,25 +75,12 @@ func (b sharedBus) Open(_ context.Context, tenant, session string) (client.Sessi
 type answering struct{ *responder.Responder }
 
 func (r *Process) hostDialog(typ string) (answering, error) {
-	cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: typ})
-	if err != nil {
-		return answering{}, err
-	}
-	nc, err := r.connect(cred)
+	nc, _, err := r.as(rights.Role{Name: rights.RoleResponder, Type: typ})
 	if err != nil {
 		return answering{}, err
 	}
 	resp, err := responder.New(nc, typ, responder.Options{Logger: r.Log, TracerProvider: r.tracing})
 	return answering{resp}, err
-}
-
-// local returns a credential for the server that this process runs or whose address it has.
-func (r *Process) local(role rights.Role) (client.Credential, error) {
-	if r.keys == nil {
-		return r.a.Local(role)
-	}
-	c, err := r.keys.Credential(r.After.NATSURL, role)
-	return client.Credential(c), err
 }
 
 // Decline declines the ask in a person's name.

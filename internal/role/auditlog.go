@@ -83,11 +83,7 @@ func runAuditLog(ctx context.Context, a *cli.App, s *auditLogSettings, dir strin
 	}
 	r := NewRunning(ctx, a)
 	defer r.Close()
-	cred, err := a.CredOf(rights.Role{Name: rights.RoleAuditor})
-	if err != nil {
-		return err
-	}
-	nc, err := r.connect(cred)
+	nc, _, err := r.as(rights.Role{Name: rights.RoleAuditor})
 	if err != nil {
 		return err
 	}
@@ -125,12 +121,7 @@ func runAuditLog(ctx context.Context, a *cli.App, s *auditLogSettings, dir strin
 	}
 	r.metrics.AuditLog(size.Load, current.Load)
 	r.parts = append(r.parts, daemon.Part{Name: "audit log", Run: func(ctx context.Context) error { return l.Follow(ctx, o) }})
-	if err := r.Ops(ctx, "audit-log", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
-		return err
-	}
-	return r.Run(ctx, func() {
-		a.Note("askbus: keeping the log of the audit in %s as %s, ops at %s", dir, signer.Name(), r.After.Ops["audit-log"])
-	})
+	return r.serve(ctx, "audit-log", s.OpsAddr, connected(nc), "keeping the log of the audit in "+dir+" as "+signer.Name())
 }
 
 // publishLimit bounds one publication.

@@ -121,12 +121,7 @@ func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, te
 		r.parts = append(r.parts, httpPart(ln, one.handler))
 		where = "at " + httpURL(ln)
 	}
-	if err := r.Ops(ctx, c.Type, s.OpsAddr, func() error { return errors.Join(natsReady(one.nc), one.app.Ready()) }); err != nil {
-		return err
-	}
-	return r.Run(ctx, func() {
-		a.Note("askbus: connected to %s, clicks %s, ops at %s", c.Name, where, r.After.Ops[c.Type])
-	})
+	return r.serve(ctx, c.Type, s.OpsAddr, func() error { return errors.Join(natsReady(one.nc), one.app.Ready()) }, "connected to "+c.Name+", clicks "+where)
 }
 
 func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {

@@ -18,7 +18,6 @@ import (
 	"github.com/askbus/askbus/internal/process/telemetry"
 	"github.com/askbus/askbus/internal/server/exchange"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -62,10 +61,6 @@ func gatewayFlags(d *config.Gateway, cmd *cobra.Command) {
 func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 	r := NewRunning(ctx, a)
 	defer r.Close()
-	cred, err := a.CredOf(rights.Role{Name: rights.RoleGateway})
-	if err != nil {
-		return err
-	}
 	if err := r.secure(&s.Listen); err != nil {
 		return err
 	}
@@ -73,7 +68,7 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	nc, g, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web, &s.Listen)
+	nc, g, h, parts, err := r.gateway(ctx, ln, s.Gateway, s.Web, &s.Listen)
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -81,20 +76,17 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 	serve, leave := daemon.Leaving("http", ln, h, limits(&s.Listen), grace(&s.Listen), s.HTTPLinger)
 	r.parts = append(append(r.parts, serve), parts...)
 	r.last = append(r.last, leave)
-	if err := r.Ops(ctx, "gateway", s.OpsAddr, func() error { return errors.Join(natsReady(nc), g.Ready()) }); err != nil {
-		return err
-	}
-	return r.Run(ctx, func() { a.Note("askbus: gateway at %s, ops at %s", httpURL(ln), r.After.Ops["gateway"]) })
+	return r.serve(ctx, "gateway", s.OpsAddr, func() error { return errors.Join(natsReady(nc), g.Ready()) }, "gateway at "+httpURL(ln))
 }
 
 // gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The
 // caller serves the handler and runs the parts.
-func (r *Process) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
+func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
 	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	nc, err := r.connect(c)
+	nc, _, err := r.as(rights.Role{Name: rights.RoleGateway})
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -128,8 +120,8 @@ func (r *Process) base(ln net.Listener) string {
 }
 
 // mountGateway serves the gateway at the inbox's address.
-func (r *Process) mountGateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) error {
-	_, _, h, parts, err := r.gateway(ctx, c, ln, d, w, l)
+func (r *Process) mountGateway(ctx context.Context, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) error {
+	_, _, h, parts, err := r.gateway(ctx, ln, d, w, l)
 	if err != nil {
 		return err
 	}

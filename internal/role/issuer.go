@@ -53,22 +53,15 @@ are swapped. The rules file is read again when it changes.`,
 			}
 			r := NewRunning(cmd.Context(), a)
 			defer r.Close()
-			cred, err := a.CredOf(rights.Role{Name: rights.RoleIssuer})
-			if err != nil {
-				return err
-			}
 			keys, _, err := a.Keys()
 			if err != nil {
 				return err
 			}
-			nc, err := r.issuer(cred, keys, s.Issuer)
+			nc, url, err := r.issuer(keys, s.Issuer)
 			if err != nil {
 				return err
 			}
-			if err := r.Ops(cmd.Context(), "issuer", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
-				return err
-			}
-			return r.Run(cmd.Context(), func() { a.Note("askbus: issuer on %s, ops at %s", cred.URL, r.After.Ops["issuer"]) })
+			return r.serve(cmd.Context(), "issuer", s.OpsAddr, connected(nc), "issuer on "+url)
 		},
 	}
 	cli.Load(&s, cmd)
@@ -82,15 +75,19 @@ func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are swapped for which credentials")
 }
 
-// issuer adds the part that swaps tokens for credentials.
-func (r *Process) issuer(cred client.Credential, keys *rights.Issuer, s config.Issuer) (*nats.Conn, error) {
+// issuer adds the part that swaps tokens for credentials, and returns its connection and its server's URL.
+func (r *Process) issuer(keys *rights.Issuer, s config.Issuer) (*nats.Conn, string, error) {
 	source, err := exchange.Open(s.Issuer.Rules, tokenReviews(exchange.SourceOptions{Logger: r.Log}))
 	if err != nil {
-		return nil, cli.Usage("--rules: %w", err)
+		return nil, "", cli.Usage("--rules: %w", err)
+	}
+	cred, err := r.credential(rights.Role{Name: rights.RoleIssuer})
+	if err != nil {
+		return nil, "", err
 	}
 	nc, err := r.connect(cred)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	tokens := token.NewChecker(nc, r.Log)
 	count, report := r.metrics.Exchanges(), exchangeRefusals(r.reports(nc, "issuer", audit.Issuer()))
@@ -131,7 +128,7 @@ func (r *Process) issuer(cred client.Credential, keys *rights.Issuer, s config.I
 		daemon.Part{Name: "sign-outs of terminals", Run: func(ctx context.Context) error { return r.signOuts(ctx, keys.Dir(), terminals) }},
 		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.Log).Run},
 		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.Log).Run})
-	return nc, nil
+	return nc, cred.URL, nil
 }
 
 // tokenReviews lets the API server of this pod's cluster review tokens. Outside a

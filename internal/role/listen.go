@@ -96,6 +96,14 @@ func (r *Process) Ops(ctx context.Context, role, addr string, ready func() error
 	return r.opsWith(ctx, role, addr, daemon.Ops(serving, r.metrics.Handler(), r.a.Pprof))
 }
 
+// serve opens the ops address of a role and runs its parts until a signal. It says what it does when they run.
+func (r *Process) serve(ctx context.Context, role, addr string, ready func() error, does string) error {
+	if err := r.Ops(ctx, role, addr, ready); err != nil {
+		return err
+	}
+	return r.Run(ctx, func() { r.a.Note("askbus: %s, ops at %s", does, r.After.Ops[role]) })
+}
+
 // opsWith is ops with the caller's handler.
 func (r *Process) opsWith(ctx context.Context, role, addr string, h http.Handler) error {
 	ln, err := listen(ctx, r.a, "ops", addr, "--ops-addr", r.before.Ops[role])
@@ -117,6 +125,9 @@ func natsReady(nc *nats.Conn) error {
 	}
 	return errors.New("NATS is not ready")
 }
+
+// connected returns whether the process can serve: it needs no more than its connection.
+func connected(nc *nats.Conn) func() error { return func() error { return natsReady(nc) } }
 
 // grace is how long a listener that stops waits for requests under way. A replica that lingers has sent its
 // clients elsewhere, so only calls on the bus are left: they may take as long as they do otherwise.

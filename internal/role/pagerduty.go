@@ -13,7 +13,6 @@ import (
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -36,18 +35,11 @@ does the same if the integration key is set; see docs/approvals-operator.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := NewRunning(cmd.Context(), a)
 			defer r.Close()
-			cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: pagerduty.Type})
+			nc, app, err := r.pagerDuty(s.PagerDuty, "")
 			if err != nil {
 				return err
 			}
-			nc, app, err := r.pagerDuty(cred, s.PagerDuty, "")
-			if err != nil {
-				return err
-			}
-			if err := r.Ops(cmd.Context(), "pagerduty", s.OpsAddr, func() error { return errors.Join(natsReady(nc), app.Ready()) }); err != nil {
-				return err
-			}
-			return r.Run(cmd.Context(), func() { a.Note("askbus: telling PagerDuty, ops at %s", r.After.Ops["pagerduty"]) })
+			return r.serve(cmd.Context(), "pagerduty", s.OpsAddr, func() error { return errors.Join(natsReady(nc), app.Ready()) }, "telling PagerDuty")
 		},
 	}
 	cli.Load(&s, cmd)
@@ -62,16 +54,15 @@ does the same if the integration key is set; see docs/approvals-operator.md.`,
 }
 
 // pagerDuty makes the surface on its own connection.
-func (r *Process) pagerDuty(c client.Credential, s config.PagerDuty, own string) (*nats.Conn, *pagerduty.App, error) {
+func (r *Process) pagerDuty(s config.PagerDuty, own string) (*nats.Conn, *pagerduty.App, error) {
 	opts, err := pagerDutyOptions(r.a, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	nc, err := r.connect(c)
+	nc, role, err := r.as(rights.Role{Name: rights.RoleResponder, Type: pagerduty.Type})
 	if err != nil {
 		return nil, nil, err
 	}
-	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
 	opts.Tenant, opts.Logger, opts.Link = role.Tenant, r.Log, askLink(chatInbox(r.a, s.Pagerduty.Inbox, own))
 	app, err := pagerduty.New(nc, opts)
 	if err != nil {

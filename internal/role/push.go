@@ -8,7 +8,6 @@ import (
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -36,22 +35,15 @@ hosts except those in ASKBUS_PUSH_HOSTS.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := NewRunning(cmd.Context(), a)
 			defer r.Close()
-			cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: push.Type})
-			if err != nil {
-				return err
-			}
 			cookieKey, err := a.CookieKey(s.Web)
 			if err != nil {
 				return err
 			}
-			nc, err := r.push(cred, s.Push, cookieKey)
+			nc, err := r.push(s.Push, cookieKey)
 			if err != nil {
 				return err
 			}
-			if err := r.Ops(cmd.Context(), "push", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
-				return err
-			}
-			return r.Run(cmd.Context(), func() { a.Note("askbus: notifying by web push, ops at %s", r.After.Ops["push"]) })
+			return r.serve(cmd.Context(), "push", s.OpsAddr, connected(nc), "notifying by web push")
 		},
 	}
 	cli.Load(&s, cmd)
@@ -60,7 +52,7 @@ hosts except those in ASKBUS_PUSH_HOSTS.`,
 }
 
 // push makes the push surface on its own connection.
-func (r *Process) push(c client.Credential, p config.Push, cookieKey []byte) (*nats.Conn, error) {
+func (r *Process) push(p config.Push, cookieKey []byte) (*nats.Conn, error) {
 	keys, err := push.DeriveKeys(cookieKey)
 	if err != nil {
 		return nil, err
@@ -69,11 +61,10 @@ func (r *Process) push(c client.Credential, p config.Push, cookieKey []byte) (*n
 	if u := p.Push.Unseen; u != 0 && (u < time.Minute || u > 4*time.Minute) {
 		return nil, cli.Usage("ASKBUS_PUSH_UNSEEN is %s; give 1m to 4m, or 0 for never", u)
 	}
-	nc, err := r.connect(c)
+	nc, role, err := r.as(rights.Role{Name: rights.RoleResponder, Type: push.Type})
 	if err != nil {
 		return nil, err
 	}
-	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
 	app, err := push.New(nc, keys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Unseen: p.Push.Unseen, Tenant: role.Tenant, Logger: r.Log})
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}

@@ -165,7 +165,7 @@ func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	}
 	r.keys, r.After.NATSURL = srv.Issuer(), srv.URL()
 	r.noteTrust(srv.URL())
-	operator, err := r.local(rights.Role{Name: rights.RoleOperator})
+	operator, err := r.credential(rights.Role{Name: rights.RoleOperator})
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (r *Process) renewOperator(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		operator, err := r.local(rights.Role{Name: rights.RoleOperator})
+		operator, err := r.credential(rights.Role{Name: rights.RoleOperator})
 		if err == nil {
 			err = cli.UpdateContext(r.a.Dir, func(c *cli.Context) { c.Operator = &operator })
 		}
@@ -324,6 +324,26 @@ func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
 	return nc, err
 }
 
+// credential returns this process's own for a role: of the server that it runs, else of the settings.
+func (r *Process) credential(role rights.Role) (client.Credential, error) {
+	if r.keys == nil {
+		return r.a.CredOf(role)
+	}
+	c, err := r.keys.Credential(r.After.NATSURL, role)
+	return client.Credential(c), err
+}
+
+// as connects in a role. It returns what the credential says of it, such as its tenant.
+func (r *Process) as(role rights.Role) (*nats.Conn, rights.Role, error) {
+	c, err := r.credential(role)
+	if err != nil {
+		return nil, role, err
+	}
+	nc, err := r.connect(c)
+	of, _ := rights.ParseUser(c.Name) // unknown roles stay empty
+	return nc, of, err
+}
+
 // watchExpiry measures when a credential that was given expires; others are made, or swapped for a token, again and again.
 func (r *Process) watchExpiry(c client.Credential) {
 	if r.a.Creds == "" {
@@ -394,19 +414,18 @@ func notYet(err error) bool {
 }
 
 // inbox makes the web inbox on its own connection, and returns whether it can serve people.
-func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, l *config.Listen, cookieKey []byte) (ready func() error, err error) {
-	nc, err := r.connect(c)
+func (r *Process) inbox(ln net.Listener, w config.Web, p config.Push, l *config.Listen, cookieKey []byte) (ready func() error, err error) {
+	nc, role, err := r.as(rights.Role{Name: rights.RoleResponder, Type: "web"})
 	if err != nil {
 		return nil, err
 	}
-	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
 	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.Log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, err
 	}
 	base := r.base(ln)
 	if role.Session != "" {
-		return nil, cli.Usage("the credential of %s is for one session; an inbox stores sign-ins and needs a credential for a tenant or for all", c.Name)
+		return nil, cli.Usage("the credential is for session %s; an inbox stores sign-ins and needs one for a tenant or for all", role.Session)
 	}
 	pages, err := web.PagesAt(cookieKey, base)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -54,24 +53,15 @@ it, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := NewRunning(cmd.Context(), a)
 			defer r.Close()
-			cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: sshType})
-			if err != nil {
-				return err
-			}
-			if s.SSHAddr == "" {
-				s.SSHAddr = sshAddr
-			}
+			s.SSHAddr = cmp.Or(s.SSHAddr, sshAddr)
 			if err := noSSHKeys(a, s.SSH); err != nil {
 				return err
 			}
-			nc, at, err := r.ssh(cmd.Context(), cred, s.SSH)
+			nc, at, err := r.ssh(cmd.Context(), s.SSH)
 			if err != nil {
 				return err
 			}
-			if err := r.Ops(cmd.Context(), "ssh", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
-				return err
-			}
-			return r.Run(cmd.Context(), func() { a.Note("askbus: inbox over SSH at %s, ops at %s", at, r.After.Ops["ssh"]) })
+			return r.serve(cmd.Context(), "ssh", s.OpsAddr, connected(nc), "inbox over SSH at "+at)
 		},
 	}
 	cli.Load(&s, cmd)
@@ -100,17 +90,16 @@ func noSSHKeys(a *cli.App, s config.SSH) error {
 
 // ssh serves the inbox over SSH on its own connection, with one board for all terminals. It returns
 // the connection and the address.
-func (r *Process) ssh(ctx context.Context, c client.Credential, s config.SSH) (*nats.Conn, string, error) {
+func (r *Process) ssh(ctx context.Context, s config.SSH) (*nats.Conn, string, error) {
 	keys := sshKeys(r.a, s)
 	host, err := sshserver.HostKey(filepath.Join(r.a.Dir, "ssh_host_key"))
 	if err != nil {
 		return nil, "", err
 	}
-	nc, err := r.connect(c)
+	nc, role, err := r.as(rights.Role{Name: rights.RoleResponder, Type: sshType})
 	if err != nil {
 		return nil, "", err
 	}
-	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
 	resp, err := responder.New(nc, sshType, responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.Log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, "", err

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/answering/pagerduty"
-	"github.com/askbus/askbus/internal/answering/push"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/answering/webhooks"
 	"github.com/askbus/askbus/internal/cli"
@@ -132,7 +130,7 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 		_ = ln.Close()
 		return err
 	}
-	creds, err := operator.MakeBrokerCreds(r.local)
+	creds, err := operator.MakeBrokerCreds(r.credential)
 	if err != nil {
 		return err
 	}
@@ -140,65 +138,37 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	if err != nil {
 		return err
 	}
-	issuerCred, err := r.local(rights.Role{Name: rights.RoleIssuer})
-	if err != nil {
-		return err
-	}
-	if _, err := r.issuer(issuerCred, r.keys, s.Issuer); err != nil {
+	if _, _, err := r.issuer(r.keys, s.Issuer); err != nil {
 		return err
 	}
 	cookieKey, err := a.CookieKey(s.Web)
 	if err != nil {
 		return err
 	}
-	webCred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: "web"})
-	if err != nil {
-		return err
-	}
-	gatewayCred, err := r.local(rights.Role{Name: rights.RoleGateway})
-	if err != nil {
-		return err
-	}
-	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web, &s.Listen); err != nil {
+	if err := r.mountGateway(ctx, ln, s.Gateway, s.Web, &s.Listen); err != nil {
 		return err
 	}
 	if s.Webhook.Webhook.File != "" {
-		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: webhooks.Type})
-		if err != nil {
-			return err
-		}
-		_, answers, err := r.webhooks(cred, s.Webhook, cmp.Or(s.Webhook.Webhook.URL, r.base(ln)))
+		_, answers, err := r.webhooks(s.Webhook, cmp.Or(s.Webhook.Webhook.URL, r.base(ln)))
 		if err != nil {
 			return err
 		}
 		r.mount(webhooks.PathAnswer, answers)
 	}
-	if _, err := r.inbox(webCred, ln, s.Web, s.Push, &s.Listen, cookieKey); err != nil {
+	if _, err := r.inbox(ln, s.Web, s.Push, &s.Listen, cookieKey); err != nil {
 		return err
 	}
 	r.connectedChats(r.base(ln))
-	pushCred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: push.Type})
-	if err != nil {
-		return err
-	}
-	if _, err := r.push(pushCred, s.Push, cookieKey); err != nil {
+	if _, err := r.push(s.Push, cookieKey); err != nil {
 		return err
 	}
 	if pagerDutySet(s.PagerDuty) {
-		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: pagerduty.Type})
-		if err != nil {
-			return err
-		}
-		if _, _, err := r.pagerDuty(cred, s.PagerDuty, r.base(ln)); err != nil {
+		if _, _, err := r.pagerDuty(s.PagerDuty, r.base(ln)); err != nil {
 			return err
 		}
 	}
 	if s.SSHAddr != "" {
-		cred, err := r.local(rights.Role{Name: rights.RoleResponder, Type: sshType})
-		if err != nil {
-			return err
-		}
-		_, at, err := r.ssh(ctx, cred, s.SSH)
+		_, at, err := r.ssh(ctx, s.SSH)
 		if err != nil {
 			return err
 		}
@@ -229,7 +199,6 @@ func greet(ctx context.Context, a *cli.App, r *Process, s upSettings, link, page
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
-		operator.TakeOverTokens(ctx, a)
 		try := `askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"`
 		if a.Dir != config.DefaultDir() {
 			try += " --dir " + cli.Quote(a.Dir)
@@ -308,10 +277,7 @@ Remove a node for good with "askbus server remove-node".`,
 			if err != nil {
 				return err
 			}
-			if err := r.Ops(cmd.Context(), "server", s.OpsAddr, srv.Healthy); err != nil {
-				return err
-			}
-			return r.Run(cmd.Context(), func() { a.Note("askbus: NATS at %s, ops at %s", r.After.NATSURL, r.After.Ops["server"]) })
+			return r.serve(cmd.Context(), "server", s.OpsAddr, srv.Healthy, "NATS at "+r.After.NATSURL)
 		},
 	}
 	cli.Load(&s, cmd)
@@ -381,10 +347,6 @@ a directory while it runs, such as the one of "askbus up".`,
 			r := NewRunning(ctx, a)
 			defer r.Close()
 			r.second = true
-			cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: "web"})
-			if err != nil {
-				return err
-			}
 			cookieKey, err := a.CookieKey(s.Web)
 			if err != nil {
 				return err
@@ -396,15 +358,12 @@ a directory while it runs, such as the one of "askbus up".`,
 			if err != nil {
 				return err
 			}
-			ready, err := r.inbox(cred, ln, s.Web, s.Push, &s.Listen, cookieKey)
+			ready, err := r.inbox(ln, s.Web, s.Push, &s.Listen, cookieKey)
 			if err != nil {
 				_ = ln.Close()
 				return err
 			}
-			if err := r.Ops(ctx, "web", s.OpsAddr, ready); err != nil {
-				return err
-			}
-			return r.Run(ctx, func() { a.Note("askbus: inbox at %s, ops at %s", r.After.HTTPURL, r.After.Ops["web"]) })
+			return r.serve(ctx, "web", s.OpsAddr, ready, "inbox at "+r.After.HTTPURL)
 		},
 	}
 	cli.Load(&s, cmd)

@@ -13,7 +13,6 @@ import (
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -58,10 +57,6 @@ func runWebhook(ctx context.Context, a *cli.App, s webhookSettings) error {
 	}
 	r := NewRunning(ctx, a)
 	defer r.Close()
-	cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: webhooks.Type})
-	if err != nil {
-		return err
-	}
 	if err := r.secure(&s.Listen); err != nil {
 		return err
 	}
@@ -71,7 +66,7 @@ func runWebhook(ctx context.Context, a *cli.App, s webhookSettings) error {
 			base = r.before.HTTPURL
 		}
 	}
-	nc, answers, err := r.webhooks(cred, s.Webhook, base)
+	nc, answers, err := r.webhooks(s.Webhook, base)
 	if err != nil {
 		return err
 	}
@@ -83,19 +78,15 @@ func runWebhook(ctx context.Context, a *cli.App, s webhookSettings) error {
 		r.parts = append(r.parts, daemon.HTTP("http", ln, answers, httpserver.Limits{}, 5*time.Second))
 		a.Note("askbus: answers of programs at %s", httpURL(ln))
 	}
-	if err := r.Ops(ctx, "webhook", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
-		return err
-	}
-	return r.Run(ctx, func() { a.Note("askbus: sending webhooks, ops at %s", r.After.Ops["webhook"]) })
+	return r.serve(ctx, "webhook", s.OpsAddr, connected(nc), "sending webhooks")
 }
 
 // webhooks makes the surface on its own connection, and returns the handler of its answer addresses.
-func (r *Process) webhooks(cred client.Credential, s config.Webhook, base string) (*nats.Conn, http.Handler, error) {
-	nc, err := r.connect(cred)
+func (r *Process) webhooks(s config.Webhook, base string) (*nats.Conn, http.Handler, error) {
+	nc, of, err := r.as(rights.Role{Name: rights.RoleResponder, Type: webhooks.Type})
 	if err != nil {
 		return nil, nil, err
 	}
-	of, _ := rights.ParseUser(cred.Name) // unknown roles stay empty
 	to := r.reports(nc, webhooks.Type, audit.Surface(webhooks.Type, of.Tenant))
 	app, err := webhooks.New(nc, webhooks.Options{
 		File: s.Webhook.File, Tenant: of.Tenant, BaseURL: strings.TrimRight(base, "/"), Logger: r.Log, TracerProvider: r.tracing,

@@ -167,9 +167,10 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	offset, limit = max(0, offset), max(0, limit)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	pick := f.picker()
 	if f.Group != Ungrouped {
 		for _, h := range b.order.heads {
-			if f.takes(h) {
+			if pick.takes(h) {
 				heads = append(heads, h.public())
 			}
 		}
@@ -180,7 +181,7 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	}
 	heads = make([]Head, 0, min(limit, max(0, len(b.order.heads)-offset)))
 	for _, h := range b.order.heads {
-		if !f.takes(h) {
+		if !pick.takes(h) {
 			continue
 		}
 		if total++; total > offset && len(heads) < limit {

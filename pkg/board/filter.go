@@ -55,10 +55,15 @@ func (g Grouping) Of(h Head) string {
 }
 
 // Takes reports whether the filter selects an ask.
-func (f *Filter) Takes(h Head) bool {
-	if !f.Viewer.Sees(h.Key, h.Audience) || f.Mine && !f.Viewer.Mine(h) || f.Team && !f.Viewer.MayAnswer(h) {
-		return false
-	}
+func (f *Filter) Takes(h Head) bool { return f.may(h) && f.selects(h) }
+
+// may reports whether the viewer's rights take an ask in.
+func (f *Filter) may(h Head) bool {
+	return f.Viewer.Sees(h.Key, h.Audience) && (!f.Mine || f.Viewer.Mine(h)) && (!f.Team || f.Viewer.MayAnswer(h))
+}
+
+// selects reports whether the other fields select an ask.
+func (f *Filter) selects(h Head) bool {
 	if h.Priority == ask.PriorityUrgent && h.Deadline.Before(f.Pressing) {
 		return true
 	}
@@ -82,6 +87,9 @@ const leastOfID = 4
 // Matches reports whether an ask has all words of a search, ignoring case: in what a list shows of it, which are the
 // heading, the agent, the source and the session; or as its tenant, its id, or the beginning or end of that.
 func (h Head) Matches(search string) bool {
+	if search == "" {
+		return true
+	}
 	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.Session)
 	id, tenant := strings.ToLower(h.Key.ID), strings.ToLower(h.Key.Tenant)
 	for word := range strings.FieldsSeq(strings.ToLower(search)) {
@@ -93,10 +101,49 @@ func (h Head) Matches(search string) bool {
 	return true
 }
 
+// narrows reports whether the filter leaves asks out for anything but the viewer's rights.
+func (f *Filter) narrows() bool {
+	return len(f.Without) > 0 || f.Only != nil || f.Tenant != "" || f.Session != "" || f.Agent != "" || f.Source != "" || f.Priority != "" || f.Search != ""
+}
+
 // plain reports whether the filter selects everything.
-func (f *Filter) plain() bool {
-	return !f.Mine && !f.Team && f.Without == nil && f.Only == nil && f.Tenant == "" && f.Session == "" &&
-		f.Agent == "" && f.Source == "" && f.Priority == "" && f.Search == "" && f.Viewer.everything()
+func (f *Filter) plain() bool { return !f.Mine && !f.Team && !f.narrows() && f.Viewer.everything() }
+
+// picker is a filter for many heads. Nearly all of them have the viewer's rights in common with others: those are
+// worked out once.
+type picker struct {
+	filter  *Filter
+	all     bool // everything is selected
+	narrows bool
+	may     map[rights]bool
+}
+
+// rights is what decides whether a viewer may decide an ask that has no deciders and was not handed over. Equal
+// pointers are equal lists.
+type rights struct {
+	place              string // tenant/session
+	audience, excluded *[]string
+	proof              uint8
+}
+
+func (f *Filter) picker() picker {
+	return picker{f, f.plain(), f.narrows(), map[rights]bool{}}
+}
+
+func (p *picker) takes(h *head) bool {
+	if p.all {
+		return true
+	}
+	if h.deciders != nil || h.handed != nil {
+		return p.filter.Takes(h.public())
+	}
+	at := rights{h.place(), h.audience, h.excluded, h.proof}
+	may, known := p.may[at]
+	if !known {
+		may = p.filter.may(h.public())
+		p.may[at] = may
+	}
+	return may && (!p.narrows || p.filter.selects(h.public()))
 }
 
 func (f *Filter) takes(h *head) bool { return f.plain() || f.Takes(h.public()) }

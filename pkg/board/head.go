@@ -14,6 +14,7 @@ import (
 type Head struct {
 	Key      ask.Key
 	Life     string
+	Seq      uint64 // of what the ledger has of it: a rewrite, as by a vote, has another
 	Heading  string // one line, safe to show, at most 120 characters
 	Agent    string // its name, else its id
 	AgentID  string
@@ -41,7 +42,7 @@ type Head struct {
 
 // Record returns a head as a record whose ask has no questions.
 func (h Head) Record() ask.Record {
-	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Votes: h.Votes, Escalated: h.Escalated, Ask: ask.Ask{
+	return ask.Record{State: ask.StatePending, Life: h.Life, Seq: h.Seq, AskedAt: h.AskedAt, Votes: h.Votes, Escalated: h.Escalated, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
 		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.askers()),
 		Only: h.Only, Exclude: slices.Clip(h.Exclude), Approval: h.Approval, Escalate: h.Escalate, EscalateRepeat: h.EscalateRepeat, OpenHours: h.OpenHours,
@@ -91,9 +92,15 @@ func (h *head) id() ask.Key {
 	return ask.Key{Tenant: tenant, Session: session, ID: id}
 }
 
+// place is the ask's tenant/session.
+func (h *head) place() string {
+	tenant := strings.IndexByte(h.key, '/') + 1
+	return h.key[:tenant+strings.IndexByte(h.key[tenant:], '/')]
+}
+
 func (h *head) public() Head {
 	p := Head{
-		Key: h.id(), Life: h.life, Heading: h.heading, Priority: priorities[h.rank],
+		Key: h.id(), Life: h.life, Seq: h.seq, Heading: h.heading, Priority: priorities[h.rank],
 		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
 	}
 	if h.asker != nil { // nil for an ended ask
@@ -123,11 +130,7 @@ func (h *head) named() []string {
 	return *h.audience
 }
 
-func (h *head) record() ask.Record {
-	rec := h.public().Record()
-	rec.Seq = h.seq
-	return rec
-}
+func (h *head) record() ask.Record { return h.public().Record() }
 
 //nolint:gochecknoglobals // a constant
 var priorities = [...]ask.Priority{ask.PriorityUrgent, ask.PriorityHigh, ask.PriorityNormal, ask.PriorityLow}

@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -32,14 +31,7 @@ func newSource(r *responder.Responder) *source {
 // note sends what a person does with an ask without ending it. The broker
 // compares the person with what the credential asserts.
 func (r *source) note(ctx context.Context, k ask.Key, verb subject.Verb, body any) error {
-	data, err := wire.Marshal(body)
-	if err == nil {
-		_, err = connection.Do(ctx, r.on, &nats.Msg{Subject: subject.Responder(r.typ, subject.Self, k, verb), Data: data}, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", verb, k, err)
-	}
-	return nil
+	return connection.JSON(ctx, r.on, string(verb)+" "+k.String(), subject.Responder(r.typ, subject.Self, k, verb), body, nil)
 }
 
 // publish sends attention under the credential's own key.

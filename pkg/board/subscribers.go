@@ -121,8 +121,9 @@ func (b *Board) due(s *subscriber) []Event {
 	}
 	s.lost, s.queue = false, nil
 	events := []Event{{Kind: Reset}}
+	pick := s.filter.picker()
 	for _, h := range b.order.heads {
-		if s.filter.takes(h) {
+		if pick.takes(h) {
 			events = append(events, Event{Kind: Pending, Record: h.record()})
 		}
 	}

@@ -204,7 +204,7 @@ func (s Session) Repeat(ctx context.Context, r Repeat) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := wire.EncodeRepeat(wire.Repeat{AskID: r.ID, Timeout: r.Timeout, Replace: r.Replace})
+	body, err := wire.Marshal(wire.Repeat{AskID: r.ID, Timeout: wire.Duration(r.Timeout), Replace: r.Replace})
 	if err != nil {
 		return "", fmt.Errorf("repeat %s: %w", r.Key, err)
 	}

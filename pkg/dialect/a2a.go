@@ -31,13 +31,7 @@ const (
 // task that waits for input: a data part with questions as in native JSON, or
 // text, which is one question. Text next to the data of a message describes it;
 // text next to the data of a task repeats it. Files are evidence.
-func a2aAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
-	b := newBuilder(a2aName)
-	b.upload = upload
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func a2aAsk(b *builder, v value) {
 	v.body()
 	v.ignore("configuration", "metadata", "tenant")
 	message, task := v, v.field("status").given()
@@ -73,7 +67,6 @@ func a2aAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
 	}
 	b.times(v)
 	b.times(message)
-	return b.finish()
 }
 
 // a2aParts returns the texts of a message, its first part with questions, answers
@@ -262,12 +255,7 @@ func a2aShow(a *ask.Ask) ([]byte, []Warning) { return encode(a2aInputRequired(a)
 
 // a2aReply reads a message to a task, or a task that ended elsewhere: a data
 // part with answers as in native JSON, or text as people type it.
-func a2aReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: a2aName + " message"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func a2aReply(a *ask.Ask, v value) Given {
 	v.body()
 	parts := v.field("parts")
 	switch status := v.field("status"); {
@@ -281,9 +269,9 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 				parts = artifact.field("parts")
 			}
 		case a2aRejected:
-			return Given{Decision: Declined, Reason: strings.Join(said, "\n\n")}, r.err()
+			return Given{Decision: Declined, Reason: strings.Join(said, "\n\n")}
 		default:
-			return Given{Decision: Dismissed}, r.err()
+			return Given{Decision: Dismissed}
 		}
 	}
 	texts, data, files := a2aParts(parts)
@@ -307,7 +295,7 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	if given.Decision == Replied {
 		given.attach(a, files)
 	}
-	return given, r.err()
+	return given
 }
 
 // A2AVersion03 converts a task of A2A 1.0 to version 0.3: with kinds, and other names of states and roles.

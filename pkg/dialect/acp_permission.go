@@ -17,13 +17,8 @@ const permissionLater = "askbus-later"
 // permissionAsk reads the parameters of session/request_permission, version 1
 // (a tool call) or 2 (a title and a subject). Every option stays separate: two
 // that allow permanently may differ in what they allow.
-func permissionAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
-	b := newPermission(permissionName)
-	b.upload = upload
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func permissionAsk(b *builder, v value) {
+	b.meta(ask.MetadataPermission, permissionName)
 	v.body()
 	v.ignore("_meta", "sessionId")
 	b.tops["/context"] = "/description"
@@ -46,20 +41,8 @@ func permissionAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error)
 		q.Text = cmp.Or(strings.TrimSpace(call.field("title").text()), "May the agent do this?")
 	}
 	b.ask.Context = b.permissionContext(v.field("description").string(), subject, call)
-	options := v.field("options")
-	list := options.list()
-	switch n := len(list); {
-	case options.missing(), n == 0 && typeName(options.raw) == "array":
-		options.fault(ask.FaultEmptyList, "at_least_one_option")
-	case n > ask.MaxOptions:
-		options.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
-	}
 	var labels []string
-	for j, item := range atMost(list, ask.MaxOptions) {
-		if item.raw == nil {
-			item.fault(ask.FaultWrongType, "null", "object")
-		}
-		item.object()
+	for j, item := range v.field("options").some(ask.MaxOptions, "options", "at_least_one_option") {
 		item.ignore("_meta")
 		kind := item.field("kind").string()
 		b.remember(kind, 0, j, "kind")
@@ -71,7 +54,6 @@ func permissionAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error)
 		q.Options = append(q.Options, o)
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": from, "options": "options", "options/#/id": "options/#/optionId", "options/#/label": "options/#/name"}})
-	return b.finish()
 }
 
 // permissionAnswer writes the result of session/request_permission. Any outcome
@@ -143,36 +125,29 @@ func permits(a *ask.Ask) bool {
 
 // permissionReply reads the result of session/request_permission. A cancelled
 // dialog decides nothing.
-func permissionReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: permissionName + " result"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func permissionReply(a *ask.Ask, v value) Given {
 	v.body()
 	outcome := v.field("outcome")
-	if !outcome.given() {
-		outcome.fault(ask.FaultMissing, "object")
-	}
+	outcome.wanted("object")
 	outcome.object()
 	switch what := outcome.field("outcome"); what.need() {
 	case "cancelled":
-		return Given{Decision: Dismissed}, r.err()
+		return Given{Decision: Dismissed}
 	case "selected":
 		option := outcome.field("optionId")
 		foreign := option.need()
 		if foreign == permissionLater && !permits(a) {
-			return Given{Decision: Dismissed}, r.err()
+			return Given{Decision: Dismissed}
 		}
 		id, known := nativeOption(a, 0, foreign)
 		if !known && typeName(option.raw) == "string" {
 			option.faultIn(a.Questions[0].ID, ask.FaultNotAmong, clip(foreign), "the_options")
 		}
-		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{id}}}}}, r.err()
+		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{id}}}}}
 	default:
 		if typeName(what.raw) == "string" {
 			what.fault(ask.FaultNotOneOf, clip(what.string()), "selected, cancelled")
 		}
 	}
-	return Given{}, r.err()
+	return Given{}
 }

@@ -13,12 +13,8 @@ const agUIName = "ag-ui"
 // its outcome, or the array of interrupts. A response schema becomes questions.
 // Without one, a tool call or a confirmation is approved or rejected, and
 // anything else is answered with text.
-func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newPermission(agUIName)
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func agUIAsk(b *builder, v value) {
+	b.meta(ask.MetadataPermission, agUIName)
 	list := v
 	if _, several := v.raw.([]any); !several {
 		v.body()
@@ -33,15 +29,7 @@ func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 		outer.ignore("type")
 		list = outer.field("interrupts")
 	}
-	items := list.list()
-	switch n := len(items); {
-	case list.missing(), n == 0 && typeName(list.raw) == "array":
-		list.fault(ask.FaultEmptyList, "at_least_one_interrupt")
-	case n > ask.MaxQuestions:
-		list.faultCount(ask.FaultTooMany, n, "interrupts", ask.MaxQuestions)
-	}
-	for n, item := range atMost(items, ask.MaxQuestions) {
-		item.object()
+	for n, item := range list.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
 		item.ignore("metadata", "subagentRunId", "toolCallId")
 		id := item.field("id").need()
 		b.remember(id, n, "interrupt")
@@ -51,7 +39,6 @@ func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 		b.soonest(item)
 		b.interrupt(n, item)
 	}
-	return b.finish()
 }
 
 // soonest reads when an interrupt ends by itself. Of several the first one ends
@@ -199,12 +186,7 @@ func agUIShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // agUIReply reads the entries that resume a run.
-func agUIReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: agUIName + " resume"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func agUIReply(a *ask.Ask, v value) Given {
 	list := v
 	if _, bare := v.raw.([]any); !bare {
 		v.body()
@@ -218,7 +200,7 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 		item.object()
 		foreign, status, payload := item.field("interruptId").need(), item.field("status").need(), item.field("payload")
 		if status == "cancelled" {
-			return Given{Decision: Declined, Reason: item.field("metadata").field("dev.askbus/text").text()}, r.err()
+			return Given{Decision: Declined, Reason: item.field("metadata").field("dev.askbus/text").text()}
 		}
 		if status != "resolved" && typeName(item.field("status").raw) == "string" {
 			item.field("status").fault(ask.FaultNotOneOf, clip(status), "resolved, cancelled")
@@ -250,7 +232,7 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 			item.field("interruptId").fault(ask.FaultNotAmong, clip(foreign), "the_interrupts")
 		}
 	}
-	return given, r.err()
+	return given
 }
 
 // interruptOf returns the foreign id of interrupt n, a number formatted by

@@ -12,13 +12,8 @@ const aiSDKName = "ai-sdk"
 // aiSDKAsk reads the approval requests of AI SDK: a part of type
 // tool-approval-request, or an array of parts, of which other types are
 // skipped but for files, such as an image that the model made.
-func aiSDKAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
-	b := newPermission(aiSDKName)
-	b.upload = upload
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func aiSDKAsk(b *builder, v value) {
+	b.meta(ask.MetadataPermission, aiSDKName)
 	parts := []value{v}
 	if _, several := v.raw.([]any); several {
 		parts = v.list()
@@ -66,7 +61,6 @@ func aiSDKAsk(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
 	if i == 0 && len(parts) != 1 {
 		v.fault(ask.FaultMissing, "tool_approval_request")
 	}
-	return b.finish()
 }
 
 // aiSDKFile reads a file part of a model's or of a UI's message.
@@ -150,12 +144,7 @@ func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // aiSDKReply reads approval responses: one part or an array of them.
-func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: aiSDKName + " response"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func aiSDKReply(a *ask.Ask, v value) Given {
 	parts := []value{v}
 	if _, several := v.raw.([]any); several {
 		parts = v.list()
@@ -166,15 +155,12 @@ func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 	for _, part := range parts {
 		part.object()
 		foreign, reason := part.field("approvalId").need(), part.field("reason").string()
-		if !part.field("approved").given() {
-			part.field("approved").fault(ask.FaultMissing, "true, false")
-		}
-		approved := part.field("approved").bool(false)
+		approved := part.field("approved").wanted("true, false").bool(false)
 		if !cameAs(a, aiSDKName) {
 			if foreign == a.ID && !approved {
-				return Given{Decision: Declined, Reason: reason}, r.err()
+				return Given{Decision: Declined, Reason: reason}
 			}
-			return Given{Decision: Dismissed}, r.err()
+			return Given{Decision: Dismissed}
 		}
 		known := false
 		for i := 0; a.Question(approvalID(0, i)) != nil; i++ {
@@ -192,5 +178,5 @@ func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 			part.field("approvalId").fault(ask.FaultNotAmong, clip(foreign), "the_requests")
 		}
 	}
-	return given, r.err()
+	return given
 }

@@ -36,15 +36,23 @@ type place struct {
 	fields map[string]string
 }
 
-func newBuilder(name string) *builder {
-	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}, tops: make(map[string]string)}
+// asks returns how the requests of a dialect are read. A nil upload means that their files are only named.
+func asks(name string, read func(b *builder, v value)) func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
+	return func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) {
+		b := &builder{reader: &reader{}, origin: map[string]any{}, tops: make(map[string]string), upload: upload}
+		b.as(name)
+		v, err := b.parse(body)
+		if err != nil {
+			return ask.Ask{}, nil, err
+		}
+		read(b, v)
+		return b.finish()
+	}
 }
 
-// newPermission makes the builder of a dialect that asks for permissions.
-func newPermission(name string) *builder {
-	b := newBuilder(name)
-	b.meta(ask.MetadataPermission, name)
-	return b
+// as sets the dialect in which the ask came.
+func (b *builder) as(name string) {
+	b.what, b.origin["name"] = name+" request", name
 }
 
 // add adds a question and remembers its place.

@@ -14,27 +14,18 @@ func byIDFields() map[string]string {
 }
 
 // byIDAsk reads a request in which ids decide and labels are only shown.
-func byIDAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("by-id")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func byIDAsk(b *builder, v value) {
 	v.body()
 	cancels := v.field("cancel_option_ids").cancelIDs([]string{"cancel", "skip"})
 	questions := v.field("questions")
 	if questions.missing() {
 		questions.fault(ask.FaultMissing, "at_least_one_question")
 	}
-	list := questions.list()
-	if len(list) > ask.MaxQuestions {
-		questions.faultCount(ask.FaultTooMany, len(list), "questions", ask.MaxQuestions)
-	}
+	list := questions.objects(ask.MaxQuestions, "questions")
 	b.toolFields(v)
-	for i, item := range atMost(list, ask.MaxQuestions) {
+	for i, item := range list {
 		b.add(b.byIDQuestion(i, item, cancels), place{at: item.at, fields: byIDFields()})
 	}
-	return b.finish()
 }
 
 // cancelIDs returns the set of option ids that cancel.
@@ -49,29 +40,13 @@ func (v value) cancelIDs(usual []string) []string {
 }
 
 func (b *builder) byIDQuestion(i int, v value, cancels []string) ask.Question {
-	if v.raw == nil {
-		v.fault(ask.FaultWrongType, "null", "object")
-	}
-	v.object()
 	q := ask.Question{
 		ID: b.id(v.field("question_id"), i), Kind: ask.KindChoice, NoOther: true,
 		Text: v.field("question").need(), Multiple: v.multiple(),
 	}
 	cancels = v.field("cancel_option_ids").cancelIDs(cancels)
-	options := v.field("options")
-	list := options.list()
-	switch n := len(list); {
-	case n == 0 && (options.missing() || typeName(options.raw) == "array"):
-		options.fault(ask.FaultEmptyList, "at_least_one_option")
-	case n > ask.MaxOptions:
-		options.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
-	}
 	labels := []string{}
-	for j, item := range atMost(list, ask.MaxOptions) {
-		if item.raw == nil {
-			item.fault(ask.FaultWrongType, "null", "object")
-		}
-		item.object()
+	for j, item := range v.field("options").some(ask.MaxOptions, "options", "at_least_one_option") {
 		o := ask.Option{ID: b.id(item.field("id"), i, j), Description: item.field("description").string()}
 		o.Cancels = slices.Contains(cancels, item.field("id").string())
 		o.Label = b.byIDLabel(item.field("label"), o.ID, labels)

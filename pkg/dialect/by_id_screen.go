@@ -40,12 +40,7 @@ func byIDShow(a *ask.Ask) ([]byte, []Warning) {
 // byIDReply reads the answer of a foreign screen. The faults of its error name
 // the questions to ask again. An answer may carry text instead of ids if the
 // screen could not show options.
-func byIDReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "by-id answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func byIDReply(a *ask.Ask, v value) Given {
 	v.body()
 	given := Given{Decision: Replied}
 	switch status := v.field("status").string(); status {
@@ -56,25 +51,22 @@ func byIDReply(a *ask.Ask, body []byte) (Given, error) {
 	case "aborted":
 		reason := v.field("reason").string()
 		if rest, ok := strings.CutPrefix(reason, "declined"); ok {
-			return Given{Decision: Declined, Reason: strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")}, r.err()
+			return Given{Decision: Declined, Reason: strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")}
 		}
 		if text := v.field("text").string(); reason == "response" && text != "" {
 			given.Reply.Response = text
-			return given, r.err()
+			return given
 		}
-		return Given{Decision: Dismissed}, r.err()
+		return Given{Decision: Dismissed}
 	default:
 		v.field("status").fault(ask.FaultNotOneOf, clip(status), "answered, cancelled, aborted")
 	}
-	return given, r.err()
+	return given
 }
 
 func (v value) byIDAnswers(a *ask.Ask) []ask.Answer {
-	if !v.given() {
-		v.fault(ask.FaultMissing, "array")
-	}
 	answers := []ask.Answer{}
-	for _, item := range v.list() {
+	for _, item := range v.wanted("array").list() {
 		item.object()
 		if i, ok := item.field("question_id").byIDQuestion(a); ok {
 			answers = append(answers, item.byIDAnswer(a, i))

@@ -20,12 +20,7 @@ const claudeCodeSingle = "claude-code-single"
 // question. The input may be wrapped in a call, as in a hook, a permission
 // callback or a transcript; the ask then gets its id and session from there.
 // Answers and annotations in the input are never taken for a person's.
-func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("claude-code")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func claudeCodeAsk(b *builder, v value) {
 	v.body()
 	input := b.claudeCodeCall(v)
 	b.root = input
@@ -37,7 +32,6 @@ func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		b.claudeCodeInput(input)
 	}
 	b.toolFields(input)
-	return b.finish()
 }
 
 // claudeCodeCall returns the tool's input in a call, or v if it is the input
@@ -59,10 +53,7 @@ func (b *builder) claudeCodeCall(v value) value {
 	if name.given() && name.string() != ToolName {
 		name.fault(ask.FaultNotOneOf, clip(name.string()), ToolName)
 	}
-	if !input.given() {
-		input.fault(ask.FaultMissing, "the_tool_s_input")
-	}
-	return input
+	return input.wanted("the_tool_s_input")
 }
 
 // claudeCodeInput reads { questions, metadata? }.

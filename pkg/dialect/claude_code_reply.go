@@ -11,25 +11,19 @@ import (
 // make of it, or content blocks with one of these. Text that cannot be split by
 // question becomes one free response, so that no answer is lost. An output
 // without content or without an answer dismisses.
-func claudeCodeReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "claude-code answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func claudeCodeReply(a *ask.Ask, v value) Given {
 	raw, isObject := v.raw.(*object)
 	_, isText := v.raw.(string)
 	_, isList := v.raw.([]any)
 	if isText || isList || isObject && raw.values["content"] != nil && raw.values["answers"] == nil {
 		reply, said := nativeReply(a, v.raw)
 		if !said {
-			return Given{Decision: Dismissed}, nil
+			return Given{Decision: Dismissed}
 		}
-		return Given{Decision: Replied, Reply: reply}, nil
+		return Given{Decision: Replied, Reply: reply}
 	}
 	v.body()
-	given := v.claudeCodeGiven(a)
-	return given, r.err()
+	return v.claudeCodeGiven(a)
 }
 
 // claudeCodeGiven reads { answers, annotations?, response? }. A permission

@@ -18,12 +18,7 @@ const aside = "none"
 func GoesOn(a *ask.Ask) bool { return recall(a, "", "wait") == aside }
 
 // codexAsk reads the arguments of request_user_input.
-func codexAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("codex")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func codexAsk(b *builder, v value) {
 	v.body()
 	b.times(v)
 	if !v.field("isBlocking").bool(true) {
@@ -45,35 +40,22 @@ func codexAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question"}})
 	})
-	return b.finish()
 }
 
 // questions reads 1 to 16 questions, for a dialect without its own bounds.
 func (b *builder) questions(v value, read func(i int, v value)) {
-	list := v.list()
-	switch n := len(list); {
-	case v.missing():
+	if v.missing() {
 		v.fault(ask.FaultMissingItems, 1, ask.MaxQuestions, "questions")
-	case n > ask.MaxQuestions:
-		v.faultCount(ask.FaultTooMany, n, "questions", ask.MaxQuestions)
 	}
-	for i, item := range atMost(list, ask.MaxQuestions) {
-		if item.raw == nil {
-			item.fault(ask.FaultWrongType, "null", "object")
-		}
-		item.object()
+	for i, item := range v.objects(ask.MaxQuestions, "questions") {
 		read(i, item)
 	}
 }
 
 // options reads labels and descriptions, up to the bounds of an ask.
 func (b *builder) options(v value) []ask.Option {
-	list := v.list()
-	if n := len(list); n > ask.MaxOptions {
-		v.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
-	}
 	var options []ask.Option
-	for _, item := range atMost(list, ask.MaxOptions) {
+	for _, item := range v.upTo(ask.MaxOptions, "options") {
 		options = append(options, option(item))
 	}
 	return options
@@ -131,17 +113,9 @@ func codexShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // codexReply reads the answers by question id.
-func codexReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "codex answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func codexReply(a *ask.Ask, v value) Given {
 	v.body()
-	answers := v.field("answers")
-	if !answers.given() {
-		answers.fault(ask.FaultMissing, "an_object_of_answers_by_question_id")
-	}
+	answers := v.field("answers").wanted("an_object_of_answers_by_question_id")
 	given := Given{Decision: Replied}
 	var keys []string
 	for i := range a.Questions {
@@ -158,12 +132,12 @@ func codexReply(a *ask.Ask, body []byte) (Given, error) {
 				labels = append(labels, s)
 			}
 		}
-		ans := value{r: r, at: said.at, raw: anys(labels)}.codexAnswer(q)
+		ans := value{r: v.r, at: said.at, raw: anys(labels)}.codexAnswer(q)
 		ans.Notes = strings.Join(notes, "\n")
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}
 	strangers(answers, keys)
-	return given, r.err()
+	return given
 }
 
 // codexAnswer reads a list of labels. Several choices are typed as one text,

@@ -10,26 +10,18 @@ const copilotName = "copilot"
 
 // copilotAsk reads both variants of ask_user: a question with choices, or an
 // elicitation, recognized by its schema.
-func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(copilotName)
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func copilotAsk(b *builder, v value) {
 	if o, ok := v.raw.(*object); ok && o.values["question"] == nil && (o.values["message"] != nil || o.values["requestedSchema"] != nil) {
-		return elicitationAsk(body)
+		b.as("elicitation")
+		elicitationAsk(b, v)
+		return
 	}
 	v.body()
 	v.ignore("sessionId")
 	b.times(v)
 	q := ask.Question{ID: "q1", Text: v.field("question").need(), NoOther: !v.field("allowFreeform").bool(true), Multiple: v.multiple()}
 	var labels []string
-	choices := v.field("choices")
-	list := choices.list()
-	if len(list) > ask.MaxOptions {
-		choices.faultCount(ask.FaultTooMany, len(list), "choices", ask.MaxOptions)
-	}
-	for j, item := range atMost(list, ask.MaxOptions) {
+	for j, item := range v.field("choices").upTo(ask.MaxOptions, "choices") {
 		label := distinct(item.need(), j, labels)
 		labels = append(labels, label)
 		q.Options = append(q.Options, ask.Option{Label: label, Recommended: saysRecommended(label)})
@@ -42,7 +34,6 @@ func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 		v.single(&q)
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "options": "choices", "options/#/label": "choices/#"}})
-	return b.finish()
 }
 
 // copilotAnswer writes the answer and whether it was typed. Words other than an
@@ -97,14 +88,9 @@ func copilotShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // copilotReply reads an answer.
-func copilotReply(a *ask.Ask, body []byte) (Given, error) {
+func copilotReply(a *ask.Ask, v value) Given {
 	if cameAs(a, "elicitation") {
-		return elicitationReply(a, body)
-	}
-	r := &reader{what: copilotName + " answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
+		return elicitationReply(a, v)
 	}
 	v.body()
 	v.ignore("wasFreeform")
@@ -115,8 +101,8 @@ func copilotReply(a *ask.Ask, body []byte) (Given, error) {
 		reply, err := a.ParseReply(text)
 		answer.refused(err)
 		given.Reply = reply
-		return given, r.err()
+		return given
 	}
 	given.Reply.Answers = []ask.Answer{answer.answer(&a.Questions[0], ",")}
-	return given, r.err()
+	return given
 }

@@ -6,26 +6,15 @@ const cursorName = "cursor"
 
 // cursorAsk reads AskQuestion: questions and options by id, and free text with
 // them.
-func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(cursorName)
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func cursorAsk(b *builder, v value) {
 	v.body()
 	b.times(v)
 	v.ignore("asyncOriginalToolCallId", "async_original_tool_call_id", "runAsync", "run_async")
 	b.ask.Title = v.field("title").string()
 	b.questions(v.field("questions"), func(i int, v value) {
 		q := ask.Question{ID: b.id(v.field("id"), i), Text: v.field("prompt").need(), Multiple: v.multiple()}
-		options := v.field("options")
-		list := options.list()
-		if len(list) > ask.MaxOptions {
-			options.faultCount(ask.FaultTooMany, len(list), "options", ask.MaxOptions)
-		}
 		labels := []string{}
-		for j, item := range atMost(list, ask.MaxOptions) {
-			item.object()
+		for j, item := range v.field("options").objects(ask.MaxOptions, "options") {
 			o := ask.Option{ID: b.id(item.field("id"), i, j)}
 			o.Label = b.byIDLabel(item.field("label"), o.ID, labels)
 			labels = append(labels, o.Label)
@@ -36,7 +25,6 @@ func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "prompt", "multiple": "allow_multiple"}})
 	})
-	return b.finish()
 }
 
 // cursorAnswer writes the result, one of success, rejected and error.
@@ -99,23 +87,15 @@ func cursorShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // cursorReply reads a result.
-func cursorReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: cursorName + " result"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func cursorReply(a *ask.Ask, v value) Given {
 	v.body()
 	if rejected := v.field("rejected"); rejected.given() {
-		return Given{Decision: Declined, Reason: rejected.field("reason").string()}, r.err()
+		return Given{Decision: Declined, Reason: rejected.field("reason").string()}
 	}
 	if v.field("error").given() || v.field("async").given() {
-		return Given{Decision: Dismissed}, r.err()
+		return Given{Decision: Dismissed}
 	}
-	answers := v.field("success").field("answers")
-	if !answers.given() {
-		answers.fault(ask.FaultMissing, "the_answers_or_rejected")
-	}
+	answers := v.field("success").field("answers").wanted("the_answers_or_rejected")
 	given := Given{Decision: Replied}
 	for _, item := range answers.list() {
 		item.object()
@@ -150,5 +130,5 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 		ans.Skipped = ans.Empty()
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}
-	return given, r.err()
+	return given
 }

@@ -10,25 +10,65 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Dialect is one foreign shape. A direction that it does not have is nil.
+// Dialect is one foreign shape.
 type Dialect struct {
 	Name    string   // its origin, such as "claude-code"
 	Aliases []string // other names under which [Lookup] finds it
 	About   string   // in a few words
 
-	// Ask reads a foreign request. The ask that it returns is normalized and
-	// valid, except for its id and session, which many shapes do not have.
-	Ask func(body []byte) (ask.Ask, []Warning, error)
-	// Answer writes the outcome of an ask for the agent that asked.
-	Answer func(a *ask.Ask, o *ask.Outcome) Response
 	// Pending writes that nobody has answered yet.
 	Pending func(a *ask.Ask, p Pending) Response
-	// Show writes any ask as a request to a foreign screen.
-	Show func(a *ask.Ask) ([]byte, []Warning)
-	// Reply reads the answer of the person at that screen.
-	Reply func(a *ask.Ask, body []byte) (Given, error)
 
-	askFiles func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error) // nil: requests hold no files
+	ask    func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error)
+	answer func(a *ask.Ask, o *ask.Outcome) Response
+	show   func(a *ask.Ask) ([]byte, []Warning)
+	reply  func(a *ask.Ask, body []byte) (Given, error)
+	files  bool // requests can hold files
+}
+
+// Ask reads a foreign request. The ask that it returns is normalized and
+// valid, except for its id and session, which many shapes do not have. It only
+// names the files that the request holds.
+func (d Dialect) Ask(body []byte) (ask.Ask, []Warning, error) { return d.ask(body, nil) }
+
+// Answer writes the outcome of an ask for the agent that asked.
+func (d Dialect) Answer(a *ask.Ask, o *ask.Outcome) Response {
+	if !d.carriesFiles() {
+		o = answerInWords(a, o)
+	}
+	return d.answer(a, o)
+}
+
+// Show writes any ask as a request to a foreign screen.
+func (d Dialect) Show(a *ask.Ask) ([]byte, []Warning) {
+	worded := a
+	if !d.carriesFiles() {
+		worded = askInWords(a)
+	}
+	body, warnings := d.show(worded)
+	if worded != a {
+		warnings = append(warnings, Warning{"/files", "are named with their links; this screen has no place for files"})
+	}
+	return body, warnings
+}
+
+// Reply reads the answer of the person at that screen. It refuses in the
+// language of the ask.
+func (d Dialect) Reply(a *ask.Ask, body []byte) (Given, error) {
+	given, err := d.reply(a, body)
+	return given, inLanguage(a, err)
+}
+
+// replies returns how the answers of a screen are read, which errors call what.
+func replies(what string, read func(a *ask.Ask, v value) Given) func(a *ask.Ask, body []byte) (Given, error) {
+	return func(a *ask.Ask, body []byte) (Given, error) {
+		r := &reader{what: what}
+		v, err := r.parse(body)
+		if err != nil {
+			return Given{}, err
+		}
+		return read(a, v), r.err()
+	}
 }
 
 // Warning describes a part of a request that was accepted but changed.
@@ -76,45 +116,28 @@ const (
 
 // All returns every dialect, in the order of the documentation.
 func All() []Dialect {
-	all := []Dialect{
-		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply, nil},
-		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, eventPairPending, typedShow, typedReply, nil},
-		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, waitingResponse, claudeCodeShow, claudeCodeReply, nil},
-		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactAsk, interactAnswer, interactPending, interactShow, interactReply, nil},
-		{"by-id", []string{"d5"}, "questions and options by id", byIDAsk, byIDAnswer, byIDPending, byIDShow, byIDReply, nil},
-		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, waitingResponse, codexShow, codexReply, nil},
-		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, waitingResponse, vscodeShow, vscodeReply, nil},
-		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, waitingResponse, opencodeShow, opencodeReply, nil},
-		{"gemini", nil, "Gemini CLI ask_user", geminiAsk, geminiAnswer, geminiPending, geminiShow, geminiReply, nil},
-		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, waitingResponse, geminiShow, geminiReply, nil},
-		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, waitingResponse, langgraphShow, langgraphReply, nil},
-		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, waitingResponse, elicitationShow, elicitationReply, nil},
-		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, waitingResponse, langchainShow, langchainReply, nil},
-		{aiSDKName, nil, "AI SDK tool approval parts", namesFiles(aiSDKAsk), aiSDKAnswer, waitingResponse, aiSDKShow, aiSDKReply, aiSDKAsk},
-		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, waitingResponse, agUIShow, agUIReply, nil},
-		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, waitingResponse, copilotShow, copilotReply, nil},
-		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply, nil},
-		{eveName, nil, "eve's tool ask_question and its input requests", eveAsk, eveAnswer, waitingResponse, eveShow, eveReply, nil},
-		{a2aName, nil, "A2A: a task whose input is required", namesFiles(a2aAsk), a2aAnswer, a2aPending, a2aShow, a2aReply, a2aAsk},
-		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", namesFiles(permissionAsk), permissionAnswer, waitingResponse, permissionShow, permissionReply, permissionAsk},
+	return []Dialect{
+		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairPending, asks("event-pair", eventPairAsk), eventPairAnswer, eventPairShow, replies("event-pair response", eventPairReply), false},
+		{"typed", []string{"d2"}, "event pair with typed questions", eventPairPending, asks("typed", typedAsk), typedAnswer, typedShow, replies("typed response", typedReply), false},
+		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", waitingResponse, asks("claude-code", claudeCodeAsk), claudeCodeAnswer, claudeCodeShow, replies("claude-code answer", claudeCodeReply), false},
+		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactPending, asks("interact", interactAsk), interactAnswer, interactShow, replies("interact response", interactReply), false},
+		{"by-id", []string{"d5"}, "questions and options by id", byIDPending, asks("by-id", byIDAsk), byIDAnswer, byIDShow, replies("by-id answer", byIDReply), false},
+		{"codex", nil, "Codex request_user_input", waitingResponse, asks("codex", codexAsk), codexAnswer, codexShow, replies("codex answer", codexReply), false},
+		{"vscode", nil, "VS Code askQuestions", waitingResponse, asks("vscode", vscodeAsk), vscodeAnswer, vscodeShow, replies("vscode answer", vscodeReply), false},
+		{"opencode", nil, "opencode question", waitingResponse, asks("opencode", opencodeAsk), opencodeAnswer, opencodeShow, replies("opencode answer", opencodeReply), false},
+		{"gemini", nil, "Gemini CLI ask_user", geminiPending, asks("gemini", geminiAsk), geminiAnswer, geminiShow, geminiReply, false},
+		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", waitingResponse, asks("gemini", geminiAsk), geminiToolAnswer, geminiShow, geminiReply, false},
+		{"langgraph", nil, "LangGraph agent inbox", waitingResponse, asks("langgraph", langgraphAsk), langgraphAnswer, langgraphShow, replies("langgraph response", langgraphReply), false},
+		{"elicitation", nil, "MCP and ACP elicitation, form mode", waitingResponse, asks("elicitation", elicitationAsk), elicitationAnswer, elicitationShow, replies("elicitation result", elicitationReply), false},
+		{langchainName, nil, "LangChain's human-in-the-loop middleware", waitingResponse, asks(langchainName, langchainAsk), langchainAnswer, langchainShow, replies("langchain response", langchainReply), false},
+		{aiSDKName, nil, "AI SDK tool approval parts", waitingResponse, asks(aiSDKName, aiSDKAsk), aiSDKAnswer, aiSDKShow, replies("ai-sdk response", aiSDKReply), true},
+		{agUIName, nil, "AG-UI interrupts and resume", waitingResponse, asks(agUIName, agUIAsk), agUIAnswer, agUIShow, replies("ag-ui resume", agUIReply), false},
+		{copilotName, nil, "Copilot SDK ask_user, both variants", waitingResponse, asks(copilotName, copilotAsk), copilotAnswer, copilotShow, replies("copilot answer", copilotReply), false},
+		{cursorName, nil, "Cursor's AskQuestion", cursorPending, asks(cursorName, cursorAsk), cursorAnswer, cursorShow, replies("cursor result", cursorReply), false},
+		{eveName, nil, "eve's tool ask_question and its input requests", waitingResponse, asks(eveName, eveAsk), eveAnswer, eveShow, replies("eve answer", eveReply), false},
+		{a2aName, nil, "A2A: a task whose input is required", a2aPending, asks(a2aName, a2aAsk), a2aAnswer, a2aShow, replies("a2a message", a2aReply), true},
+		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", waitingResponse, asks(permissionName, permissionAsk), permissionAnswer, permissionShow, replies("acp-permission result", permissionReply), true},
 	}
-	for i, d := range all {
-		if d.Name != a2aName { // which has a place for files
-			all[i] = inWords(d)
-		}
-		if d.Reply != nil {
-			all[i].Reply = func(a *ask.Ask, body []byte) (Given, error) {
-				given, err := d.Reply(a, body)
-				return given, inLanguage(a, err)
-			}
-		}
-	}
-	return all
-}
-
-// namesFiles reads requests for a caller that uploads no files.
-func namesFiles(read func([]byte, func(Upload)) (ask.Ask, []Warning, error)) func([]byte) (ask.Ask, []Warning, error) {
-	return func(body []byte) (ask.Ask, []Warning, error) { return read(body, nil) }
 }
 
 // inLanguage returns a refusal in the language of the ask.
@@ -134,6 +157,15 @@ func Lookup(name string) (Dialect, bool) {
 		}
 	}
 	return Dialect{}, false
+}
+
+// Named returns the dialect of a name that exists.
+func Named(name string) Dialect {
+	d, known := Lookup(name)
+	if !known {
+		panic("no dialect is named " + name)
+	}
+	return d
 }
 
 // Names returns the names of the dialects, without aliases.

@@ -13,12 +13,7 @@ import (
 // elicitationAsk reads the parameters of elicitation/create in form mode: each
 // property of the requested schema is a question, in the given order. A form
 // without properties asks to accept or decline.
-func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("elicitation")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func elicitationAsk(b *builder, v value) {
 	v.body()
 	v.ignore("_meta", "elicitationId", "elicitationSource", "requestId", "sessionId", "task", "toolCallId")
 	b.times(v)
@@ -32,10 +27,7 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	} else {
 		b.ask.Context = message
 	}
-	schema := v.field("requestedSchema")
-	if !schema.given() {
-		schema.fault(ask.FaultMissing, "an_object_schema")
-	}
+	schema := v.field("requestedSchema").wanted("an_object_schema")
 	schema.object()
 	schema.ignore("$schema", "_meta", "type", "title", "description", "additionalProperties")
 	properties := schema.field("properties")
@@ -55,7 +47,6 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 			{ID: "accept", Label: "Accept"}, {ID: "decline", Label: "Decline", Cancels: true},
 		}}, place{at: v.at, fields: map[string]string{"text": "message"}})
 	}
-	return b.finish()
 }
 
 // elicitationAnswer writes the result of elicitation/create. Words that do not

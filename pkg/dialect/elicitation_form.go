@@ -118,24 +118,19 @@ func (s *screen) choices(a *ask.Ask, i int, p *object) {
 
 // elicitationReply reads a form's result. The action decline declines; cancel
 // only closes the form.
-func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "elicitation result"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func elicitationReply(a *ask.Ask, v value) Given {
 	v.body()
 	switch action := v.field("action"); action.need() {
 	case "accept":
 	case "decline":
-		return Given{Decision: Declined}, r.err()
+		return Given{Decision: Declined}
 	case "cancel":
-		return Given{Decision: Dismissed}, r.err()
+		return Given{Decision: Dismissed}
 	default:
 		if typeName(action.raw) == "string" {
 			action.fault(ask.FaultNotOneOf, clip(action.string()), "accept, decline, cancel")
 		}
-		return Given{}, r.err()
+		return Given{}
 	}
 	content := v.field("content")
 	content.object()
@@ -166,7 +161,7 @@ func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 		given.Reply.Answers = []ask.Answer{{QuestionID: "confirm", Selected: []string{"accept"}}}
 	}
 	strangers(content, names)
-	return given, r.err()
+	return given
 }
 
 // elicited reads the value of one property.

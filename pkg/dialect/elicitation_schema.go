@@ -109,11 +109,7 @@ func (b *builder) constants(i int, v value, titled, below string, q *ask.Questio
 	}
 	choices := v.first(titled, "oneOf", "anyOf", "enum")
 	field := choices.at[strings.LastIndexByte(choices.at, '/')+1:]
-	list := choices.list()
-	if len(list) > ask.MaxOptions {
-		choices.faultCount(ask.FaultTooMany, len(list), "choices", ask.MaxOptions)
-		list = atMost(list, ask.MaxOptions)
-	}
+	list := choices.upTo(ask.MaxOptions, "choices")
 	if len(list) == 0 {
 		choices.fault(ask.FaultEmptyList, "choices_given")
 	}

@@ -18,17 +18,12 @@ const (
 // eveAsk reads both shapes of eve: the input of its tool ask_question, and one
 // input request of the stream's event input.requested, recognized by its
 // requestId or prompt.
-func eveAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder(eveName)
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func eveAsk(b *builder, v value) {
 	v.body()
 	b.times(v)
 	if o, ok := v.raw.(*object); ok && o.values["question"] == nil && (o.values["requestId"] != nil || o.values["prompt"] != nil) {
 		b.eveRequest(v)
-		return b.finish()
+		return
 	}
 	q := ask.Question{ID: "q1", Text: v.field("question").need()}
 	q.Options = b.options(v.field("options"))
@@ -39,7 +34,6 @@ func eveAsk(body []byte) (ask.Ask, []Warning, error) {
 		q.Kind = ask.KindText
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": "question"}})
-	return b.finish()
 }
 
 // eveRequest reads an input request. A request for consent shows the call, and
@@ -77,13 +71,8 @@ func (b *builder) eveRequest(v value) {
 		input.ignore()
 	}
 	options := v.field("options")
-	list := options.list()
-	if len(list) > ask.MaxOptions {
-		options.faultCount(ask.FaultTooMany, len(list), "options", ask.MaxOptions)
-	}
 	var labels []string
-	for j, item := range atMost(list, ask.MaxOptions) {
-		item.object()
+	for j, item := range options.objects(ask.MaxOptions, "options") {
 		style := item.field("style").string()
 		if style != "" {
 			b.remember(style, 0, j, "style")
@@ -241,16 +230,11 @@ func eveShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // eveReply reads the response to an input request, or the tool's output.
-func eveReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: eveName + " answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func eveReply(a *ask.Ask, v value) Given {
 	v.body()
 	status, interrupted := v.field("status"), v.field("interrupted")
 	if interrupted.bool(false) || status.string() == "unavailable" {
-		return Given{Decision: Dismissed}, r.err()
+		return Given{Decision: Dismissed}
 	}
 	text := v.field("text")
 	if status.given() {
@@ -281,5 +265,5 @@ func eveReply(a *ask.Ask, body []byte) (Given, error) {
 	default:
 		given.Reply.Answers = []ask.Answer{text.answer(q, ",")}
 	}
-	return given, r.err()
+	return given
 }

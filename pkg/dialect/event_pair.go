@@ -12,12 +12,7 @@ import (
 const eventPairSeparator = ","
 
 // eventPairAsk reads the data of a request event.
-func eventPairAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("event-pair")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func eventPairAsk(b *builder, v value) {
 	b.eventPairEnvelope(v)
 	b.familyList(v.field("questions"), func(i int, v value) ask.Question {
 		q := b.familyQuestion(i, v)
@@ -26,7 +21,6 @@ func eventPairAsk(body []byte) (ask.Ask, []Warning, error) {
 		commas(v.field("options"), &q)
 		return q
 	})
-	return b.finish()
 }
 
 // eventPairEnvelope reads the fields that event-pair and typed have besides
@@ -124,27 +118,18 @@ func eventPairShown(a *ask.Ask, questions []any) *object {
 }
 
 // eventPairReply reads the data of a response event.
-func eventPairReply(a *ask.Ask, body []byte) (Given, error) {
-	return readEventPair("event-pair", a, body, eventPairSeparator)
-}
+func eventPairReply(a *ask.Ask, v value) Given { return readEventPair(a, v, eventPairSeparator) }
 
-func readEventPair(name string, a *ask.Ask, body []byte, separator string) (Given, error) {
-	r := &reader{what: name + " response"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func readEventPair(a *ask.Ask, v value, separator string) Given {
 	v.body()
 	answers := v.field("answers")
 	if status := v.field("status").string(); status != "" && status != string(ask.StatusAnswered) && len(answers.object().keys) == 0 {
-		return unanswered(r, status, v.field("reason").string())
+		return unanswered(status, v.field("reason").string())
 	}
-	if !answers.given() {
-		answers.fault(ask.FaultMissing, "an_object_with_question_0_and_so_on")
-	}
+	answers.wanted("an_object_with_question_0_and_so_on")
 	if !familyFits(a, separator == "") {
 		if given, ok := overflowReply(a, answers); ok {
-			return given, r.err()
+			return given
 		}
 	}
 	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
@@ -154,19 +139,16 @@ func readEventPair(name string, a *ask.Ask, body []byte, separator string) (Give
 		given.Reply.Answers = append(given.Reply.Answers, answers.field(eventPairKey(i)).answer(&a.Questions[i], separator))
 	}
 	strangers(answers, keys)
-	return given, r.err()
+	return given
 }
 
 // unanswered reads a reply without answers: the screen declined, or was just
 // closed.
-func unanswered(r *reader, status, reason string) (Given, error) {
-	if err := r.err(); err != nil {
-		return Given{}, err
-	}
+func unanswered(status, reason string) Given {
 	if status == string(ask.StatusCancelled) || status == "declined" {
-		return Given{Decision: Declined, Reason: reason}, nil
+		return Given{Decision: Declined, Reason: reason}
 	}
-	return Given{Decision: Dismissed}, nil
+	return Given{Decision: Dismissed}
 }
 
 // strangers refuses answers to unknown questions, since dropping one would lose

@@ -19,16 +19,15 @@ type Upload struct {
 }
 
 // HoldsFiles reports whether requests in this dialect can hold files.
-func (d Dialect) HoldsFiles() bool { return d.askFiles != nil }
+func (d Dialect) HoldsFiles() bool { return d.files }
+
+// carriesFiles reports whether its tasks and answers have a place for files; others name them in words.
+func (d Dialect) carriesFiles() bool { return d.Name == a2aName }
 
 // AskFiles is Ask for a caller that uploads files: the ask refers to those that the
-// request holds. The ask that Ask returns only names them.
+// request holds.
 func (d Dialect) AskFiles(body []byte) (a ask.Ask, files []Upload, warnings []Warning, err error) {
-	if d.askFiles == nil {
-		a, warnings, err = d.Ask(body)
-		return a, nil, warnings, err
-	}
-	a, warnings, err = d.askFiles(body, func(f Upload) { files = append(files, f) })
+	a, warnings, err = d.ask(body, func(f Upload) { files = append(files, f) })
 	return a, files, warnings, err
 }
 
@@ -155,24 +154,7 @@ func (g *Given) attach(a *ask.Ask, files []foreignFile) {
 	}
 }
 
-// inWords lets a dialect without a place for files name them: those of the ask in its
-// context, those of an answer in its note.
-func inWords(d Dialect) Dialect {
-	answer, show := d.Answer, d.Show
-	d.Answer = func(a *ask.Ask, o *ask.Outcome) Response { return answer(a, answerInWords(a, o)) }
-	if show != nil {
-		d.Show = func(a *ask.Ask) ([]byte, []Warning) {
-			worded := askInWords(a)
-			body, warnings := show(worded)
-			if worded != a {
-				warnings = append(warnings, Warning{"/files", "are named with their links; this screen has no place for files"})
-			}
-			return body, warnings
-		}
-	}
-	return d
-}
-
+// askInWords names the files of an ask in its context.
 func askInWords(a *ask.Ask) *ask.Ask {
 	lines := []string{a.Context}
 	add := func(line string, f *ask.File) {
@@ -199,6 +181,7 @@ func askInWords(a *ask.Ask) *ask.Ask {
 	return &worded
 }
 
+// answerInWords names the files of an answer in its note.
 func answerInWords(a *ask.Ask, o *ask.Outcome) *ask.Outcome {
 	var worded *ask.Outcome
 	for i := range o.Answers {

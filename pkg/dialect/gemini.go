@@ -12,12 +12,7 @@ import (
 const geminiHeader = 16
 
 // geminiAsk reads the arguments of ask_user.
-func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("gemini")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func geminiAsk(b *builder, v value) {
 	v.body()
 	v.ignore("unconstrainedHeight") // the height of the CLI's dialog
 	b.times(v)
@@ -44,7 +39,6 @@ func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect", "kind": "type"}})
 	})
-	return b.finish()
 }
 
 // geminiAnswer writes text: the bare answer to one question, or a numbered line

@@ -8,12 +8,7 @@ import (
 )
 
 // interactAsk reads the body of POST /api/interact/ask.
-func interactAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("interact")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func interactAsk(b *builder, v value) {
 	v.body()
 	session := v.field("sessionId")
 	b.session(session.need())
@@ -23,7 +18,6 @@ func interactAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.ignore("id")
 	b.times(v)
 	b.single(v)
-	return b.finish()
 }
 
 // single reads a body that is itself one question.
@@ -149,12 +143,7 @@ func interactShow(a *ask.Ask) ([]byte, []Warning) {
 // interactReply reads the data of an interaction_response, or an array of them,
 // one for each question. Questions without one stay unanswered: with several
 // questions, the caller collects the responses until it has all.
-func interactReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "interact response"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func interactReply(a *ask.Ask, v value) Given {
 	responses := []value{v}
 	if _, ok := v.raw.([]any); ok {
 		responses = v.list()
@@ -164,7 +153,7 @@ func interactReply(a *ask.Ask, body []byte) (Given, error) {
 		v.body()
 		id := v.field("id").string()
 		if status := v.field("status").string(); status != "" && !v.field("result").given() {
-			return unanswered(r, status, v.field("reason").string())
+			return unanswered(status, v.field("reason").string())
 		}
 		askID, i := splitFrameID(id)
 		switch {
@@ -176,5 +165,5 @@ func interactReply(a *ask.Ask, body []byte) (Given, error) {
 			given.Reply.Answers = append(given.Reply.Answers, v.field("result").answer(&a.Questions[i], ""))
 		}
 	}
-	return given, r.err()
+	return given
 }

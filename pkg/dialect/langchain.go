@@ -12,12 +12,8 @@ const langchainName = "langchain"
 // action requests, each with a review config of the same name. It is either the
 // whole body or the value of one or several interrupts with ids. Python writes
 // it in snake_case.
-func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newPermission(langchainName)
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func langchainAsk(b *builder, v value) {
+	b.meta(ask.MetadataPermission, langchainName)
 	if list, ok := v.raw.(*object); ok && list.values["__interrupt__"] != nil {
 		v.ignore()
 		v = v.field("__interrupt__")
@@ -26,32 +22,20 @@ func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
 		v.body()
 		b.times(v)
 		b.langchainRequest(0, v)
-		return b.finish()
+		return
 	}
-	list := v.list()
-	if len(list) == 0 {
-		v.fault(ask.FaultEmptyList, "at_least_one_interrupt")
-	}
-	if len(list) > ask.MaxQuestions {
-		v.faultCount(ask.FaultTooMany, len(list), "interrupts", ask.MaxQuestions)
-	}
-	for n, item := range atMost(list, ask.MaxQuestions) {
-		item.object()
+	for n, item := range v.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
 		item.ignore("ns", "resumable", "when")
 		id := item.first("id", "interrupt_id", "interruptId").need()
 		b.remember(id, n, "interrupt")
 		if n == 0 {
 			b.meta(ask.MetadataCall, id)
 		}
-		value := item.field("value")
-		if !value.given() {
-			value.fault(ask.FaultMissing, "the_request_of_the_interrupt")
-		}
+		value := item.field("value").wanted("the_request_of_the_interrupt")
 		value.object()
 		b.times(value)
 		b.langchainRequest(n, value)
 	}
-	return b.finish()
 }
 
 // langchainRequest reads the request of interrupt n.
@@ -187,12 +171,7 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // langchainReply reads the decisions of a review screen.
-func langchainReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: langchainName + " response"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func langchainReply(a *ask.Ask, v value) Given {
 	v.body()
 	decisions := v.field("decisions")
 	list := decisions.list()
@@ -204,7 +183,7 @@ func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 	}
 	if want := max(1, len(ids)); len(list) != want {
 		decisions.fault(ask.FaultDecisionCount, len(list), want)
-		return Given{}, r.err()
+		return Given{}
 	}
 	given := Given{Decision: Replied}
 	for i, item := range list {
@@ -213,14 +192,14 @@ func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 		if len(ids) == 0 {
 			switch typ {
 			case approvalReject:
-				return Given{Decision: Declined, Reason: item.field("message").string()}, r.err()
+				return Given{Decision: Declined, Reason: item.field("message").string()}
 			case approvalEdit:
 				reply, err := a.ParseReply(edited.field("answer").need())
 				edited.field("answer").refused(err)
-				return Given{Decision: Replied, Reply: reply}, r.err()
+				return Given{Decision: Replied, Reply: reply}
 			}
 			item.field("type").fault(ask.FaultNotOneOf, clip(typ), "edit, reject")
-			return Given{}, r.err()
+			return Given{}
 		}
 		q := a.Question(ids[i])
 		if q.Option(typ) == nil && typeName(item.field("type").raw) == "string" {
@@ -231,5 +210,5 @@ func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID + "-args", Text: string(encode(edited.object()))})
 		}
 	}
-	return given, r.err()
+	return given
 }

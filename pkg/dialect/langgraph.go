@@ -21,16 +21,12 @@ const (
 // langgraphAsk reads a human interrupt, or an array with one. It becomes a
 // choice of the allowed actions and, if editing is allowed, an optional second
 // question for new arguments.
-func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newPermission("langgraph")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func langgraphAsk(b *builder, v value) {
+	b.meta(ask.MetadataPermission, "langgraph")
 	if all, ok := v.raw.([]any); ok {
 		if len(all) != 1 {
 			v.fault(ask.FaultOneAtATime, len(all))
-			return ask.Ask{}, nil, b.err()
+			return
 		}
 		v = v.list()[0]
 	}
@@ -70,7 +66,6 @@ func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	if edit {
 		b.add(newArguments(inboxArgs, "it"), place{at: v.at + "/config/allow_edit"})
 	}
-	return b.finish()
 }
 
 func indented(args []byte) string {
@@ -149,16 +144,11 @@ func langgraphShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // langgraphReply reads the response of an inbox, or an array with one.
-func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "langgraph response"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func langgraphReply(a *ask.Ask, v value) Given {
 	if all, ok := v.raw.([]any); ok {
 		if len(all) != 1 {
 			v.fault(ask.FaultOneAtATime, len(all))
-			return Given{}, r.err()
+			return Given{}
 		}
 		v = v.list()[0]
 	}
@@ -171,23 +161,20 @@ func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
 	args := v.field("args")
 	switch typ := v.field("type").need(); {
 	case typ == "response":
-		return args.inboxText(a), r.err()
+		return args.inboxText(a)
 	case typ == inboxIgnore && !allowed(inboxIgnore):
-		return Given{Decision: Declined}, r.err()
+		return Given{Decision: Declined}
 	case typ == inboxEdit && allowed(inboxEdit):
 		given := pick(inboxEdit)
-		edited := args.field("args")
-		if !edited.given() {
-			edited.fault(ask.FaultMissing, "the_new_arguments")
-		}
+		edited := args.field("args").wanted("the_new_arguments")
 		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: inboxArgs, Text: string(encode(edited.object()))})
-		return given, r.err()
+		return given
 	case allowed(typ):
-		return pick(typ), r.err()
+		return pick(typ)
 	case typeName(v.field("type").raw) == "string":
 		v.field("type").fault(ask.FaultNotAllowed, clip(typ))
 	}
-	return Given{}, r.err()
+	return Given{}
 }
 
 // inboxText reads text that was typed into an inbox.

@@ -12,12 +12,7 @@ const opencodeHeader = 30
 // opencodeAsk reads the input of the tool question, a request of its server
 // (with an id and a session), or the event question.v2.asked around it, also by
 // its old name question.asked.
-func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("opencode")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func opencodeAsk(b *builder, v value) {
 	v.body()
 	if properties := v.first("properties", "data"); properties.given() {
 		typ := v.field("type")
@@ -49,7 +44,6 @@ func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question"}})
 	})
-	return b.finish()
 }
 
 // opencodeAnswer writes the answers in the order of the questions, each a list
@@ -109,27 +103,19 @@ func requestID(a *ask.Ask) string {
 
 // opencodeReply reads the answers in the order of the questions, or the event
 // that says how a request ended.
-func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "opencode answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func opencodeReply(a *ask.Ask, v value) Given {
 	v.body()
 	switch typ := v.field("type").string(); typ {
 	case "":
 	case "question.v2.rejected", "question.rejected":
-		return Given{Decision: Declined}, r.err()
+		return Given{Decision: Declined}
 	case "question.v2.replied", "question.replied":
 		v = v.field("properties")
 		v.object()
 	default:
 		v.field("type").fault(ask.FaultNotOneOf, clip(typ), "question.v2.replied, question.v2.rejected")
 	}
-	answers := v.field("answers")
-	if !answers.given() {
-		answers.fault(ask.FaultMissing, "an_array_with_one_array_of_labels_for_each_question")
-	}
+	answers := v.field("answers").wanted("an_array_with_one_array_of_labels_for_each_question")
 	given := Given{Decision: Replied}
 	for i, item := range answers.list() {
 		if i >= len(a.Questions) {
@@ -138,7 +124,7 @@ func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 		given.Reply.Answers = append(given.Reply.Answers, item.answerOf(&a.Questions[i], ""))
 	}
-	return given, r.err()
+	return given
 }
 
 // key formats an index for a JSON pointer.

@@ -19,18 +19,12 @@ func typedFields() map[string]string {
 }
 
 // typedAsk reads a request with typed questions. A pattern must be RE2 syntax.
-func typedAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("typed")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func typedAsk(b *builder, v value) {
 	b.eventPairEnvelope(v)
 	b.familyList(v.field("questions"), b.typedQuestion)
 	for i := range b.places {
 		b.places[i].fields = typedFields()
 	}
-	return b.finish()
 }
 
 func (b *builder) typedQuestion(i int, v value) ask.Question {
@@ -166,4 +160,4 @@ func typedLimits(q *ask.Question) *object {
 }
 
 // typedReply reads typed answers.
-func typedReply(a *ask.Ask, body []byte) (Given, error) { return readEventPair("typed", a, body, "") }
+func typedReply(a *ask.Ask, v value) Given { return readEventPair(a, v, "") }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func (v value) object() *object {
 	return o
 }
 
-// body checks that a whole body is an object.
+// body checks that a whole body, or an item of a list, is an object.
 func (v value) body() {
 	if !v.given() {
 		v.fault(ask.FaultWrongType, "null", "object")
@@ -155,12 +156,49 @@ func (v value) list() []value {
 	return values
 }
 
+// upTo reads a list. Items beyond so many are a fault, and are not read.
+func (v value) upTo(most int, what string) []value {
+	list := v.list()
+	if n := len(list); n > most {
+		v.faultCount(ask.FaultTooMany, n, what, most)
+	}
+	return list[:min(len(list), most)]
+}
+
+// objects reads a list of objects, like upTo.
+func (v value) objects(most int, what string) iter.Seq2[int, value] {
+	list := v.upTo(most, what)
+	return func(yield func(int, value) bool) {
+		for i, item := range list {
+			if item.body(); !yield(i, item) {
+				return
+			}
+		}
+	}
+}
+
+// some reads a list of objects that must not be empty; wants says what it should have.
+func (v value) some(most int, what, wants string) iter.Seq2[int, value] {
+	if all, isList := v.raw.([]any); v.missing() || isList && len(all) == 0 {
+		v.fault(ask.FaultEmptyList, wants)
+	}
+	return v.objects(most, what)
+}
+
 func (v value) string() string {
 	s, ok := v.raw.(string)
 	if !ok && v.given() {
 		v.wrongType("string")
 	}
 	return s
+}
+
+// wanted returns v, and adds a fault if it is not given.
+func (v value) wanted(what string) value {
+	if !v.given() {
+		v.fault(ask.FaultMissing, what)
+	}
+	return v
 }
 
 // need reads a string that must not be empty.

@@ -9,12 +9,7 @@ import (
 
 // vscodeAsk reads the input of askQuestions. Its answers are keyed by header,
 // so headers are required and must be unique. The person may skip any question.
-func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
-	b := newBuilder("vscode")
-	v, err := b.parse(body)
-	if err != nil {
-		return ask.Ask{}, nil, err
-	}
+func vscodeAsk(b *builder, v value) {
 	v.body()
 	b.times(v)
 	var headers []string
@@ -47,7 +42,6 @@ func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect"}})
 	})
-	return b.finish()
 }
 
 // vscodeKeys returns the headers that key an ask's answers.
@@ -122,28 +116,20 @@ func vscodeShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // vscodeReply reads the answers by header.
-func vscodeReply(a *ask.Ask, body []byte) (Given, error) {
-	r := &reader{what: "vscode answer"}
-	v, err := r.parse(body)
-	if err != nil {
-		return Given{}, err
-	}
+func vscodeReply(a *ask.Ask, v value) Given {
 	v.body()
-	answers, keys := v.field("answers"), vscodeKeys(a)
-	if !answers.given() {
-		answers.fault(ask.FaultMissing, "an_object_of_answers_by_header")
-	}
+	answers, keys := v.field("answers").wanted("an_object_of_answers_by_header"), vscodeKeys(a)
 	given := Given{Decision: Replied}
 	for i := range a.Questions {
 		q, item := &a.Questions[i], answers.field(keys[i])
 		item.object()
 		selected, free := item.field("selected"), item.field("freeText").string()
 		item.field("skipped").bool(false)
-		ans := value{r: r, at: selected.at, raw: anys(selected.strings())}.answerOf(q, "")
+		ans := value{r: v.r, at: selected.at, raw: anys(selected.strings())}.answerOf(q, "")
 		switch {
 		case strings.TrimSpace(free) == "":
 		case ans.Empty():
-			ans = value{r: r, at: item.field("freeText").at, raw: free}.answer(q, "")
+			ans = value{r: v.r, at: item.field("freeText").at, raw: free}.answer(q, "")
 		case q.Multiple && q.Other():
 			ans.Other = strings.TrimPrefix(ans.Other+", "+free, ", ")
 		default:
@@ -152,5 +138,5 @@ func vscodeReply(a *ask.Ask, body []byte) (Given, error) {
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}
 	strangers(answers, keys)
-	return given, r.err()
+	return given
 }

@@ -2,8 +2,6 @@ package responder
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -12,7 +10,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
 )
 
 // Away says that a person is away, and who stands in.
@@ -30,18 +27,10 @@ func (r *Responder) Away(ctx context.Context, a Away) (ask.StandIn, error) {
 	if r.opts.Tenant != "" {
 		a.Tenant = r.opts.Tenant
 	}
-	data, err := wire.Marshal(wire.Away{By: a.By, To: a.To, Until: a.Until, ID: cloudevent.NewID()})
-	if err != nil {
-		return ask.StandIn{}, err
-	}
-	at := subject.Responder(r.typ, subject.Self, ask.Key{Tenant: a.Tenant}, subject.VerbAway)
-	reply, err := connection.Do(ctx, r.on, &nats.Msg{Subject: at, Data: data}, 0)
-	if err != nil {
-		return ask.StandIn{}, fmt.Errorf("away: %w", err)
-	}
 	var s wire.StoredStandIn
-	if err := json.Unmarshal(reply.Data, &s); err != nil {
-		return ask.StandIn{}, fmt.Errorf("away: %w", err)
+	at := subject.Responder(r.typ, subject.Self, ask.Key{Tenant: a.Tenant}, subject.VerbAway)
+	if err := connection.JSON(ctx, r.on, "away", at, wire.Away{By: a.By, To: a.To, Until: a.Until, ID: cloudevent.NewID()}, &s); err != nil {
+		return ask.StandIn{}, err
 	}
 	return s.StandIn(a.Tenant), nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
 )
 
 // codeLetters are not taken for each other.
@@ -84,19 +81,7 @@ func (r *Responder) link(ctx context.Context, l wire.Link) (ask.Link, error) {
 }
 
 func (r *Responder) aboutLinks(ctx context.Context, verb subject.Verb, body, reply any) error {
-	data, err := wire.Marshal(body)
-	if err != nil {
-		return err
-	}
-	at := subject.Responder(r.typ, subject.Self, ask.Key{Tenant: r.opts.Tenant}, verb)
-	msg, err := connection.Do(ctx, r.on, &nats.Msg{Subject: at, Data: data}, 0)
-	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	if err := json.Unmarshal(msg.Data, reply); err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	return nil
+	return connection.JSON(ctx, r.on, string(verb), subject.Responder(r.typ, subject.Self, ask.Key{Tenant: r.opts.Tenant}, verb), body, reply)
 }
 
 // Links returns the links that there are, as far as the credential may see them: only

@@ -3,14 +3,12 @@ package responder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
 )
 
 // Reminder is implemented by a [Presenter] that does something about a post which nobody has seen. Remind is called on
@@ -52,12 +50,6 @@ func (s *Server) remind(ctx context.Context, it Item, p Post) error {
 // Unseen says, for the type "push", that the devices of people (their principals, at most 10) were notified of an ask
 // and did not show it to them: each is told in a chat that they have linked, once for each ask.
 func (r *Responder) Unseen(ctx context.Context, k ask.Key, life string, people []string) error {
-	data, err := wire.Marshal(wire.Seen{Life: life, Unseen: people[:min(len(people), wire.MaxUnseen)]})
-	if err == nil {
-		_, err = connection.Do(ctx, r.on, &nats.Msg{Subject: subject.Responder(r.typ, subject.Self, k, subject.VerbSeen), Data: data}, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("unseen %s: %w", k, err)
-	}
-	return nil
+	seen := wire.Seen{Life: life, Unseen: people[:min(len(people), wire.MaxUnseen)]}
+	return connection.JSON(ctx, r.on, "unseen "+k.String(), subject.Responder(r.typ, subject.Self, k, subject.VerbSeen), seen, nil)
 }

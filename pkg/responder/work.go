@@ -209,7 +209,7 @@ func (l *workLoop) run(ctx, asking, work context.Context) error {
 
 // next requests up to n items.
 func (l *workLoop) next(ctx context.Context, n int, hold time.Duration) ([]wire.NextItem, time.Duration, error) {
-	body, err := wire.EncodeNextQuery(wire.Next{Of: l.of, Max: n, Wait: hold})
+	body, err := wire.Marshal(wire.Next{Of: l.of, Max: n, Wait: wire.Duration(hold)})
 	if err != nil {
 		return nil, 0, err
 	}

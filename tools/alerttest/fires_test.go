@@ -115,6 +115,7 @@ func TestAlertsFire(t *testing.T) {
 		},
 		"AskbusSlowConsumers":         {[]course{{"askbus_server_slow_consumers_total", 0, 1}}, []course{{"askbus_server_slow_consumers_total", 7, 0}}},
 		"AskbusConnectionsNearlyFull": {[]course{{"askbus_server_connections", 81, 0}, {"askbus_server_max_connections", 100, 0}}, []course{{"askbus_server_connections", 79, 0}, {"askbus_server_max_connections", 100, 0}}},
+		"AskbusConnectionsRefused":    {[]course{{"askbus_server_connections_refused_total", 0, 1}}, []course{{"askbus_server_connections_refused_total", 7, 0}}},
 		"AskbusHTTPFails": {
 			[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="503"}`, 0, 10}},
 			[]course{{`askbus_http_requests_total{part="gateway",code="200"}`, 0, 90}, {`askbus_http_requests_total{part="gateway",code="429"}`, 0, 90}},

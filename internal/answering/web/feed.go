@@ -9,6 +9,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 )
 
@@ -50,9 +51,10 @@ type feed struct {
 	changed <-chan struct{}
 	touched func() board.Touched
 
-	drawing sync.Mutex // held while told and parts are used or whole is drawn
+	drawing sync.Mutex // held while told, parts and kept are used or whole is drawn
 	told    []row
 	parts   map[string]string
+	kept    keptRows
 	timed   bool // its content also changes with time
 
 	mu    sync.Mutex
@@ -108,7 +110,7 @@ func (fs *feeds) join(me board.Viewer, at listing) (f *feed, leave func()) {
 	f = fs.open[key]
 	if f == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		f = &feed{s: fs.s, me: me, at: at, parts: map[string]string{}, news: make(chan struct{})}
+		f = &feed{s: fs.s, me: me, at: at, parts: map[string]string{}, kept: keptRows{rows: map[ask.Key]*keptRow{}}, news: make(chan struct{})}
 		var forget func()
 		f.changed, f.touched, forget = fs.s.board.Follow(board.Filter{Viewer: me})
 		f.stop = func() { cancel(); forget() }
@@ -170,7 +172,7 @@ func (f *feed) draw(ctx context.Context) frame {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	t := f.touched()
-	now := f.s.newFrame(ctx, f.me, f.at, true)
+	now := f.s.newFrame(ctx, f.me, f.at, true, &f.kept)
 	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown despite filter and snooze
 	d := delta{Waiting: now.Waiting, Any: t.Any}
 	for _, k := range t.Keys {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,8 +38,9 @@ type frame struct {
 	off map[ask.Key]time.Time
 }
 
-// newFrame reads the board for a person. Without list it only counts.
-func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list bool) frame {
+// newFrame reads the board for a person. Without list it only counts. The rows of an earlier frame of the same view are
+// made once; kept is nil for a single frame.
+func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list bool, kept *keptRows) frame {
 	now, off := s.opts.Now(), s.snoozed(ctx, me)
 	f, most := at.filter(me, off, now), maxListed
 	if !list {
@@ -59,28 +61,16 @@ func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list
 	p.List = make([]entry, 0, len(heads))
 	group := ""
 	for i := range heads {
-		record := heads[i].Record()
-		row := card.NewRow(&record, viewer(me), now)
-		e := entry{Row: row, Path: "/ask/" + row.Key.String() + p.Query, Others: s.others(row.Key, me)}
-		if of := at.group.Of(heads[i]); of != group {
-			group = of
-			e.Group = row.Asker.Session
-			if at.group == board.ByAgent {
-				e.Group = row.Asker.Agent
-			}
+		h := &heads[i]
+		from := source{seq: h.Seq, life: h.Life, handed: h.Handed, off: off[h.Key], query: p.Query}
+		if of := at.group.Of(*h); of != group {
+			group, from.group = of, of
 		}
-		if h := heads[i].Handed; h != nil && me.Is(h.To) {
-			e.Handed = say(me, "handed to you")
-		} else if h != nil {
-			e.Handed = say(me, "handed to %s", h.Whom())
-		}
-		if until, is := off[row.Key]; is {
-			m := viewer(me).When(until, now, card.Until)
-			e.Off = &m
-		}
-		e.Version = e.version(heads[i].Life, me.Language)
-		p.List = append(p.List, e)
+		others := s.others(h.Key, me)
+		from.others = strings.Join(others, "\n")
+		p.List = append(p.List, kept.row(h.Key, from, now, func() entry { return s.newEntry(me, h, from, others, at, now) }))
 	}
+	kept.sweep(len(p.List))
 	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
 	for _, r := range s.board.Ended(board.Filter{Viewer: me}) {
 		if len(p.Ended) < maxJustEnded && !waiting.IsTest(&r) && now.Sub(r.Outcome.At) < time.Hour {
@@ -89,6 +79,29 @@ func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list
 	}
 	p.Mark = p.mark()
 	return p
+}
+
+// newEntry returns the row of an ask.
+func (s *Server) newEntry(me board.Viewer, h *board.Head, from source, others []string, at listing, now time.Time) entry {
+	record := h.Record()
+	e := entry{Row: card.NewRow(&record, viewer(me), now), Path: askPath(h.Key) + from.query, Others: others}
+	if from.group != "" {
+		e.Group = e.Asker.Session
+		if at.group == board.ByAgent {
+			e.Group = e.Asker.Agent
+		}
+	}
+	if h.Handed != nil && me.Is(h.Handed.To) {
+		e.Handed = say(me, "handed to you")
+	} else if h.Handed != nil {
+		e.Handed = say(me, "handed to %s", h.Handed.Whom())
+	}
+	if !from.off.IsZero() {
+		m := viewer(me).When(from.off, now, card.Until)
+		e.Off = &m
+	}
+	e.Version = e.version(h.Life, me.Language)
+	return e
 }
 
 // problem returns what the person must know about the bus.

@@ -93,7 +93,7 @@ func say(me board.Viewer, text string, args ...any) string {
 // newPage returns the page for one ask in focus, or none.
 func (s *Server) newPage(ctx context.Context, me board.Viewer, focus *ask.Key, at listing) page {
 	p := page{
-		frame: s.newFrame(ctx, me, at, !at.part),
+		frame: s.newFrame(ctx, me, at, !at.part, nil),
 		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), Undo: s.opts.Undo.Milliseconds(), PushKey: s.pushKey(),
 		Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"),
 	}

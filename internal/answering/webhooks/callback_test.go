@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,7 +168,12 @@ func TestAReceiverThatHangsHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t, natstest.Options{})
 	w.replica("callbacks:\n" + w.entry("stuck") + w.entry("quick"))
 	let := make(chan struct{})
+	var open atomic.Int32
 	w.say("/stuck", func(_ http.ResponseWriter, r *http.Request) {
+		if n := open.Add(1); n > 4 {
+			t.Errorf("%d attempts at once at a receiver that hangs", n)
+		}
+		defer open.Add(-1)
 		select {
 		case <-let:
 		case <-r.Context().Done():
@@ -183,14 +189,8 @@ func TestAReceiverThatHangsHoldsUpNoOther(t *testing.T) {
 		w.answer(k)
 	}
 	w.answer(quick)
-	seen, at := map[string]bool{}, 0
-	for c := w.next(); ; c = w.next() {
-		if c.path == "/quick" {
-			break
-		}
-		if at++; at > 4 {
-			t.Fatalf("%d attempts at once at a receiver that hangs", at)
-		}
+	seen := map[string]bool{}
+	for c := w.next(); c.path != "/quick"; c = w.next() {
 		seen[c.id] = true
 	}
 	close(let)

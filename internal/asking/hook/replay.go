@@ -138,8 +138,7 @@ func outcome(a *ask.Ask, m move) (*ask.Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		tool, _ := dialect.Lookup("claude-code")
-		given, err := tool.Reply(a, body)
+		given, err := dialect.Named("claude-code").Reply(a, body)
 		if err != nil {
 			return nil, err
 		}

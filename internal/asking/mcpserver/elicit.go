@@ -142,15 +142,9 @@ func faultWords(a *ask.Ask, err error) string {
 	return strings.Join(words, "；")
 }
 
-// form returns the dialect of forms.
-func form() dialect.Dialect {
-	d, _ := dialect.Lookup("elicitation")
-	return d
-}
-
 // elicitation returns the ask as a form; fault describes the faults of the previous answers.
 func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
-	body, _ := form().Show(a)
+	body, _ := dialect.Named("elicitation").Show(a)
 	var p mcp.ElicitParams
 	if err := json.Unmarshal(body, &p); err != nil {
 		return &mcp.ElicitParams{Mode: "form", Message: a.Heading()}
@@ -171,7 +165,7 @@ func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*
 	if err != nil {
 		return nil, err
 	}
-	given, err := form().Reply(a, body)
+	given, err := dialect.Named("elicitation").Reply(a, body)
 	if err != nil {
 		return nil, err
 	}

@@ -53,12 +53,10 @@ func only(object map[string]json.RawMessage, fields ...string) bool {
 func shapeFor(a *ask.Ask) dialect.Dialect { return shape(dialect.AskedIn(a) == idShape) }
 
 func shape(byID bool) dialect.Dialect {
-	name := "claude-code"
 	if byID {
-		name = idShape
+		return dialect.Named(idShape)
 	}
-	d, _ := dialect.Lookup(name)
-	return d
+	return dialect.Named("claude-code")
 }
 
 // readCall decodes the arguments of AskUserQuestion: those of the dialect, and our wait_seconds.

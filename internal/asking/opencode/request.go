@@ -173,7 +173,7 @@ type asking struct {
 
 // question reads a question.
 func (r *request) question() (q asking, err error) {
-	q.dialect, _ = dialect.Lookup("opencode")
+	q.dialect = dialect.Named("opencode")
 	q.ask, _, err = q.dialect.Ask(r.raw)
 	q.ask.ID = "" // it is named with the server and its content
 	return q, err

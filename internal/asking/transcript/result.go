@@ -8,12 +8,6 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// tool returns the dialect of the tool's blocks.
-func tool() dialect.Dialect {
-	d, _ := dialect.Lookup("claude-code")
-	return d
-}
-
 // readResult decodes a tool_result block, the result of a. A result that does not match the questions becomes
 // a free-text response; ok is false if the block is an error or empty.
 func readResult(a *ask.Ask, block []byte) (reply ask.Reply, ok bool, err error) {
@@ -27,7 +21,7 @@ func readResult(a *ask.Ask, block []byte) (reply ask.Reply, ok bool, err error) 
 	if b.IsError || len(b.Content) == 0 || string(b.Content) == "null" {
 		return ask.Reply{}, false, nil
 	}
-	given, err := tool().Reply(a, b.Content)
+	given, err := dialect.Named("claude-code").Reply(a, b.Content)
 	if err != nil { // an object that does not fit is what was said, all the same
 		return ask.Reply{Response: string(b.Content)}, true, nil //nolint:nilerr // the text is kept
 	}

@@ -179,7 +179,7 @@ func (r *reader) block(raw json.RawMessage, rec record) {
 
 func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 	e := Entry{ID: id, Time: rec.Time, Session: rec.SessionID, State: Open, Questions: []Question{}}
-	a, warnings, err := tool().Ask(raw)
+	a, warnings, err := dialect.Named("claude-code").Ask(raw)
 	if err != nil {
 		e.Problem = err.Error()
 		return e

@@ -13,29 +13,28 @@ import (
 
 // Read requests one page of a tenant's records (empty: all tenants). The connection's credential is
 // an auditor's or an operator's.
-func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
+func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (p Page, err error) {
 	on := connection.On(nc)
-	subj := subject.AuditRead(on.Role(), tenant)
-	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
-	if err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
-	var p Page
-	if err := json.Unmarshal(reply.Data, &p); err != nil {
-		return Page{}, fmt.Errorf("read the audit: %w", err)
-	}
-	return p, nil
+	err = connection.JSON(ctx, on, "read the audit", subject.AuditRead(on.Role(), tenant), q, &p)
+	return p, err
 }
 
 // ReadRaw reads at most most messages of the audit from a sequence on, as they are stored. The
 // connection's credential is an auditor's of every tenant, or an operator's.
 func ReadRaw(ctx context.Context, nc *nats.Conn, from uint64, most int) ([]Raw, error) {
-	p, err := Read(ctx, nc, "", Query{Cursor: from, Limit: most, Raw: true})
-	return p.Raw, err
+	body, err := json.Marshal(Query{Cursor: from, Limit: most, Raw: true})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	on := connection.On(nc)
+	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subject.AuditRead(on.Role(), ""), Data: body}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	if reply.Header.Get("Content-Type") != TypeRaw {
+		return nil, errRaw
+	}
+	return parseRaw(reply.Data)
 }
 
 // All iterates over every record from the query's cursor on. Next receives the cursor after the
@@ -69,13 +68,6 @@ type Sender struct {
 
 // Send adds a report to the audit.
 func Send(ctx context.Context, nc *nats.Conn, from Sender, r Report) error {
-	body, err := json.Marshal(&r)
-	if err != nil {
-		return fmt.Errorf("report to the audit: %w", err)
-	}
-	subj := subject.AuditRequest{User: subject.Self, Tenant: from.Tenant, Role: from.Role, Type: from.Type, Verb: subject.VerbReport}.String()
-	if _, err := connection.Do(ctx, connection.On(nc), &nats.Msg{Subject: subj, Data: body}, 0); err != nil {
-		return fmt.Errorf("report to the audit: %w", err)
-	}
-	return nil
+	at := subject.AuditRequest{User: subject.Self, Tenant: from.Tenant, Role: from.Role, Type: from.Type, Verb: subject.VerbReport}
+	return connection.JSON(ctx, connection.On(nc), "report to the audit", at.String(), &r, nil)
 }

@@ -2,9 +2,12 @@ package audit
 
 import (
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/protocol/subject"
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // HeaderSalt is a random value of each message that the audit holds, from which the salts of its
@@ -30,41 +31,14 @@ func NewSalt() string {
 	return base64.RawURLEncoding.EncodeToString(salt[:])
 }
 
-// Raw is a message of the audit's stream, as it is stored.
-type Raw struct {
-	Seq     uint64      `json:"seq"`
-	At      time.Time   `json:"at"` // when it was stored, by the server's clock
-	Subject string      `json:"subject"`
-	Header  nats.Header `json:"header,omitempty"`
-	Data    []byte      `json:"data"`
-}
-
-// About returns the ask that the record is about; the zero key if it is about none.
-func (m *Raw) About() ask.Key {
-	if src, ok := SourceOf(m.Header); ok {
-		k, _, _, _ := subject.ParseLedger(src.Subject) // else the zero key
-		return k
-	}
-	r, err := Decode(m.Data)
-	if err != nil || r.Ask == "" {
-		return ask.Key{}
-	}
-	return ask.Key{Tenant: r.Tenant, Session: r.Session, ID: r.Ask}
-}
-
-// Size returns about how many bytes the message has as JSON.
-func (m *Raw) Size() int {
-	n := 128 + len(m.Subject) + base64.StdEncoding.EncodedLen(len(m.Data))
-	for name, values := range m.Header {
-		for _, v := range values {
-			n += len(name) + len(v) + 8
-		}
-	}
-	return n
-}
-
 // LeafVersion is the first line of a leaf.
 const LeafVersion = "askbus.audit.leaf.v1"
+
+// saltSize is the size of a value's salt. A longer one could hide the beginning of its path.
+const saltSize = 16
+
+// headLines are the lines of a leaf before those of its values.
+const headLines = 4
 
 // Field is one value of a record, with what is needed to check it against its line in the leaf.
 type Field struct {
@@ -74,144 +48,206 @@ type Field struct {
 	Salt  []byte `json:"salt"`
 }
 
-// Leaf is what the log of the audit holds of a record: its sequence, when and where it was stored, and
-// a salted hash of each of its values, in the order of their paths.
-type Leaf struct {
-	Text   []byte
-	Fields []Field
-}
-
-// maxFields bounds the values of one record. What has more is hashed as one value.
+// maxFields bounds the values of one record's body. One that has more is hashed as one value.
 const maxFields = 4096
 
-// value is one value of a record.
-type value struct {
-	path string
-	v    any
+// AppendLeaf appends the leaf of a record, what the log of the audit holds of it: its sequence, when and
+// where it was stored, and a salted hash of each of its values, first those of its headers. The same
+// record has the same leaf, whoever computes it.
+func (m *Raw) AppendLeaf(to []byte) []byte {
+	w := leaf{text: to}
+	w.of(m)
+	return w.text
 }
 
-// Leaf returns the leaf of a record. The same record has the same leaf, whoever computes it.
-func (m *Raw) Leaf() Leaf {
-	values := make([]value, 0, 64)
-	for name, v := range m.Header {
-		if name == HeaderSalt || strings.HasPrefix(name, "Nats-") {
-			continue // the server's own; the origin follows
+// Fields returns the values of a record, in the order of their lines in its leaf.
+func (m *Raw) Fields() []Field {
+	w := leaf{fields: []Field{}}
+	w.of(m)
+	return w.fields
+}
+
+// leaf is a leaf that is being written. An auditor's log writes one for each message of the bus, so it
+// reads the body's tokens and keeps nothing.
+type leaf struct {
+	text   []byte
+	line   int
+	fields []Field // nil: not wanted
+	salts  cipher.Block
+	path   []byte
+	quoted []byte // the last text that was quoted
+	buf    []byte
+}
+
+func (w *leaf) of(m *Raw) {
+	key := sha256.Sum256([]byte("askbus audit salt\x00" + m.Header.Get(HeaderSalt)))
+	w.salts, _ = aes.NewCipher(key[:16]) // fails for other lengths only
+	w.path, w.quoted, w.buf = make([]byte, 0, 128), make([]byte, 0, 256), make([]byte, 0, 512)
+	w.text = append(w.text, LeafVersion+"\nrecord "...)
+	w.text = strconv.AppendUint(w.text, m.Seq, 10)
+	w.text = m.At.UTC().AppendFormat(append(w.text, "\nstored "...), time.RFC3339Nano)
+	w.text = append(append(append(w.text, "\nsubject "...), m.Subject...), '\n')
+	w.line = headLines
+	names := make([]string, 0, 32)
+	for name := range m.Header {
+		if name != HeaderSalt && !strings.HasPrefix(name, "Nats-") { // the server's own; the origin follows
+			names = append(names, name)
 		}
-		values = append(values, value{"header " + name, strings.Join(v, "\n")})
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		w.addText("header "+name, strings.Join(m.Header[name], "\n"))
 	}
 	if src, ok := SourceOf(m.Header); ok {
-		values = append(values, value{"source", src.String()})
+		w.addText("source", src.String())
 	}
-	var body any
-	all, ok := values, decode(m.Data, &body) == nil
-	if ok {
-		all, ok = flatten(values, "", body)
+	before := *w
+	if err := w.body(m.Data); err != nil {
+		w.text, w.line, w.fields = before.text, before.line, before.fields
+		w.addText("body", base64.StdEncoding.EncodeToString(m.Data))
 	}
-	if !ok {
-		all = append(values, value{"body", base64.StdEncoding.EncodeToString(m.Data)})
-	}
-	values = all
-	slices.SortFunc(values, func(a, b value) int { return strings.Compare(a.path, b.path) })
-	text := make([]byte, 0, 256+45*len(values))
-	text = fmt.Appendf(text, "%s\nrecord %d\nstored %s\nsubject %s\n", LeafVersion, m.Seq, m.At.UTC().Format(time.RFC3339Nano), m.Subject)
-	const head = 4 // lines
-	l := Leaf{Fields: make([]Field, len(values))}
-	salt, buf := m.Header.Get(HeaderSalt), make([]byte, 0, 512)
-	for i, v := range values {
-		f := &l.Fields[i]
-		buf = append(append(append(append(buf[:0], "askbus audit salt\x00"...), salt...), 0), v.path...)
-		own := sha256.Sum256(buf)
-		*f = Field{Line: head + i, Path: v.path, Value: v.v, Salt: own[:16:16]}
-		text, buf = f.appendHash(text, buf)
-		text = append(text, '\n')
-	}
-	l.Text = text
-	return l
 }
 
-// appendHash appends the field's line: SHA-256 of its salt, its path, a zero byte and its value as JSON. It
+// addText adds a value that is a text.
+func (w *leaf) addText(path, value string) {
+	w.path = append(w.path[:0], path...)
+	w.quoted, _ = jsontext.AppendQuote(w.quoted[:0], value) // broken UTF-8 is replaced
+	w.add(w.quoted)
+	w.path = w.path[:0]
+}
+
+// add adds the value at the path. It is canonical JSON: see [canonical].
+func (w *leaf) add(value []byte) {
+	var counter, salt [saltSize]byte
+	binary.BigEndian.PutUint64(counter[8:], uint64(w.line)) //nolint:gosec // a line's number
+	w.salts.Encrypt(salt[:], counter[:])
+	w.text, w.buf = appendHash(w.text, w.buf, salt[:], w.path, value)
+	w.text = append(w.text, '\n')
+	if w.fields != nil {
+		w.fields = append(w.fields, Field{Line: w.line, Path: string(w.path), Value: json.RawMessage(bytes.Clone(value)), Salt: slices.Clone(salt[:])})
+	}
+	w.line++
+}
+
+// errNoFields means that a body is not hashed value by value.
+var errNoFields = errors.New("too many values, or not one JSON value")
+
+// body adds the values of a body.
+func (w *leaf) body(data []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(data))
+	most := w.line + maxFields
+	if err := w.value(d, most); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return errNoFields
+	}
+	return nil
+}
+
+// value adds the next value, or those below it.
+func (w *leaf) value(d *jsontext.Decoder, most int) error {
+	begin := d.PeekKind()
+	if begin != '{' && begin != '[' {
+		v, err := d.ReadValue()
+		if err == nil {
+			err = w.addScalar(v, most)
+		}
+		return err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	end, at := begin+2, len(w.path) // '}' or ']'
+	for n := int64(0); ; n++ {
+		if d.PeekKind() == end {
+			if n == 0 {
+				if err := w.addScalar(jsontext.Value{byte(begin), byte(end)}, most); err != nil {
+					return err
+				}
+			}
+			_, err := d.ReadToken()
+			return err
+		}
+		w.path = append(w.path, '/')
+		if begin == '[' {
+			w.path = strconv.AppendInt(w.path, n, 10)
+		} else {
+			name, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			w.path = appendName(w.path, name)
+		}
+		if err := w.value(d, most); err != nil {
+			return err
+		}
+		w.path = w.path[:at]
+	}
+}
+
+// addScalar adds a value without members, as it is written.
+func (w *leaf) addScalar(v jsontext.Value, most int) error {
+	if w.line >= most {
+		return errNoFields
+	}
+	if len(w.path) == 0 {
+		w.path = append(w.path, '/') // the body is a bare value
+	}
+	w.add(canonical(v))
+	return nil
+}
+
+// canonical returns a value as it is hashed: a text as RFC 8785 writes it, everything else as it was written.
+func canonical(v []byte) []byte {
+	if v[0] != '"' || bytes.IndexByte(v, '\\') < 0 {
+		return v
+	}
+	text, _ := jsontext.AppendUnquote(nil, v) // it was read as JSON
+	quoted, _ := jsontext.AppendQuote(nil, text)
+	return quoted
+}
+
+// appendName appends the name of a member as a token of a JSON pointer.
+func appendName(path []byte, name jsontext.Value) []byte {
+	at := len(path)
+	path, _ = jsontext.AppendUnquote(path, name) // it was read as JSON
+	if bytes.ContainsAny(path[at:], "~/") {
+		return append(path[:at], strings.NewReplacer("~", "~0", "/", "~1").Replace(string(path[at:]))...)
+	}
+	return path
+}
+
+// appendHash appends a value's line: SHA-256 of its salt, its path, a zero byte and the value, in base64. It
 // uses and returns buf.
-func (f *Field) appendHash(text, buf []byte) (line, used []byte) {
-	buf = append(append(append(buf[:0], f.Salt...), f.Path...), 0)
-	buf = appendScalar(buf, f.Value)
+func appendHash(text, buf, salt, path, value []byte) (line, used []byte) {
+	buf = append(append(append(append(buf[:0], salt...), path...), 0), value...)
 	sum := sha256.Sum256(buf)
 	return base64.StdEncoding.AppendEncode(text, sum[:]), buf
 }
 
 // Check returns an error unless the field is in the leaf.
 func (f *Field) Check(leaf []byte) error {
-	line, _ := f.appendHash(nil, nil)
+	value, err := jsonOf(f.Value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", strconv.Quote(f.Path), err)
+	}
+	line, _ := appendHash(nil, nil, f.Salt, []byte(f.Path), value)
 	lines := strings.Split(string(leaf), "\n")
-	if f.Line < 0 || f.Line >= len(lines) || lines[f.Line] != string(line) {
+	if len(f.Salt) != saltSize || f.Line < 0 || f.Line >= len(lines) || lines[f.Line] != string(line) {
 		return fmt.Errorf("%s is not what was recorded", strconv.Quote(f.Path))
 	}
 	return nil
 }
 
-// appendScalar appends the JSON of a value without members.
-func appendScalar(b []byte, v any) []byte {
-	if s, ok := v.(string); ok && plain(s) {
-		return append(append(append(b, '"'), s...), '"')
-	}
-	out := bytes.NewBuffer(b)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return b // no value of JSON
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
-
-// plain reports whether a text is in JSON as it is.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-// flatten appends the values below a path. ok is false if there are too many.
-func flatten(to []value, path string, v any) (all []value, ok bool) {
+// jsonOf returns the JSON of a field's value, of which a number is a [json.Number].
+func jsonOf(v any) ([]byte, error) {
 	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range v {
-			if strings.ContainsAny(name, "~/") {
-				name = strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-			}
-			if to, ok = flatten(to, path+"/"+name, member); !ok {
-				return nil, false
-			}
-		}
-		if len(v) > 0 {
-			return to, true
-		}
-	case []any:
-		for i, item := range v {
-			if to, ok = flatten(to, path+"/"+strconv.Itoa(i), item); !ok {
-				return nil, false
-			}
-		}
-		if len(v) > 0 {
-			return to, true
-		}
+	case json.RawMessage:
+		return canonical(v), nil
+	case string:
+		return jsontext.AppendQuote(nil, v)
+	default: // a number, true, false, null, {}, []
+		return json.Marshal(v)
 	}
-	if path == "" {
-		path = "/" // the body is a bare value
-	}
-	return append(to, value{path, v}), len(to) < maxFields
-}
-
-// decode reads one JSON value, with its numbers as they are written.
-func decode(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one value")
-	}
-	return nil
 }

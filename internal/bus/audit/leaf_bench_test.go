@@ -20,7 +20,8 @@ func BenchmarkLeaf(b *testing.B) {
 		Data: []byte(`{"ask_id":"a1","status":"answered","source":"human","at":"2026-11-24T03:39:00.560404185Z","waited_ms":1500,"by":{"responder":"web","principal":"oidc:mei","name":"Mei","proof":"oidc"},"answers":[{"question_id":"q1","selected":["yes"]}],"ask":{"id":"a1","title":"Deploy?","agent":{"id":"a","name":"b"},"questions":[{"id":"q1","text":"Deploy build 42 to production?","options":[{"id":"yes","label":"Yes"},{"id":"no","label":"No"}]}]}}`),
 	}
 	b.ReportAllocs()
+	var text []byte
 	for b.Loop() {
-		m.Leaf()
+		text = m.AppendLeaf(text[:0])
 	}
 }

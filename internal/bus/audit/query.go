@@ -26,15 +26,14 @@ type Query struct {
 	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
 	Limit     int       `json:"limit,omitempty"`      // default and most: maxPage
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
-	Raw       bool      `json:"raw,omitempty"`        // messages as they are stored, all from Cursor on, for who may read every tenant
+	Raw       bool      `json:"raw,omitempty"`        // messages as they are stored, all from Cursor on, for who may read every tenant; the reply is [TypeRaw]
 }
 
 // Page is the reply. An empty page need not be the last one.
 type Page struct {
 	Items []Record `json:"items"`
-	Raw   []Raw    `json:"raw,omitempty"` // instead of Items, if the query asks for it
-	Next  uint64   `json:"next"`          // the cursor of the next page
-	End   bool     `json:"end"`           // nothing follows just now
+	Next  uint64   `json:"next"` // the cursor of the next page
+	End   bool     `json:"end"`  // nothing follows just now
 }
 
 // DecodeQuery decodes a query strictly; an empty body is the zero query.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -78,9 +77,12 @@ func Open(dir string, begin bool) (*Log, error) {
 		}
 	}
 	var err error
-	if l.lock, err = lock(filepath.Join(dir, lockFile)); err != nil {
-		if os.IsNotExist(err) {
+	if l.lock, err = file.Lock(filepath.Join(dir, lockFile), false); err != nil {
+		switch {
+		case os.IsNotExist(err):
 			err = ErrNoLog
+		case errors.Is(err, file.ErrLocked):
+			err = ErrOpen
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -122,12 +124,13 @@ func (l *Log) hashes() tlog.HashReader {
 // Append adds records, which are those of the audit from [Log.Next] on; a gap before one is recorded. It
 // is on the disk when Append returns.
 func (l *Log) Append(records []audit.Raw, now time.Time) error {
-	var leaves [][]byte
+	leaves := make([]tlog.Hash, 0, len(records)+1)
 	next, runs := l.Next, l.Runs
 	begin := func(why string, seq uint64) {
 		r := Run{First: l.Size + int64(len(leaves)), Seq: seq, Why: why, At: now.UTC().Truncate(time.Second)}
-		runs, leaves = append(slices.Clip(runs), r), append(leaves, r.leaf())
+		runs, leaves = append(slices.Clip(runs), r), append(leaves, tlog.RecordHash(r.leaf()))
 	}
+	var text []byte
 	for i := range records {
 		m := &records[i]
 		switch {
@@ -138,7 +141,8 @@ func (l *Log) Append(records []audit.Raw, now time.Time) error {
 		case m.Seq < next:
 			return fmt.Errorf("record %d comes again", m.Seq)
 		}
-		leaves = append(leaves, m.Leaf().Text)
+		text = m.AppendLeaf(text[:0])
+		leaves = append(leaves, tlog.RecordHash(text))
 		next = m.Seq + 1
 	}
 	return l.add(leaves, saved{Next: next, Runs: runs})
@@ -148,11 +152,11 @@ func (l *Log) Append(records []audit.Raw, now time.Time) error {
 // holds another.
 func (l *Log) Rejoin(seq uint64, now time.Time) error {
 	r := Run{First: l.Size, Seq: seq, Why: Rejoined, At: now.UTC().Truncate(time.Second)}
-	return l.add([][]byte{r.leaf()}, saved{Next: seq, Runs: append(slices.Clip(l.Runs), r)})
+	return l.add([]tlog.Hash{tlog.RecordHash(r.leaf())}, saved{Next: seq, Runs: append(slices.Clip(l.Runs), r)})
 }
 
 // add appends leaves and writes the tiles that they change, then the state.
-func (l *Log) add(leaves [][]byte, to saved) error {
+func (l *Log) add(leaves []tlog.Hash, to saved) error {
 	if len(to.Runs) > maxRuns {
 		return fmt.Errorf("the log has %d runs, the maximum: begin another in a new directory", maxRuns)
 	}
@@ -182,7 +186,7 @@ func (l *Log) add(leaves [][]byte, to saved) error {
 	})
 	to.Size = l.Size
 	for _, leaf := range leaves {
-		hashes, err := tlog.StoredHashes(to.Size, leaf, r)
+		hashes, err := tlog.StoredHashesForRecordHash(to.Size, leaf, r)
 		if err != nil {
 			return err
 		}
@@ -251,7 +255,7 @@ func (l *Log) Has(m *audit.Raw) (bool, error) {
 		return false, nil
 	}
 	h, err := l.hashes().ReadHashes([]int64{tlog.StoredHashIndex(0, index)})
-	return err == nil && h[0] == tlog.RecordHash(m.Leaf().Text), err
+	return err == nil && h[0] == tlog.RecordHash(m.AppendLeaf(nil)), err
 }
 
 // index returns the index of the last leaf of a record; below 0: there is none.
@@ -266,20 +270,4 @@ func index(runs []Run, size int64, seq uint64) int64 {
 		size = runs[i].First
 	}
 	return -1
-}
-
-// lock takes the lock of a file for as long as it is open.
-func lock(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, ErrOpen
-		}
-		return nil, err
-	}
-	return f, nil
 }

@@ -2,6 +2,7 @@ package auditlog_test
 
 import (
 	"context"
+	"crypto/aes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -124,15 +125,23 @@ func foreign(t *testing.T, dir string, by note.Verifier, s *stream) {
 		if at >= size {
 			t.Fatalf("record %d is not in a log of %d leaves", m.Seq, size)
 		}
+		key := sha256.Sum256([]byte("askbus audit salt\x00" + m.Header.Get(audit.HeaderSalt)))
+		salts, err := aes.NewCipher(key[:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := byte(3)
 		salted := func(path, value string) string {
-			own := sha256.Sum256([]byte("askbus audit salt\x00" + m.Header.Get(audit.HeaderSalt) + "\x00" + path))
-			sum := sha256.Sum256(append(own[:16:16], path+"\x00"+value...))
+			line++
+			salt := make([]byte, 16)
+			salts.Encrypt(salt, append(make([]byte, 15), line))
+			sum := sha256.Sum256(append(salt, path+"\x00"+value...))
 			return base64.StdEncoding.EncodeToString(sum[:]) + "\n"
 		}
 		id := strconv.FormatUint(m.Seq, 10)
 		leaf := "askbus.audit.leaf.v1\nrecord " + id + "\nstored " + m.At.UTC().Format(time.RFC3339Nano) + "\nsubject " + m.Subject + "\n" +
-			salted("/actor/name", `"Mei"`) + salted("/ask", `"a`+id+`"`) + salted("/groups/0", `"x"`) + salted("/groups/1", `"<y>"`) + salted("/id", `"r`+id+`"`) + salted("/none", "{}") +
-			salted("/tenant", `"acme"`) + salted("/v", "1") + salted("/waited_ms", "1.50")
+			salted("/v", "1") + salted("/id", `"r`+id+`"`) + salted("/ask", `"a`+id+`"`) + salted("/tenant", `"acme"`) + salted("/actor/name", `"Mei"`) + salted("/waited_ms", "1.50") +
+			salted("/groups/0", `"x"`) + salted("/groups/1", `"<y>"`) + salted("/none", "{}")
 		proof, err := tlog.ProveRecord(size, at, hashes)
 		if err != nil {
 			t.Fatal(err)
@@ -471,9 +480,13 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 	}
 	_, other := keys(t)
 	for name, change := range map[string]func(e *auditlog.Evidence){
-		"a value":      func(e *auditlog.Evidence) { e.Records[0].Fields[0].Value = "Ben" },
-		"a number":     func(e *auditlog.Evidence) { e.Records[0].Fields[8].Value = json.Number("1.5") },
-		"a path":       func(e *auditlog.Evidence) { e.Records[0].Fields[0].Path = "/object/name" },
+		"a value":  func(e *auditlog.Evidence) { e.Records[0].Fields[4].Value = "Ben" },
+		"a number": func(e *auditlog.Evidence) { e.Records[0].Fields[5].Value = json.Number("1.5") },
+		"a path":   func(e *auditlog.Evidence) { e.Records[0].Fields[4].Path = "/object/name" },
+		"the beginning of a path": func(e *auditlog.Evidence) {
+			f := &e.Records[0].Fields[4]
+			f.Salt, f.Path = append(f.Salt, f.Path[:6]...), f.Path[6:]
+		},
 		"a line":       func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = 99 },
 		"a line below": func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = -1 },
 		"a leaf":       func(e *auditlog.Evidence) { e.Records[0].Leaf += "x" },
@@ -504,24 +517,30 @@ func TestLeaves(t *testing.T) {
 	many := "[" + strings.Repeat("1,", 5000) + "1]"
 	for name, c := range map[string]struct {
 		data   string
-		fields int
-	}{"JSON": {`{"a":[1,{"b":"x"}],"c":null}`, 3}, "text": {"no JSON", 1}, "nothing": {"", 1}, "a number": {"7", 1}, "two values": {"{} {}", 1}, "many values": {many, 1}} {
+		fields string // their paths
+	}{
+		"JSON": {`{"a":[1,{"b":"x"}],"c":null}`, "/a/0 /a/1/b /c"}, "text": {"no JSON", "body"}, "nothing": {"", "body"}, "a number": {"7", "/"}, "two values": {"{} {}", "body"},
+		"many values": {many, "body"}, "a name twice": {`{"a":1,"a":2}`, "body"}, "a comma too many": {"[1,]", "body"}, "broken UTF-8": {"[\"\xff\"]", "body"},
+		"escapes": {`{"a~/b":"\u00e9\n\/","":[[],{}]}`, "/a~0~1b //0 //1"},
+	} {
 		m := audit.Raw{Seq: 1, Subject: "s", Header: nats.Header{audit.HeaderSalt: {"x"}, "Nats-Msg-Id": {"left out"}}, Data: []byte(c.data)}
-		l := m.Leaf()
-		if len(l.Fields) != c.fields {
-			t.Errorf("%s has %d values, want %d", name, len(l.Fields), c.fields)
-		}
-		for i := range l.Fields {
-			if err := l.Fields[i].Check(l.Text); err != nil {
+		text, fields := string(m.AppendLeaf(nil)), m.Fields()
+		var paths []string
+		for i := range fields {
+			paths = append(paths, fields[i].Path)
+			if err := fields[i].Check([]byte(text)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		if strings.Join(paths, " ") != c.fields {
+			t.Errorf("%s has the values %q, want %q", name, paths, c.fields)
+		}
 		other := m
 		other.Header = nats.Header{audit.HeaderSalt: {"y"}}
-		if string(other.Leaf().Text) == string(l.Text) {
+		if string(other.AppendLeaf(nil)) == text {
 			t.Errorf("%s: the salt does not matter", name)
 		}
-		if strings.Contains(string(l.Text), "no JSON") {
+		if strings.Contains(text, "no JSON") {
 			t.Errorf("%s: the leaf has the text", name)
 		}
 	}

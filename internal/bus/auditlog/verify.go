@@ -186,6 +186,7 @@ func (l *log) compare(ctx context.Context, r *Report, from Reader, kept time.Dur
 			r.fault("%d records were removed, from %d to %d", gone, next, min(seq, end)-1)
 		}
 	}
+	var text []byte
 	for at := uint64(1); ; {
 		found, err := from(ctx, at, batch)
 		if err != nil {
@@ -218,7 +219,7 @@ func (l *log) compare(ctx context.Context, r *Report, from Reader, kept time.Dur
 				if err != nil {
 					return err
 				}
-				if h != tlog.RecordHash(m.Leaf().Text) {
+				if text = m.AppendLeaf(text[:0]); h != tlog.RecordHash(text) {
 					r.fault("record %d was changed", m.Seq)
 				} else {
 					r.Same++
@@ -271,8 +272,9 @@ func Prove(dir string, by note.Verifier, records []audit.Raw, hide func(path str
 	}
 	e := Evidence{Format: EvidenceFormat, Checkpoint: string(l.signed), Records: []Proven{}}
 	for i := range records {
-		m, leaf := &records[i], records[i].Leaf()
-		p := Proven{Index: index(l.runs, l.tree.N, m.Seq), Leaf: string(leaf.Text), Fields: []audit.Field{}}
+		m := &records[i]
+		leaf := m.AppendLeaf(nil)
+		p := Proven{Index: index(l.runs, l.tree.N, m.Seq), Leaf: string(leaf), Fields: []audit.Field{}}
 		if p.Index < 0 {
 			return Evidence{}, fmt.Errorf("record %d: %w", m.Seq, ErrNotYet)
 		}
@@ -280,13 +282,13 @@ func Prove(dir string, by note.Verifier, records []audit.Raw, hide func(path str
 		if err != nil {
 			return Evidence{}, err
 		}
-		if h != tlog.RecordHash(leaf.Text) {
+		if h != tlog.RecordHash(leaf) {
 			return Evidence{}, fmt.Errorf("record %d was changed since the log has it", m.Seq)
 		}
 		if p.Proof, err = tlog.ProveRecord(l.tree.N, p.Index, l.hashes); err != nil {
 			return Evidence{}, fmt.Errorf("record %d: %w", m.Seq, err)
 		}
-		for _, f := range leaf.Fields {
+		for _, f := range m.Fields() {
 			if !hide(f.Path) {
 				p.Fields = append(p.Fields, f)
 			}

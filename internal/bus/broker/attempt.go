@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
@@ -29,3 +31,13 @@ func attemptOf(h nats.Header) attempt {
 
 // over reports whether the sender has given up.
 func (a attempt) over() bool { return a.limit > 0 && time.Since(a.arrived) >= a.limit }
+
+// checkProtocol refuses a request of a program of another protocol number, before anything is
+// done for it: it would not understand the reply. One that says none is not ours, and is served.
+func checkProtocol(h map[string][]string) error {
+	said := h[wire.HeaderProtocol]
+	if len(said) == 0 || said[0] == wire.ProtocolText() {
+		return nil
+	}
+	return ask.Refuse(ask.CodeForbidden, "this request is of protocol %s of askbus, and the broker speaks %s: run the same release of both; docs/compatibility.md says in which order to upgrade", ask.Clip(said[0], 20), wire.ProtocolText())
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
 
@@ -36,6 +37,10 @@ func (b *Broker) receiveAudit(m micro.Request) {
 	req := auditRequest{AuditRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: auditEndpoint}, reply: m.Reply()}}
 	data := m.Data()
 	line := ask.Key{Tenant: auditEndpoint, Session: r.User}
+	if err := checkProtocol(m.Headers()); err != nil {
+		b.refuse(b.base, &req.to, err)
+		return
+	}
 	if !b.workers.do(line, len(data), func() { b.handleAudit(data, &req) }) {
 		b.refuse(b.base, &req.to, b.workers.busy("about the audit"))
 	}
@@ -90,7 +95,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			}
 			if size += len(one) + 1; len(page.Items) > 0 && (size > maxAuditPage || len(page.Items) == q.Limit) {
 				page.Next = part.Records[i].Seq
-				return b.replyPage(r, &page)
+				return b.replyJSON(&r.to, &page)
 			}
 			page.Items = append(page.Items, part.Records[i])
 		}
@@ -99,7 +104,7 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 			break
 		}
 	}
-	return b.replyPage(r, &page)
+	return b.replyJSON(&r.to, &page)
 }
 
 // readAuditRaw reads a bounded part of the audit as it is stored.
@@ -107,18 +112,19 @@ func (b *Broker) readAuditRaw(ctx context.Context, q *audit.Query, r *auditReque
 	if r.Tenant != "" {
 		return ask.Refuse(ask.CodeForbidden, "records as they are stored are those of every tenant; leave the tenant out, with a credential that is not limited to one")
 	}
-	raw, end, err := b.led.ReadAuditRaw(ctx, q.Cursor, q.Limit)
+	raw, err := b.led.ReadAuditRaw(ctx, q.Cursor, q.Limit)
 	if err != nil {
 		return err
 	}
-	page, size := audit.Page{Items: []audit.Record{}, Next: max(q.Cursor, 1), End: end}, 0
+	var body []byte
 	for i := range raw {
-		if size += raw[i].Size(); i > 0 && size > maxAuditPage {
+		before := len(body)
+		if body = raw[i].AppendTo(body); i > 0 && len(body) > maxAuditPage {
+			body = body[:before]
 			break
 		}
-		page.Raw, page.Next = append(page.Raw, raw[i]), raw[i].Seq+1
 	}
-	return b.replyPage(r, &page)
+	return b.send(&r.to, &nats.Msg{Header: nats.Header{"Content-Type": {audit.TypeRaw}}, Data: body})
 }
 
 // noteOf describes a query. The description is not in a field that a search for
@@ -134,14 +140,6 @@ func noteOf(q *audit.Query) string {
 		words = append(words, "with typed texts")
 	}
 	return strings.Join(words, ", ")
-}
-
-func (b *Broker) replyPage(r *auditRequest, page *audit.Page) error {
-	body, err := wire.Marshal(page)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(&r.to, body)
 }
 
 // reports returns the actions that a sender may report: those that only it
@@ -219,7 +217,7 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 		rec.ID = r.User + "-" + p.ID // so that no record can take another's id
 	}
 	b.audit.add(rec)
-	return b.replyJSON(&r.to, []byte("{}"))
+	return b.replyJSON(&r.to, struct{}{})
 }
 
 // within returns a reported time, or now if that is implausible.

@@ -48,7 +48,7 @@ func (b *Broker) upload(ctx context.Context, r *request) error {
 		if err := b.led.PutFilePart(ctx, at, r.ID, n, r.body); err != nil {
 			return err
 		}
-		return b.replyJSON(r, []byte("{}"))
+		return b.replyJSON(r, struct{}{})
 	}
 	f, err := wire.DecodeUpload(r.body, r.ID)
 	if err != nil {
@@ -67,11 +67,7 @@ func (b *Broker) upload(ctx context.Context, r *request) error {
 }
 
 func (b *Broker) replyFile(r *request, f ledger.StoredFile) error {
-	body, err := wire.Marshal(wire.FileReply{File: f.File, Expires: f.Expires})
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
+	return b.replyJSON(r, wire.FileReply{File: f.File, Expires: f.Expires})
 }
 
 // checkFile checks that bytes are what an upload says, and sets its media type:

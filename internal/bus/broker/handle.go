@@ -139,6 +139,9 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 
 // read takes the event or the plain body from a message.
 func (b *Broker) read(msg *nats.Msg, r *request) error {
+	if err := checkProtocol(msg.Header); err != nil {
+		return err
+	}
 	if len(msg.Data) > ask.MaxEventBytes {
 		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
 	}

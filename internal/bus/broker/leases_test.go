@@ -331,7 +331,7 @@ func TestAnAgentMayWriteItsLeaseItself(t *testing.T) {
 	c := h.asked("s1", "a")
 	put := subject.StateRequest{Role: subject.StateAgent, Tenant: "acme", Session: "s1", Bucket: subject.BucketLeases, Verb: subject.VerbPut}
 	for _, v := range []string{`{}`, `{"until":"2099-01-01T00:00:00Z"}`, `{"until":7}`} {
-		body, err := wire.EncodeStatePut(wire.StatePut{Value: []byte(v), TTL: time.Hour, ID: cloudevent.NewID()})
+		body, err := wire.Marshal(wire.StatePut{Value: []byte(v), TTL: wire.Duration(time.Hour), ID: cloudevent.NewID()})
 		if err != nil {
 			t.Fatal(err)
 		}

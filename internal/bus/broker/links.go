@@ -52,7 +52,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 	if _, err := b.writeState(ctx, note, &w); err != nil {
 		return err
 	}
-	return b.replyJSON(r, w.Value)
+	return b.replyBody(r, w.Value)
 }
 
 // schemeOf returns how the principals of a surface's own members begin.
@@ -132,11 +132,7 @@ func (b *Broker) link(ctx context.Context, r *request) error {
 	if one, err = b.writeLink(ctx, r, by, tenant, one); err != nil {
 		return err
 	}
-	body, err := wire.Marshal(one)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
+	return b.replyJSON(r, one)
 }
 
 // storedClaim is a claim and its entry.
@@ -265,7 +261,7 @@ func (b *Broker) unlink(ctx context.Context, r *request, by ask.By, l *wire.Link
 	if !ended && l.ID == "" {
 		return ask.Refuse(ask.CodeNotFound, "%s is not linked to you", l.End)
 	}
-	return b.replyJSON(r, []byte("{}"))
+	return b.replyJSON(r, struct{}{})
 }
 
 func (b *Broker) endLink(ctx context.Context, r *request, one *storedLink, by ask.By, id string) error {

@@ -165,5 +165,5 @@ func (b *Broker) writeNote(ctx context.Context, r *request, n *stateRequest, w *
 	if _, err := b.writeState(ctx, n, w); err != nil {
 		return err
 	}
-	return b.replyJSON(&n.to, []byte("{}"))
+	return b.replyJSON(&n.to, struct{}{})
 }

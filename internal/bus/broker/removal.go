@@ -50,7 +50,7 @@ func (b *Broker) removeTenant(ctx context.Context, r *request) error {
 	running := m.State == wire.RemovalClosing || m.State == wire.RemovalDeleting
 	if done := m.State == wire.RemovalDone && had.Empty(); !q.DryRun && !running && !done {
 		now := b.led.Now().UTC()
-		m = wire.Removal{State: wire.RemovalClosing, Since: now, Changed: now, Grace: int(q.Grace.Seconds()), Credential: r.User, Had: had}
+		m = wire.Removal{State: wire.RemovalClosing, Since: now, Changed: now, Grace: int(time.Duration(q.Grace).Seconds()), Credential: r.User, Had: had}
 		if err := b.writeRemoval(ctx, r.Tenant, &m, e.Revision); err != nil {
 			return err
 		}
@@ -64,11 +64,7 @@ func (b *Broker) removeTenant(ctx context.Context, r *request) error {
 		default: // it looks every second anyway
 		}
 	}
-	body, err := wire.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
+	return b.replyJSON(r, m)
 }
 
 // readmitTenant serves readmit: the tenant can be used again, with nothing in it.
@@ -90,7 +86,7 @@ func (b *Broker) readmitTenant(ctx context.Context, r *request) error {
 		return err
 	}
 	b.auditRemoval(audit.TenantReadmitted, r.Tenant, r.User, "")
-	return b.replyJSON(r, []byte("{}"))
+	return b.replyJSON(r, struct{}{})
 }
 
 func removalKey(tenant string) subject.StateKey { return subject.StateKey{Name: tenant} }

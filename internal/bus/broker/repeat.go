@@ -45,26 +45,26 @@ func (b *Broker) repeat(ctx context.Context, r *request) error {
 				return err
 			}
 			if is || last == q.AskID {
-				return b.replyRepeat(r, last)
+				return b.replyJSON(r, wire.Repeat{AskID: last})
 			}
 		}
 		now := b.led.Now()
 		if !old.Live(now) {
 			if err := b.repeats.room(ctx, b, k, now); err != nil {
 				if e := wire.AsError(err); e.Code == ask.CodeQuota || e.Code == ask.CodeLedgerFull {
-					return b.replyRepeat(r, q.AskID)
+					return b.replyJSON(r, wire.Repeat{AskID: q.AskID})
 				}
 				return err
 			}
 		}
 		open := ask.MaxTimeout
 		if q.Timeout > 0 {
-			open = min(open, q.Timeout)
+			open = min(open, time.Duration(q.Timeout))
 		}
 		err = b.writeRepeat(ctx, k, &old, repeatEntry{q.AskID}, now, open+lifecycle.RepeatWithin)
 		switch {
 		case err == nil:
-			return b.replyRepeat(r, q.AskID)
+			return b.replyJSON(r, wire.Repeat{AskID: q.AskID})
 		case !ledger.IsRace(err):
 			return err
 		case ctx.Err() != nil:
@@ -87,13 +87,13 @@ func (b *Broker) delivered(ctx context.Context, r *request) error {
 			return err
 		}
 		if last != r.ID {
-			return b.replyJSON(r, []byte("{}"))
+			return b.replyJSON(r, struct{}{})
 		}
 		// A short life in place of a deletion, whose marker would stay for an hour.
 		err = b.writeRepeat(ctx, k, &old, repeatEntry{}, b.led.Now(), time.Second)
 		switch {
 		case err == nil:
-			return b.replyJSON(r, []byte("{}"))
+			return b.replyJSON(r, struct{}{})
 		case !ledger.IsRace(err):
 			return err
 		case ctx.Err() != nil:
@@ -138,14 +138,6 @@ func (b *Broker) writeRepeat(ctx context.Context, k subject.StateKey, old *ledge
 	}
 	_, err = b.led.WriteState(ctx, &ledger.StateWrite{Bucket: subject.BucketRepeats, Key: k, Value: value, Expect: &old.Revision, Expires: now.Add(ttl)}, now)
 	return err
-}
-
-func (b *Broker) replyRepeat(r *request, id string) error {
-	body, err := wire.EncodeRepeat(wire.Repeat{AskID: id})
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
 }
 
 // repeats remembers for which tenants the bucket has room, because counting

@@ -52,8 +52,17 @@ func (b *Broker) replyEnd(r *request, s *lifecycle.State) error {
 	return b.send(r, msg)
 }
 
-// replyJSON replies with plain JSON.
-func (b *Broker) replyJSON(r *request, body []byte) error {
+// replyJSON replies with a value as plain JSON.
+func (b *Broker) replyJSON(r *request, v any) error {
+	body, err := wire.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.replyBody(r, body)
+}
+
+// replyBody replies with what is JSON already.
+func (b *Broker) replyBody(r *request, body []byte) error {
 	return b.send(r, &nats.Msg{Header: nats.Header{"Content-Type": []string{cloudevent.TypeJSON}}, Data: body})
 }
 

@@ -88,11 +88,7 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		return err
 	}
 	s.Groups = nil // its sender has them
-	body, err := wire.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
+	return b.replyJSON(r, s)
 }
 
 // roomBeside refuses an entry of one more person for whom somebody stands in. One that

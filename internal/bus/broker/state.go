@@ -44,6 +44,10 @@ func (b *Broker) receiveState(m micro.Request) {
 	req := stateRequest{StateRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: r.Bucket}, reply: m.Reply()}}
 	data := m.Data()
 	line := ask.Key{Tenant: string(r.Role) + "/" + r.Type + "/" + r.Key.Tenant, Session: subject.State + "/" + r.Bucket}
+	if err := checkProtocol(m.Headers()); err != nil {
+		b.refuse(b.base, &req.to, err)
+		return
+	}
 	if !b.workers.do(line, len(data), func() { b.handleState(data, &req) }) {
 		b.refuse(b.base, &req.to, b.workers.busy("about "+r.Bucket))
 	}
@@ -116,11 +120,7 @@ func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) er
 			page.Items = append(page.Items, shown(&entries[i], now))
 		}
 	}
-	body, err := wire.Marshal(page)
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(&r.to, body)
+	return b.replyJSON(&r.to, page)
 }
 
 const maxStatePage = 512 << 10 // bytes
@@ -135,11 +135,7 @@ func shown(e *ledger.StateEntry, now time.Time) wire.StateEntry {
 }
 
 func (b *Broker) replyEntry(r *stateRequest, e *ledger.StateEntry) error {
-	body, err := wire.Marshal(shown(e, b.led.Now()))
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(&r.to, body)
+	return b.replyJSON(&r.to, shown(e, b.led.Now()))
 }
 
 func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) error {
@@ -154,16 +150,13 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 	if len(p.Value) > most {
 		return ask.Refuse(ask.CodeTooLarge, "the value has %d bytes; an entry of bucket %s has at most %d", len(p.Value), r.Bucket, most)
 	}
-	var faults []ask.Fault
-	if p.TTL > r.bucket.MaxTTL || p.TTL == 0 && r.bucket.NeedsTTL {
-		faults = []ask.Fault{ask.NewFault("/ttl", ask.FaultOutOfRange, p.TTL, "1s", r.bucket.MaxTTL)}
-	}
-	if err := ask.InvalidError("put", faults); err != nil {
-		return err
+	ttl := time.Duration(p.TTL)
+	if ttl > r.bucket.MaxTTL || ttl == 0 && r.bucket.NeedsTTL {
+		return ask.InvalidError("put", []ask.Fault{ask.NewFault("/ttl", ask.FaultOutOfRange, ttl, "1s", r.bucket.MaxTTL)})
 	}
 	w := ledger.StateWrite{Bucket: r.Bucket, Key: r.Key, Value: p.Value, Expect: p.Revision, ID: p.ID}
-	if p.TTL > 0 {
-		w.Expires = b.led.Now().Add(p.TTL)
+	if ttl > 0 {
+		w.Expires = b.led.Now().Add(ttl)
 	}
 	e, err := b.writeState(ctx, r, &w)
 	if err == nil && r.Bucket == subject.BucketRevoked {

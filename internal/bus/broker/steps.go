@@ -144,7 +144,7 @@ func (b *Broker) seen(ctx context.Context, r *request) error {
 	if _, err := b.apply(ctx, r.Key(), lifecycle.Attend{By: by}, r.User); err != nil {
 		return err
 	}
-	return b.replyJSON(r, []byte("{}"))
+	return b.replyJSON(r, struct{}{})
 }
 
 // unheard says of each step of a ladder that nobody is configured to hear why

@@ -54,7 +54,7 @@ func (b *Broker) unseen(ctx context.Context, r *request, z *wire.Seen) error {
 			return err
 		}
 	}
-	return b.replyJSON(r, []byte("{}"))
+	return b.replyJSON(r, struct{}{})
 }
 
 // chats returns the types of surfaces that take work of a tenant, but those that are

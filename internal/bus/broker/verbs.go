@@ -364,7 +364,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	return b.replyJSON(r, body)
+	return b.replyBody(r, body)
 }
 
 func (b *Broker) page(ctx context.Context, q wire.Query) (items []wire.ListItem, next string, mark wire.Mark, err error) {

@@ -3,13 +3,19 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
@@ -93,4 +99,30 @@ func startedAs(t *testing.T, bus *natstest.Bus, led *ledger.Ledger, operator *na
 		t.Errorf("%q: %v", version, err)
 	}
 	return info
+}
+
+// A program of another protocol number is refused before anything is stored, so it cannot leave an ask
+// behind that it then says was refused. Foreign clients say no number.
+func TestARequestOfAnotherProtocolNumberStoresNothing(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web := plain(t, b, agent("s1")), plain(t, b, surface(subject.TypeWeb))
+	other := nats.Header{wire.HeaderProtocol: {"1"}}
+	refused := func(m *nats.Msg) {
+		t.Helper()
+		if e := problem(t, m); !errors.Is(e, ask.ErrForbidden) || !strings.Contains(e.Detail, "the broker speaks "+wire.ProtocolText()) {
+			t.Errorf("%v", e)
+		}
+	}
+	refused(request(t, nc, askSubject("s1", "a1"), other, event(cloudevent.TypeAsked, "a1", askData("a1"))))
+	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a1", nil, "")); !errors.Is(e, ask.ErrNotFound) {
+		t.Errorf("it was stored: %v", e)
+	}
+	asked(t, nc, "s1", "a1")
+	refused(request(t, web, answerSubject(subject.TypeWeb, "s1", "a1"), other, event(cloudevent.TypeAnswered, "a1", answerData("a1", "x1", "pg"))))
+	key := subject.StateKey{Name: "a1"}
+	refused(request(t, web, subject.StateRequest{Verb: subject.VerbPut, Role: subject.StateResponder, Type: subject.TypeWeb, Bucket: subject.BucketSessions, Key: key}.String(), other, "{}"))
+	if m := request(t, nc, "askv1.acme.s1.get.a1", nil, ""); !strings.Contains(string(m.Data), `"pending"`) {
+		t.Errorf("the ask is %s", m.Data)
+	}
 }

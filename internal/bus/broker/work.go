@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
@@ -34,7 +33,7 @@ func (b *Broker) next(r *request) error {
 	if err != nil {
 		return err
 	}
-	wait := min(q.Wait, ask.MaxHold)
+	wait := min(time.Duration(q.Wait), ask.MaxHold)
 	group := ledger.Group{Type: r.Type, Tenant: r.Tenant}
 	b.running.Go(func() {
 		defer release()
@@ -66,7 +65,7 @@ func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkIt
 		return err
 	}
 	if len(items) == 0 {
-		return b.replyJSON(r, body)
+		return b.replyBody(r, body)
 	}
 	return b.replyListener(ctx, r, body)
 }
@@ -147,11 +146,5 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 		b.republished[subject.Question].notifyAll()
 		b.republished[subject.Outcome].notifyAll()
 	}
-	body, err := json.Marshal(struct {
-		OK bool `json:"ok"`
-	}{true})
-	if err != nil {
-		return err
-	}
-	return b.replyJSON(r, body)
+	return b.replyJSON(r, map[string]bool{"ok": true})
 }

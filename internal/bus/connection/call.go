@@ -9,6 +9,7 @@ package connection
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,22 @@ const Limit = 30 * time.Second
 // subject.
 func Do(ctx context.Context, on *Conn, msg *nats.Msg, hold time.Duration) (*nats.Msg, error) {
 	return on.do(ctx, msg, hold, on.nc.RequestMsgWithContext)
+}
+
+// JSON is [Do] with a body in JSON, and a reply unless it is nil. Its errors begin with what.
+func JSON(ctx context.Context, on *Conn, what, subject string, body, reply any) error {
+	data, err := wire.Marshal(body)
+	var got *nats.Msg
+	if err == nil {
+		got, err = Do(ctx, on, &nats.Msg{Subject: subject, Data: data}, 0)
+	}
+	if err == nil && reply != nil {
+		err = json.Unmarshal(got.Data, reply)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // Take is [Do] for requests whose reply hands something over. Each attempt has
@@ -136,6 +153,7 @@ func (c *Conn) sendOnce(ctx context.Context, msg *nats.Msg, subj string, limit t
 		return nil, err
 	}
 	msg.Header[HeaderAttempt] = []string{limit.String()}
+	msg.Header[wire.HeaderProtocol] = []string{wire.ProtocolText()}
 	if id := tokenOf(ctx, msg.Subject); id != "" {
 		msg.Header[HeaderToken] = []string{id}
 	}

@@ -148,6 +148,41 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 	}
 }
 
+// streamInfo is what JetStream says of a stream, as far as the ledger uses it.
+type streamInfo struct {
+	Error  *apiError `json:"error"`
+	Time   time.Time `json:"ts"`
+	Config struct {
+		MaxBytes int64 `json:"max_bytes"`
+		Copies   int64 `json:"num_replicas"`
+	} `json:"config"`
+	State struct {
+		Messages int64  `json:"messages"`
+		Bytes    int64  `json:"bytes"`
+		Last     uint64 `json:"last_seq"`
+	} `json:"state"`
+	Cluster struct {
+		Leader   string `json:"leader"`
+		Replicas []struct {
+			Name    string        `json:"name"`
+			Current bool          `json:"current"`
+			Offline bool          `json:"offline"`
+			Active  time.Duration `json:"active"` // since the last contact
+		} `json:"replicas"`
+	} `json:"cluster"`
+	Sources []struct {
+		Lag int64 `json:"lag"`
+	} `json:"sources"`
+}
+
+// info asks a stream's leader about the stream.
+func (l *Ledger) info(ctx context.Context, stream string) (i streamInfo, err error) {
+	if err = l.api(ctx, "STREAM.INFO."+stream, nil, &i); err != nil {
+		err = fmt.Errorf("ledger: %w", err)
+	}
+	return i, err
+}
+
 // publish stores msg and returns its sequence.
 func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
 	return l.publishWith(ctx, nil, msg)

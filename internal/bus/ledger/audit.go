@@ -76,12 +76,8 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 		cfg.PersistMode = jetstream.AsyncPersistMode
 	}
 	for p := range l.n {
-		src := &jetstream.StreamSource{Name: subject.Stream(p)}
-		for _, kind := range []string{subject.Question, subject.Outcome} {
-			source, to := subject.AuditCopy(p, kind)
-			src.SubjectTransforms = append(src.SubjectTransforms, jetstream.SubjectTransformConfig{Source: source, Destination: to})
-		}
-		cfg.Sources = append(cfg.Sources, src)
+		from, to := subject.AuditCopy(p)
+		cfg.Sources = append(cfg.Sources, &jetstream.StreamSource{Name: subject.Stream(p), SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: from, Destination: to}}})
 	}
 	return cfg
 }
@@ -194,15 +190,14 @@ func (l *Ledger) RefreshAudit(ctx context.Context) (made bool, err error) {
 		}
 	}
 	if err != nil {
-		return made, fmt.Errorf("ledger: read the audit's size: %w", err)
+		return made, fmt.Errorf("read the audit's size: %w", err)
 	}
 	return made, nil
 }
 
 // measureAudit reads the size of the audit.
 func (l *Ledger) measureAudit(ctx context.Context) error {
-	var info auditInfo
-	err := l.api(ctx, "STREAM.INFO."+subject.AuditStream, nil, &info)
+	info, err := l.info(ctx, subject.AuditStream)
 	if codeIs(err, codeStreamNotFound) {
 		l.audit.there.Store(false)
 		l.audit.used.Store(0)
@@ -214,28 +209,12 @@ func (l *Ledger) measureAudit(ctx context.Context) error {
 	l.audit.used.Store(info.State.Bytes)
 	l.audit.most.Store(info.Config.MaxBytes)
 	l.audit.copies.Store(info.Config.Copies)
-	l.audit.lag.Store(info.lag())
-	return nil
-}
-
-type auditInfo struct {
-	Config struct {
-		MaxBytes int64 `json:"max_bytes"`
-		Copies   int64 `json:"num_replicas"`
-	} `json:"config"`
-	State struct {
-		Bytes int64 `json:"bytes"`
-	} `json:"state"`
-	Sources []struct {
-		Lag int64 `json:"lag"`
-	} `json:"sources"`
-}
-
-func (i *auditInfo) lag() (lag int64) {
-	for _, s := range i.Sources {
+	lag := int64(0)
+	for _, s := range info.Sources {
 		lag += s.Lag
 	}
-	return lag
+	l.audit.lag.Store(lag)
+	return nil
 }
 
 // AuditMade reports whether this process created the audit when it opened the
@@ -335,16 +314,17 @@ func (l *Ledger) ReadAudit(ctx context.Context, tenant string, from uint64, sinc
 }
 
 // ReadAuditRaw reads at most most messages of the audit from a sequence on, as they
-// are stored. end is set if there is none.
-func (l *Ledger) ReadAuditRaw(ctx context.Context, from uint64, most int) (found []audit.Raw, end bool, err error) {
+// are stored.
+func (l *Ledger) ReadAuditRaw(ctx context.Context, from uint64, most int) ([]audit.Raw, error) {
 	if l.opts.NoAudit {
-		return nil, true, nil
+		return nil, nil
 	}
-	msgs, end, err := l.auditMessages(ctx, subject.LedgerAuditAll(""), max(from, 1), time.Time{}, min(most, auditBatch))
-	for _, m := range msgs {
-		found = append(found, audit.Raw{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	msgs, _, err := l.auditMessages(ctx, subject.LedgerAuditAll(""), max(from, 1), time.Time{}, min(most, auditBatch))
+	found := make([]audit.Raw, len(msgs))
+	for i, m := range msgs {
+		found[i] = audit.Raw{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: m.Header, Data: m.Data}
 	}
-	return found, end, err
+	return found, err
 }
 
 // auditMessages reads messages from a sequence, or a time, on.
@@ -356,24 +336,12 @@ func (l *Ledger) auditMessages(ctx context.Context, filter string, from uint64, 
 		body["seq"] = from
 	}
 	for try := 0; ; try++ {
-		msgs, status, err := l.collect(ctx, "$JS.API.DIRECT.GET."+subject.AuditStream, body, most+1)
-		if err == nil && status != statusEnd && status != statusNone {
-			err = fmt.Errorf("ledger: read the audit: status %s", status)
+		if found, err = l.batch(ctx, subject.AuditStream, body, most+1); err == nil {
+			return found, len(found) == 0, nil
 		}
-		if err != nil {
-			if try >= 2 || backOff(ctx, try) != nil {
-				return nil, false, errors.Join(ask.Refuse(ask.CodeUnavailable, "the audit cannot be read now; try again"), err)
-			}
-			continue
+		if try >= 2 || backOff(ctx, try) != nil {
+			return nil, false, errors.Join(ask.Refuse(ask.CodeUnavailable, "the audit cannot be read now; try again"), err)
 		}
-		for _, m := range msgs {
-			one, err := directMessage(m)
-			if err != nil {
-				return nil, false, err
-			}
-			found = append(found, one)
-		}
-		return found, len(found) == 0, nil
 	}
 }
 

@@ -233,10 +233,7 @@ func (l *Ledger) upTo(ctx context.Context, stream string, next, last uint64, tak
 			Bytes int    `json:"max_bytes"`
 			Next  string `json:"next_by_subj"`
 		}{next, copyBatch, copyBytes, ">"}
-		msgs, status, err := l.collect(ctx, "$JS.API.DIRECT.GET."+stream, body, copyBatch+1)
-		if err == nil && status != statusEnd && status != statusNone {
-			err = fmt.Errorf("ledger: read %s: status %s", stream, status)
-		}
+		msgs, err := l.batch(ctx, stream, body, copyBatch+1)
 		if err != nil {
 			if try++; try > 5 || backOff(ctx, try) != nil {
 				return next, err
@@ -244,16 +241,12 @@ func (l *Ledger) upTo(ctx context.Context, stream string, next, last uint64, tak
 			continue
 		}
 		for _, m := range msgs {
-			found, err := directMessage(m)
-			if err != nil {
-				return next, err
-			}
-			if !subject.IsLedgerFirst(found.Subject) { // every ledger has its own
-				if err := take(found); err != nil {
+			if !subject.IsLedgerFirst(m.Subject) { // every ledger has its own
+				if err := take(m); err != nil {
 					return next, err
 				}
 			}
-			next, try = found.Seq+1, 0
+			next, try = m.Seq+1, 0
 		}
 		if len(msgs) > 0 {
 			continue

@@ -486,6 +486,9 @@ func TestFromOneServerToAClusterWhileAsksRun(t *testing.T) {
 	}()
 	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	if led.Alone() { // its one copy is to become three, which it is not told
+		t.Error("one copy in a cluster counts as a server of its own")
+	}
 	before, after, err := ledger.Set(limit, admin, ledger.Settings{Replicas: 3})
 	if err != nil || before.Replicas != 1 || after.Replicas != 3 {
 		t.Fatalf("%+v to %+v: %v", before, after, err)

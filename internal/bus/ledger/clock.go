@@ -27,10 +27,7 @@ import (
 const (
 	// maxUnsure is how uncertain the ledger's clock may be. Beyond it nothing
 	// is decided about time, and the broker is not ready.
-	maxUnsure = time.Second
-	// MaxSkew is how far apart the clocks of a cluster's servers may be.
-	MaxSkew = servertime.MaxSkew
-
+	maxUnsure  = time.Second
 	watchEvery = time.Second // one probe, which detects a new leader or a clock that was set
 	probeEvery = 10 * time.Second
 	probes     = 5 // the fastest of these counts
@@ -118,12 +115,12 @@ func (c *clock) noteTime(i int, r servertime.Reading) (jumped time.Duration) {
 	defer c.mu.Unlock()
 	now := c.now()
 	better, jumped := servertime.Follow(c.times[i], r, now)
-	if jumped.Abs() <= MaxSkew {
+	if jumped.Abs() <= servertime.MaxSkew {
 		c.times[i], c.odd[i] = better, servertime.Reading{}
 		return 0
 	}
 	if odd := c.odd[i]; !odd.At.IsZero() {
-		if _, again := servertime.Follow(odd, r, now); again.Abs() <= MaxSkew {
+		if _, again := servertime.Follow(odd, r, now); again.Abs() <= servertime.MaxSkew {
 			c.times[i], c.odd[i] = r, servertime.Reading{}
 			return jumped
 		}
@@ -184,7 +181,7 @@ func (c *clock) split(name func(int) string) error {
 	defer c.mu.Unlock()
 	now := c.now()
 	for i := range c.times {
-		if d := c.times[i].Differs(c.times[0], now); d.Abs() > MaxSkew {
+		if d := c.times[i].Differs(c.times[0], now); d.Abs() > servertime.MaxSkew {
 			return fmt.Errorf("the clocks of the servers that lead %s and %s differ by %s, and this broker has no credential to ask which is wrong; set them by NTP", name(0), name(i), d.Abs().Round(10*time.Millisecond))
 		}
 	}
@@ -361,7 +358,7 @@ func (l *Ledger) noteServer(server string, r servertime.Reading) {
 }
 
 func (l *Ledger) saySet(by time.Duration, of slog.Attr) {
-	if by.Abs() > MaxSkew {
+	if by.Abs() > servertime.MaxSkew {
 		l.clock.jumps.Add(1)
 		l.opts.Logger.Warn("a server's clock was set, or its machine slept; deadlines follow it", of, slog.Duration("by", by))
 	}
@@ -388,18 +385,7 @@ func (l *Ledger) readLeader(ctx context.Context, i int) error {
 // one, or nobody. It is used, without a name, only if the servers cannot be
 // asked.
 func (c *clock) noteInfo(i int, began, ended time.Time, reply []byte) (jumped time.Duration, err error) {
-	var info struct {
-		Error   *apiError `json:"error"`
-		Time    time.Time `json:"ts"`
-		Cluster struct {
-			Leader   string `json:"leader"`
-			Replicas []struct {
-				Name    string `json:"name"`
-				Current bool   `json:"current"`
-				Offline bool   `json:"offline"`
-			} `json:"replicas"`
-		} `json:"cluster"`
-	}
+	var info streamInfo
 	if err := json.Unmarshal(reply, &info); err != nil {
 		return 0, err
 	}

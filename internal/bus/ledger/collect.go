@@ -69,23 +69,29 @@ func (l *Ledger) lasts(ctx context.Context, stream string, filters []string) ([]
 		Multi []string `json:"multi_last"`
 	}{filters}
 	for try := 0; ; try++ {
-		msgs, status, err := l.collect(ctx, "$JS.API.DIRECT.GET."+stream, body, maxMultiReplies+1)
-		switch {
-		case err == nil && (status == statusEnd || status == statusNone):
-			found := make([]message, len(msgs))
-			for i, m := range msgs {
-				if found[i], err = directMessage(m); err != nil {
-					return nil, err
-				}
-			}
-			return found, nil
-		case err == nil && status == statusTooMany:
-			return nil, errTooMany
-		case err == nil:
-			err = fmt.Errorf("ledger: read %s: status %s: %w", stream, status, ask.ErrUnavailable)
+		found, err := l.batch(ctx, stream, body, maxMultiReplies+1)
+		if err == nil || errors.Is(err, errTooMany) || try >= 3 || backOff(ctx, try) != nil {
+			return found, err
 		}
-		if try >= 3 || backOff(ctx, try) != nil {
+	}
+}
+
+// batch makes one attempt to read several messages directly, from any replica.
+func (l *Ledger) batch(ctx context.Context, stream string, body any, most int) ([]message, error) {
+	msgs, status, err := l.collect(ctx, "$JS.API.DIRECT.GET."+stream, body, most)
+	switch {
+	case err != nil:
+		return nil, err
+	case status == statusTooMany:
+		return nil, errTooMany
+	case status != statusEnd && status != statusNone:
+		return nil, fmt.Errorf("ledger: read %s: status %s: %w", stream, status, ask.ErrUnavailable)
+	}
+	found := make([]message, len(msgs))
+	for i, m := range msgs {
+		if found[i], err = directMessage(m); err != nil {
 			return nil, err
 		}
 	}
+	return found, nil
 }

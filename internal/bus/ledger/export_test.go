@@ -34,3 +34,6 @@ func MakeToken(t testing.TB, w *Work, g Group, ack string) string {
 	}
 	return k.make(g, ack)
 }
+
+// Alone reports whether a single server holds everything.
+func (l *Ledger) Alone() bool { return l.alone() }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -85,13 +84,6 @@ func (l *Ledger) lastSequences(ctx context.Context) ([]uint64, error) {
 
 // lastSequence returns the last sequence of a stream, from its leader.
 func (l *Ledger) lastSequence(ctx context.Context, stream string) (uint64, error) {
-	var info struct {
-		State struct {
-			Last uint64 `json:"last_seq"`
-		} `json:"state"`
-	}
-	if err := l.api(ctx, "STREAM.INFO."+stream, nil, &info); err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	return info.State.Last, nil
+	info, err := l.info(ctx, stream)
+	return info.State.Last, err
 }

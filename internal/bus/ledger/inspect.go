@@ -160,9 +160,7 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 // ahead returns how far the clock of a stream's leader is ahead of this
 // machine's.
 func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.Duration, err error) {
-	var info struct {
-		Time time.Time `json:"ts"`
-	}
+	var info streamInfo
 	for i := range probes {
 		began := time.Now()
 		msg, err := l.request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.INFO." + stream})

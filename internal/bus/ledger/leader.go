@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,8 @@ const (
 )
 
 // alone reports whether a single server holds everything, so that no other can
-// know more.
+// know more. Copies can be raised while this process runs, but only in a cluster,
+// and in one it is false also with a single copy.
 func (l *Ledger) alone() bool { return l.copies == 1 && l.nc.ConnectedClusterName() == "" }
 
 // confirmLeader checks, after a read, that the leader of a partition can be
@@ -35,16 +35,10 @@ func (l *Ledger) confirmLeaderOf(ctx context.Context, stream string, seen *atomi
 	if l.alone() || time.Since(time.Unix(0, seen.Load())) < confirmedFor {
 		return nil
 	}
-	var info struct {
-		Cluster struct {
-			Replicas []struct {
-				Active time.Duration `json:"active"` // since the last contact
-			} `json:"replicas"`
-		} `json:"cluster"`
-	}
 	began := time.Now()
-	if err := l.api(ctx, "STREAM.INFO."+stream, nil, &info); err != nil {
-		return fmt.Errorf("ledger: %w", err)
+	info, err := l.info(ctx, stream)
+	if err != nil {
+		return err
 	}
 	peers := info.Cluster.Replicas
 	heard := 1 // itself

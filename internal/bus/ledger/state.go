@@ -165,16 +165,9 @@ func (l *Ledger) count(ctx context.Context, stream, filter string) (int, error) 
 // StateRoom refuses a new entry from 80 % of the budget on: the rest is for
 // deletions and replacements.
 func (l *Ledger) StateRoom(ctx context.Context) error {
-	var info struct {
-		Config struct {
-			MaxBytes int64 `json:"max_bytes"`
-		} `json:"config"`
-		State struct {
-			Bytes int64 `json:"bytes"`
-		} `json:"state"`
-	}
-	if err := l.api(ctx, "STREAM.INFO."+subject.StateStream, nil, &info); err != nil {
-		return fmt.Errorf("ledger: %w", err)
+	info, err := l.info(ctx, subject.StateStream)
+	if err != nil {
+		return err
 	}
 	if most := info.Config.MaxBytes; most > 0 && info.State.Bytes >= most/5*4 {
 		return stateFull()

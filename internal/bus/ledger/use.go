@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/askbus/askbus/internal/bus/quota"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -29,14 +28,9 @@ func (l *Ledger) Use(ctx context.Context, k ask.Key) (quota.Use, error) {
 		if err != nil {
 			return quota.Use{}, err
 		}
-		var info struct {
-			State struct {
-				Messages int64 `json:"messages"`
-				Bytes    int64 `json:"bytes"`
-			} `json:"state"`
-		}
-		if err := l.api(ctx, "STREAM.INFO."+subject.Stream(p), nil, &info); err != nil {
-			return quota.Use{}, fmt.Errorf("ledger: %w", err)
+		info, err := l.info(ctx, subject.Stream(p))
+		if err != nil {
+			return quota.Use{}, err
 		}
 		u.Pending += pending
 		u.Messages += both

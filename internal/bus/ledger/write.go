@@ -278,19 +278,15 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 func (l *Ledger) uniqueBytes(ctx context.Context, raw, budget int64) (int64, error) {
 	copies := int64(1)
 	if !l.alone() {
-		var stream struct {
-			Config struct {
-				Copies int64 `json:"num_replicas"`
-			} `json:"config"`
-		}
-		if err := l.api(ctx, "STREAM.INFO."+subject.Stream(0), nil, &stream); err != nil {
-			return 0, fmt.Errorf("ledger: read usage: %w", err)
+		stream, err := l.info(ctx, subject.Stream(0))
+		if err != nil {
+			return 0, fmt.Errorf("read usage: %w", err)
 		}
 		copies = max(1, stream.Config.Copies)
 	}
 	if budget > 0 && raw/copies >= budget/2 && l.audit.there.Load() {
 		if err := l.measureAudit(ctx); err != nil && !codeIs(err, codeStreamNotFound) {
-			return 0, fmt.Errorf("ledger: read usage: %w", err)
+			return 0, fmt.Errorf("read usage: %w", err)
 		}
 	}
 	audited := l.audit.used.Load()

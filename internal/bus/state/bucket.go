@@ -163,7 +163,7 @@ func (b *Bucket) put(ctx context.Context, k Key, value any, revision *uint64, tt
 	if err != nil {
 		return 0, fmt.Errorf("%s put %s: %w", b.name, k.Name, err)
 	}
-	body, err := wire.EncodeStatePut(wire.StatePut{Value: data, Revision: revision, TTL: ttl, ID: cloudevent.NewID()})
+	body, err := wire.Marshal(wire.StatePut{Value: data, Revision: revision, TTL: wire.Duration(ttl), ID: cloudevent.NewID()})
 	if err != nil {
 		return 0, fmt.Errorf("%s put %s: %w", b.name, k.Name, err)
 	}
@@ -182,7 +182,7 @@ func (b *Bucket) DeleteRevision(ctx context.Context, k Key, revision uint64) err
 }
 
 func (b *Bucket) remove(ctx context.Context, k Key, d wire.StateDelete) error {
-	body, err := wire.EncodeStateDelete(d)
+	body, err := wire.Marshal(d)
 	if err == nil {
 		_, err = b.entry(ctx, subject.VerbDelete, k, body)
 	}

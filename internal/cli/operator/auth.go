@@ -280,12 +280,10 @@ func ExistingKeys(dir string) (*rights.Issuer, error) {
 
 func authInitCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "Make the keys of --dir, and migrate an older store to them", Args: cobra.NoArgs,
+		Use: "init", Short: "Make the keys of --dir, or sign the rights of this askbus with them", Args: cobra.NoArgs,
 		Example: "  askbus auth init --dir /var/lib/askbus",
 		Long: `Makes the operator's key, the accounts and the signing keys in --dir; "askbus up" and
-"askbus server" do the same when they start with an empty directory. The store of an
-askbus that used passwords moves to the new accounts: every ask stays,
-the passwords become invalid, sign-ins at the web inbox stay. If the rights of this askbus
+"askbus server" do the same when they start with an empty directory. If the rights of this askbus
 differ from its predecessor's, it signs the new ones. The server must be stopped.`,
 		RunE: func(*cobra.Command, []string) error {
 			did, err := natsd.Init(a.Dir)

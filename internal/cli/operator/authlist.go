@@ -3,13 +3,11 @@ package operator
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
 
@@ -31,22 +29,16 @@ listed.`,
 					shown = append(shown, i)
 				}
 			}
-			if a.JSON() {
-				return a.TellJSON(map[string]any{"items": shown})
-			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE")
-			for _, i := range shown {
-				until := i.Expires.Local().Format("2006-01-02 15:04")
+			return printList(a, map[string]any{"items": shown}, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE", shown, func(i *identity.Issued) []string {
+				until := minute(i.Expires)
 				switch {
 				case i.Revoked != nil:
-					until = "revoked " + i.Revoked.Local().Format("2006-01-02 15:04")
+					until = "revoked " + minute(*i.Revoked)
 				case now.After(i.Expires):
 					until = "expired " + until
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Key, i.Issued.Local().Format("2006-01-02 15:04"), until, ask.CleanText(i.Note))
-			}
-			return w.Flush()
+				return []string{i.Name, i.Key, minute(i.Issued), until, i.Note}
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include revoked and expired ones")

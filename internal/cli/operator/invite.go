@@ -1,10 +1,11 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/auth"
@@ -106,26 +107,15 @@ func peopleKeysCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "passkeys", Short: "List the people with passkeys", Args: cobra.NoArgs,
 		Example: "  askbus people passkeys",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := operator(a, "manage passkeys")
+		RunE: asOperator(a, "manage passkeys", func(ctx context.Context, b *cli.Bus, _ []string) error {
+			list, err := passkey.NewHolders(b.NC).List(ctx)
 			if err != nil {
 				return err
 			}
-			defer b.Close()
-			list, err := passkey.NewHolders(b.NC).List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if a.JSON() {
-				return a.TellJSON(list)
-			}
-			t := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(t, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE")
-			for i := range list {
-				fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", ask.CleanLine(list[i].Principal), ask.CleanLine(list[i].Name), list[i].Keys, list[i].Since.Local().Format("2006-01-02 15:04"))
-			}
-			return t.Flush()
-		},
+			return printList(a, list, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE", list, func(h *passkey.Holder) []string {
+				return []string{h.Principal, h.Name, strconv.Itoa(h.Keys), minute(h.Since)}
+			})
+		}),
 	}
 }
 
@@ -133,25 +123,17 @@ func peopleRemoveCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove PRINCIPAL", Short: "Delete a person's passkeys and end their sessions", Args: cobra.ExactArgs(1),
 		Example: "  askbus people remove passkey:mei",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := operator(a, "manage passkeys")
+		RunE: asOperator(a, "manage passkeys", func(ctx context.Context, b *cli.Bus, args []string) error {
+			found, err := passkey.NewHolders(b.NC).Remove(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			defer b.Close()
-			found, err := passkey.NewHolders(b.NC).Remove(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			gone, err := auth.NewPeople(b.NC).End(cmd.Context(), args[0])
-			if err != nil && !found {
-				return err
-			}
-			if err != nil && !errors.Is(err, auth.ErrNobody) {
+			gone, err := auth.NewPeople(b.NC).End(ctx, args[0])
+			if err != nil && (!found || !errors.Is(err, auth.ErrNobody)) {
 				return err
 			}
 			a.Note("%s no longer has passkeys; ended %d sessions", args[0], len(gone))
 			return nil
-		},
+		}),
 	}
 }

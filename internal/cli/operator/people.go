@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/cli"
@@ -22,15 +25,6 @@ func PeopleCmd(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// people connects as an operator.
-func people(a *cli.App) (_ *auth.People, end func(), err error) {
-	b, err := operator(a, "see who is signed in")
-	if err != nil {
-		return nil, nil, err
-	}
-	return auth.NewPeople(b.NC), b.Close, nil
-}
-
 // operator connects as an operator; what says what only operators may do.
 func operator(a *cli.App, what string) (*cli.Bus, error) {
 	b, err := a.DialOperator()
@@ -44,30 +38,51 @@ func operator(a *cli.App, what string) (*cli.Bus, error) {
 	return b, nil
 }
 
+// asOperator connects as an operator for a command; what says what only operators may do.
+func asOperator(a *cli.App, what string, do func(ctx context.Context, b *cli.Bus, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		b, err := operator(a, what)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		return do(cmd.Context(), b, args)
+	}
+}
+
+// printList prints a list: as JSON what told is, or a table with a row of each item.
+func printList[T any](a *cli.App, told any, heading string, list []T, row func(*T) []string) error {
+	if a.JSON() {
+		return a.TellJSON(told)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for i := range list {
+		cells := row(&list[i])
+		for j := range cells {
+			cells[j] = ask.CleanLine(cells[j])
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// minute formats a moment in a table.
+func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
 func peopleListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the sign-in sessions", Args: cobra.NoArgs,
 		Example: "  askbus people list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			people, end, err := people(a)
+		RunE: asOperator(a, "see who is signed in", func(ctx context.Context, b *cli.Bus, _ []string) error {
+			list, err := auth.NewPeople(b.NC).List(ctx)
 			if err != nil {
 				return err
 			}
-			defer end()
-			list, err := people.List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if a.JSON() {
-				return a.TellJSON(list)
-			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER")
-			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", ask.CleanLine(s.Principal), ask.CleanLine(s.Name), s.Created.Local().Format("2006-01-02 15:04"), s.Seen.Local().Format("2006-01-02 15:04"), s.ID, ask.CleanLine(auth.BrowserName(s.Client)))
-			}
-			return w.Flush()
-		},
+			return printList(a, list, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER", list, func(s *auth.Session) []string {
+				return []string{s.Principal, s.Name, minute(s.Created), minute(s.Seen), s.ID, auth.BrowserName(s.Client)}
+			})
+		}),
 	}
 }
 
@@ -75,17 +90,12 @@ func peopleSignOutCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "sign-out PRINCIPAL | ID", Short: "End one or all of a person's sessions; open pages close within a second", Args: cobra.ExactArgs(1),
 		Example: "  askbus people sign-out oidc:mei",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			people, end, err := people(a)
-			if err != nil {
-				return err
-			}
-			defer end()
-			gone, err := people.End(cmd.Context(), args[0])
+		RunE: asOperator(a, "see who is signed in", func(ctx context.Context, b *cli.Bus, args []string) error {
+			gone, err := auth.NewPeople(b.NC).End(ctx, args[0])
 			for _, s := range gone {
 				a.Note("%s is signed out of session %s", s.Principal, s.ID)
 			}
 			return err
-		},
+		}),
 	}
 }

@@ -1,8 +1,8 @@
 package operator
 
 import (
-	"fmt"
-	"text/tabwriter"
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -15,13 +15,8 @@ func peopleLinksCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "links [PRINCIPAL]", Short: "List which members of chats people said they are", Args: cobra.MaximumNArgs(1),
 		Example: "  askbus people links\n  askbus people links oidc:mei",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := operator(a, "see who is who")
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			all, err := state.ListLinks(cmd.Context(), state.Open(b.NC, state.Operator(), state.Links))
+		RunE: asOperator(a, "see who is who", func(ctx context.Context, b *cli.Bus, args []string) error {
+			all, err := state.ListLinks(ctx, state.Open(b.NC, state.Operator(), state.Links))
 			if err != nil {
 				return err
 			}
@@ -38,19 +33,10 @@ func peopleLinksCmd(a *cli.App) *cobra.Command {
 					lines = append(lines, line{l.Account, l.Principal, l.Name, l.Tenant, l.Since})
 				}
 			}
-			if a.JSON() {
-				return a.TellJSON(lines)
-			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "PERSON\tIN A CHAT\tCALLED THERE\tTENANT\tSINCE")
-			for _, l := range lines {
-				if l.Tenant == "" {
-					l.Tenant = "all"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ask.CleanLine(l.Account), ask.CleanLine(l.Principal), ask.CleanLine(l.Name), l.Tenant, l.Since.Local().Format("2006-01-02 15:04"))
-			}
-			return w.Flush()
-		},
+			return printList(a, lines, "PERSON\tIN A CHAT\tCALLED THERE\tTENANT\tSINCE", lines, func(l *line) []string {
+				return []string{l.Account, l.Principal, l.Name, cmp.Or(l.Tenant, "all"), minute(l.Since)}
+			})
+		}),
 	}
 }
 
@@ -58,14 +44,9 @@ func peopleUnlinkCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink PRINCIPAL", Short: "End the links of a member of a chat, or all of a person", Args: cobra.ExactArgs(1),
 		Example: "  askbus people unlink telegram:4711\n  askbus people unlink oidc:mei",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := operator(a, "end links")
-			if err != nil {
-				return err
-			}
-			defer b.Close()
+		RunE: asOperator(a, "end links", func(ctx context.Context, b *cli.Bus, args []string) error {
 			links := state.Open(b.NC, state.Operator(), state.Links)
-			all, err := state.ListLinks(cmd.Context(), links)
+			all, err := state.ListLinks(ctx, links)
 			if err != nil {
 				return err
 			}
@@ -75,7 +56,7 @@ func peopleUnlinkCmd(a *cli.App) *cobra.Command {
 				if l.Account != args[0] && l.Principal != args[0] {
 					continue
 				}
-				if err := links.Delete(cmd.Context(), state.LinkKey(l)); err != nil {
+				if err := links.Delete(ctx, state.LinkKey(l)); err != nil {
 					return err
 				}
 				a.Note("%s is no longer linked with %s", ask.CleanLine(l.Principal), ask.CleanLine(l.Account))
@@ -85,6 +66,6 @@ func peopleUnlinkCmd(a *cli.App) *cobra.Command {
 				return ask.Refuse(ask.CodeNotFound, "nothing is linked with %s; \"askbus people links\" lists who is", args[0])
 			}
 			return nil
-		},
+		}),
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
 
@@ -50,11 +49,7 @@ From then on the tenant's credentials are refused everything, until
 				return err
 			}
 			defer b.Close()
-			body, err := wire.EncodeRemove(wire.Remove{DryRun: !yes, Grace: grace.Truncate(time.Second)})
-			if err != nil {
-				return err
-			}
-			m, err := aboutTenant(cmd.Context(), b, tenant, subject.VerbRemove, body)
+			m, err := aboutTenant(cmd.Context(), b, tenant, subject.VerbRemove, wire.Remove{DryRun: !yes, Grace: wire.Duration(grace.Truncate(time.Second))})
 			if err != nil {
 				return err
 			}
@@ -62,7 +57,7 @@ From then on the tenant's credentials are refused everything, until
 				return printHoldings(a, tenant, &m)
 			}
 			if m.State == wire.RemovalDone {
-				return printHeld(a, tenant, &m, fmt.Sprintf("Tenant %s is already removed, since %s; nothing is left of it. It had:", tenant, day(m.Since)))
+				return printHeld(a, tenant, &m, fmt.Sprintf("Tenant %s is already removed, since %s; nothing is left of it. It had:", tenant, minute(m.Since)))
 			}
 			a.Note("askbus: removing tenant %s: pending asks are aborted (%d), and surfaces have at most %d s to close their cards", tenant, m.Had.Pending, m.Grace)
 			if m, err = untilRemoved(cmd.Context(), b, tenant, m); err != nil {
@@ -88,7 +83,7 @@ people and agents: revoke them first, with "askbus auth revoke".`,
 				return err
 			}
 			defer b.Close()
-			if _, err := aboutTenant(cmd.Context(), b, args[0], subject.VerbReadmit, []byte("{}")); err != nil {
+			if _, err := aboutTenant(cmd.Context(), b, args[0], subject.VerbReadmit, struct{}{}); err != nil {
 				return err
 			}
 			a.Note("askbus: tenant %s can be used again", args[0])
@@ -101,13 +96,8 @@ func tenantListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tenants that are removed or being removed", Args: cobra.NoArgs,
 		Example: "  askbus tenant list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := operator(a, "see which tenants are removed")
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			entries, err := state.Open(b.NC, state.Operator(), state.Removed).List(cmd.Context())
+		RunE: asOperator(a, "see which tenants are removed", func(ctx context.Context, b *cli.Bus, _ []string) error {
+			entries, err := state.Open(b.NC, state.Operator(), state.Removed).List(ctx)
 			if err != nil {
 				return err
 			}
@@ -120,16 +110,10 @@ func tenantListCmd(a *cli.App) *cobra.Command {
 				lines[i].Tenant = entries[i].Key.Name
 				lines[i].Removal, _ = wire.DecodeRemoval(entries[i].Value) // one that cannot be read is listed as such
 			}
-			if a.JSON() {
-				return a.TellJSON(lines)
-			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "TENANT\tSTATE\tSINCE\tBY")
-			for i := range lines {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", lines[i].Tenant, lines[i].State, day(lines[i].Since), lines[i].Credential)
-			}
-			return w.Flush()
-		},
+			return printList(a, lines, "TENANT\tSTATE\tSINCE\tBY", lines, func(l *line) []string {
+				return []string{l.Tenant, string(l.State), minute(l.Since), l.Credential}
+			})
+		}),
 	}
 }
 
@@ -141,11 +125,8 @@ func operatorOf(a *cli.App, tenant, what string) (*cli.Bus, error) {
 	return operator(a, what)
 }
 
-func aboutTenant(ctx context.Context, b *cli.Bus, tenant string, verb subject.Verb, body []byte) (m wire.Removal, err error) {
-	reply, err := connection.Do(ctx, connection.On(b.NC), &nats.Msg{Subject: subject.OfTenant(tenant, verb), Data: body}, 0)
-	if err == nil {
-		err = json.Unmarshal(reply.Data, &m)
-	}
+func aboutTenant(ctx context.Context, b *cli.Bus, tenant string, verb subject.Verb, body any) (m wire.Removal, err error) {
+	err = connection.JSON(ctx, connection.On(b.NC), string(verb)+" "+tenant, subject.OfTenant(tenant, verb), body, &m)
 	return m, err
 }
 
@@ -176,9 +157,9 @@ func printHoldings(a *cli.App, tenant string, m *wire.Removal) error {
 	}
 	switch m.State {
 	case wire.RemovalDone:
-		fmt.Fprintf(a.Stdout, "Tenant %s was removed on %s.\n", tenant, day(m.Since))
+		fmt.Fprintf(a.Stdout, "Tenant %s was removed on %s.\n", tenant, minute(m.Since))
 	case wire.RemovalClosing, wire.RemovalDeleting:
-		fmt.Fprintf(a.Stdout, "Tenant %s is being removed since %s.\n", tenant, day(m.Since))
+		fmt.Fprintf(a.Stdout, "Tenant %s is being removed since %s.\n", tenant, minute(m.Since))
 	case wire.RemovalUnreadable:
 		fmt.Fprintf(a.Stdout, "The bus cannot read how far the removal of tenant %s is. Nothing works in it until you remove it again: askbus tenant remove %s --yes\n", tenant, tenant)
 	}
@@ -220,9 +201,6 @@ func printCounts(a *cli.App, h *wire.Holdings) {
 	}
 	_ = w.Flush()
 }
-
-// day formats the moment of a removal for people.
-func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // printHeld prints what a removed tenant had, below a heading.
 func printHeld(a *cli.App, tenant string, m *wire.Removal, heading string) error {

@@ -3,10 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/token"
@@ -15,14 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// issuer connects as an operator, with the credential of the directory or of the settings.
-func issuer(a *cli.App) (_ *token.Issuer, end func(), err error) {
-	b, err := operator(a, "issue, list and revoke tokens")
-	if err != nil {
-		return nil, nil, err
-	}
-	return token.NewIssuer(b.NC), b.Close, nil
-}
+// issuing is what only operators may do with tokens.
+const issuing = "issue, list and revoke tokens"
 
 // TokenCmd is "askbus token".
 func TokenCmd(a *cli.App) *cobra.Command {
@@ -34,7 +25,7 @@ hash. Gateways apply a change within a second and close what a revoked token ope
 The bus must be running. The credential must be an operator's, such as the one of --dir.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tokenIssueCmd(a), tokenListCmd(a), tokenRevokeCmd(a), tokenImportCmd(a))
+	cmd.AddCommand(tokenIssueCmd(a), tokenListCmd(a), tokenRevokeCmd(a))
 	return cmd
 }
 
@@ -92,12 +83,12 @@ it, os:<user>.`,
 			if err := t.Validate(); err != nil {
 				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 			}
-			issuer, end, err := issuer(a)
+			b, err := operator(a, issuing)
 			if err != nil {
 				return err
 			}
-			defer end()
-			made, secret, err := issuer.Issue(cmd.Context(), t)
+			defer b.Close()
+			made, secret, err := token.NewIssuer(b.NC).Issue(cmd.Context(), t)
 			if err != nil {
 				return err
 			}
@@ -140,16 +131,12 @@ type tokenRow struct {
 	Asker     []string         `json:"asker,omitempty"`
 	Endpoints []token.Endpoint `json:"endpoints,omitempty"`
 	Created   time.Time        `json:"created"`
-	Expires   *time.Time       `json:"expires,omitempty"`
+	Expires   time.Time        `json:"expires"`
 	Used      *time.Time       `json:"used,omitempty"` // last use, to the minute
 }
 
 func rowOf(t *token.Token) tokenRow {
-	r := tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Asker, t.Endpoints, t.Created, nil, nil}
-	if !t.Expires.IsZero() {
-		r.Expires = &t.Expires
-	}
-	return r
+	return tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Asker, t.Endpoints, t.Created, t.Expires, nil}
 }
 
 func endpointsOf(t *token.Token) string {
@@ -164,118 +151,49 @@ func endpointsOf(t *token.Token) string {
 }
 
 func until(t *token.Token) string {
-	if t.Expires.IsZero() {
-		return ""
-	}
 	return ", until " + t.Expires.Local().Format("2 Jan 2006 15:04")
 }
 
 func tokenListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tokens, without their secrets", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			issuer, end, err := issuer(a)
+		RunE: asOperator(a, issuing, func(ctx context.Context, b *cli.Bus, _ []string) error {
+			tokens, err := token.NewIssuer(b.NC).List(ctx)
 			if err != nil {
 				return err
 			}
-			defer end()
-			tokens, err := issuer.List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if a.JSON() {
-				rows := make([]tokenRow, len(tokens))
-				for i := range tokens {
-					rows[i] = rowOf(&tokens[i].Token)
-					if !tokens[i].Last.IsZero() {
-						rows[i].Used = &tokens[i].Last
-					}
-				}
-				return a.TellJSON(rows)
-			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED")
+			rows := make([]tokenRow, len(tokens))
 			for i := range tokens {
-				t := &tokens[i].Token
-				expires := "never"
-				if !t.Expires.IsZero() {
-					expires = t.Expires.Local().Format("2006-01-02 15:04")
+				rows[i] = rowOf(&tokens[i].Token)
+				if !tokens[i].Last.IsZero() {
+					rows[i].Used = &tokens[i].Last
 				}
+			}
+			return printList(a, rows, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED", tokens, func(l *token.Used) []string {
+				t := &l.Token
+				expires, used := minute(t.Expires), "never"
 				if t.Expired(time.Now()) {
 					expires += " (expired)"
 				}
-				used := "never"
-				if last := tokens[i].Last; !last.IsZero() {
-					used = last.Local().Format("2006-01-02 15:04")
+				if !l.Last.IsZero() {
+					used = minute(l.Last)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, t.Scope(), endpointsOf(t), expires, used)
-			}
-			return w.Flush()
-		},
+				return []string{t.ID, string(t.Role), t.Scope(), endpointsOf(t), expires, used}
+			})
+		}),
 	}
 }
 
 func tokenRevokeCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token; what it opened closes within a second", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			issuer, end, err := issuer(a)
-			if err != nil {
-				return err
-			}
-			defer end()
-			t, err := issuer.Revoke(cmd.Context(), args[0])
+		RunE: asOperator(a, issuing, func(ctx context.Context, b *cli.Bus, args []string) error {
+			t, err := token.NewIssuer(b.NC).Revoke(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			a.Note("revoked token %s: it %s", t.ID, t.Scope())
 			return nil
-		},
-	}
-}
-
-func tokenImportCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "import FILE", Short: "Import the token file of earlier versions", Args: cobra.ExactArgs(1),
-		Example: "  askbus token import tokens.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			issuer, end, err := issuer(a)
-			if err != nil {
-				return err
-			}
-			defer end()
-			n, err := importTokens(cmd.Context(), issuer, args[0])
-			if err == nil {
-				a.Note("imported %d tokens from %s", n, args[0])
-			}
-			return err
-		},
-	}
-}
-
-func importTokens(ctx context.Context, issuer *token.Issuer, path string) (int, error) {
-	tokens, err := token.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	return issuer.Import(ctx, tokens)
-}
-
-// TakeOverTokens imports the token file of an earlier version in the directory, once.
-func TakeOverTokens(ctx context.Context, a *cli.App) {
-	path := filepath.Join(a.Dir, "tokens.json")
-	if _, err := os.Stat(path); err != nil {
-		return
-	}
-	issuer, end, err := issuer(a)
-	if err == nil {
-		defer end()
-		_, err = importTokens(ctx, issuer, path)
-	}
-	if err == nil {
-		err = os.Rename(path, path+".imported")
-	}
-	if err != nil && ctx.Err() == nil {
-		a.Note("askbus: the tokens in %s could not be imported: %v; run \"askbus token import\"", path, err)
+		}),
 	}
 }

@@ -69,7 +69,7 @@ func withConsumers(ctx context.Context, opts Options, plan Plan, n int) (Report,
 		if i == 0 {
 			k.Tenant = bed.Tenant
 		}
-		body, err := wire.EncodeNextQuery(wire.Next{Of: wire.NextQuestion, Max: 1})
+		body, err := wire.Marshal(wire.Next{Of: wire.NextQuestion, Max: 1})
 		if err != nil {
 			return Report{}, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/lab/bench"
+	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/role"
 	"github.com/askbus/askbus/internal/server/natsd"
@@ -248,6 +249,7 @@ func benchPageCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "page", Short: "Run the inbox of a measurement", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			go daemon.EaseHeap(cmd.Context()) // as "askbus web"
 			return bench.RunInbox(cmd.Context(), cmd.InOrStdin(), a.Stdout)
 		},
 	}

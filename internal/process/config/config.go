@@ -7,6 +7,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -364,27 +365,13 @@ func Load(into any) error {
 	if err := envconfig.Process(Prefix, into); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	return positive(reflect.ValueOf(into).Elem(), Prefix)
-}
-
-// positive refuses an explicit 0 for a setting whose zero value means that it
-// was not set.
-func positive(v reflect.Value, prefix string) error {
-	for f, value := range v.Fields() {
-		name := prefix + "_" + words(f.Name)
-		switch {
-		case f.Anonymous:
-			name = prefix
-			fallthrough
-		case f.Type.Kind() == reflect.Struct:
-			if err := positive(value, name); err != nil {
-				return err
-			}
-		case f.Tag.Get("positive") == "true" && os.Getenv(name) != "" && value.Int() <= 0:
-			return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, os.Getenv(name))
+	// The zero value of some settings means that they were not set, so an explicit one is refused.
+	return each(into, func(name string, field reflect.StructField, value reflect.Value) error {
+		if given := os.Getenv(name); field.Tag.Get("positive") == "true" && given != "" && value.Int() <= 0 {
+			return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, given)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Setting is one row of the settings table.
@@ -398,34 +385,38 @@ type Setting struct {
 func Settings(structs ...any) []Setting {
 	seen := map[string]Setting{}
 	for _, s := range structs {
-		collect(reflect.TypeOf(s), Prefix, seen)
+		_ = each(s, func(name string, f reflect.StructField, _ reflect.Value) error { // the function returns no error
+			seen[name] = Setting{name, f.Tag.Get("default"), f.Tag.Get("desc")}
+			return nil
+		})
 	}
-	rows := make([]Setting, 0, len(seen))
-	for _, r := range seen {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
-	return rows
+	return slices.SortedFunc(maps.Values(seen), func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func collect(t reflect.Type, prefix string, seen map[string]Setting) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	for f := range t.Fields() {
-		name := prefix + "_" + words(f.Name)
-		if own := f.Tag.Get("envconfig"); own != "" { // a variable of somebody else, without our prefix
+// each calls f with the variable and the value of each setting of a struct, or of what points to one.
+func each(of any, f func(name string, field reflect.StructField, value reflect.Value) error) error {
+	return eachIn(reflect.Indirect(reflect.ValueOf(of)), Prefix, f)
+}
+
+func eachIn(v reflect.Value, prefix string, f func(name string, field reflect.StructField, value reflect.Value) error) error {
+	for field, value := range v.Fields() {
+		name, err := prefix+"_"+words(field.Name), error(nil)
+		if own := field.Tag.Get("envconfig"); own != "" { // a variable of somebody else, without our prefix
 			name = own
 		}
 		switch {
-		case f.Anonymous:
-			collect(f.Type, prefix, seen)
-		case f.Type.Kind() == reflect.Struct:
-			collect(f.Type, name, seen)
+		case field.Anonymous:
+			err = eachIn(value, prefix, f)
+		case field.Type.Kind() == reflect.Struct:
+			err = eachIn(value, name, f)
 		default:
-			seen[name] = Setting{name, f.Tag.Get("default"), f.Tag.Get("desc")}
+			err = f(name, field, value)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // words converts a field's name as envconfig's split_words does: OpsAddr to

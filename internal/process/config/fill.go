@@ -15,7 +15,7 @@ import (
 // have, or whose value is invalid.
 func Fill(into any, values map[string]string) error {
 	left := maps.Clone(values)
-	err := each(reflect.ValueOf(into).Elem(), Prefix, func(name string, field reflect.Value) error {
+	err := each(into, func(name string, _ reflect.StructField, field reflect.Value) error {
 		value, ok := left[name]
 		if !ok {
 			return nil
@@ -35,33 +35,13 @@ func Fill(into any, values map[string]string) error {
 // Given returns the variables of a settings struct that the environment has, and their values.
 func Given(of any) map[string]string {
 	given := map[string]string{}
-	_ = each(reflect.ValueOf(of).Elem(), Prefix, func(name string, _ reflect.Value) error { // the function returns no error
+	_ = each(of, func(name string, _ reflect.StructField, _ reflect.Value) error { // the function returns no error
 		if value := os.Getenv(name); value != "" {
 			given[name] = value
 		}
 		return nil
 	})
 	return given
-}
-
-// each calls f with the variable and the value of each setting.
-func each(v reflect.Value, prefix string, f func(name string, field reflect.Value) error) error {
-	for field, value := range v.Fields() {
-		name := prefix + "_" + words(field.Name)
-		if field.Anonymous {
-			name = prefix
-		}
-		err := error(nil)
-		if field.Type.Kind() == reflect.Struct {
-			err = each(value, name, f)
-		} else {
-			err = f(name, value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // set parses a value as the environment's.

@@ -94,62 +94,46 @@ func (s *Set) Broker(read func() Reading) *Broker {
 	} {
 		s.gauge(name, of.help, nil, func() float64 { return of.read(read()) })
 	}
-	s.reg.MustRegister(&skews{
-		desc: prometheus.NewDesc("askbus_server_clock_skew_seconds", "How far a server's clock is ahead of the majority's.", []string{"server"}, nil),
-		read: read,
-	})
-	s.reg.MustRegister(&schedules{
-		failing: prometheus.NewDesc("askbus_schedule_failing", "1 while a schedule or calendar of the approvals file cannot be read; what it said last stays in effect.", []string{"name"}, nil),
-		at:      prometheus.NewDesc("askbus_schedule_read_timestamp_seconds", "When a schedule or calendar was last read; 0: never since the broker started.", []string{"name"}, nil),
-		read:    read,
-	})
+	skew := prometheus.NewDesc("askbus_server_clock_skew_seconds", "How far a server's clock is ahead of the majority's.", []string{"server"}, nil)
+	failing := prometheus.NewDesc("askbus_schedule_failing", "1 while a schedule or calendar of the approvals file cannot be read; what it said last stays in effect.", []string{"name"}, nil)
+	at := prometheus.NewDesc("askbus_schedule_read_timestamp_seconds", "When a schedule or calendar was last read; 0: never since the broker started.", []string{"name"}, nil)
+	s.reg.MustRegister(changing(func(to chan<- prometheus.Metric) { // of the servers that are known now, and the schedules that are configured now
+		r := read()
+		for server, ahead := range r.Skews {
+			to <- prometheus.MustNewConstMetric(skew, prometheus.GaugeValue, ahead.Seconds(), server)
+		}
+		for _, one := range r.Schedules {
+			to <- prometheus.MustNewConstMetric(failing, prometheus.GaugeValue, bool1(one.Failing), one.Name)
+			to <- prometheus.MustNewConstMetric(at, prometheus.GaugeValue, unix(one.Read), one.Name)
+		}
+	}))
 	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "askbus_server_clock_set_total", Help: "Times that a server's clock was set by more than a second."},
 		func() float64 { return float64(read().ClocksSet) }))
 	return b
 }
 
-// skews collects the clocks of the servers that are known now.
-type skews struct {
-	desc *prometheus.Desc
-	read func() Reading
-}
+// changing collects figures whose labels come and go. It describes none beforehand, so it may collect any.
+type changing func(to chan<- prometheus.Metric)
 
 // Describe implements [prometheus.Collector].
-func (s *skews) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+func (changing) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
-func (s *skews) Collect(to chan<- prometheus.Metric) {
-	for server, ahead := range s.read().Skews {
-		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, ahead.Seconds(), server)
-	}
-}
-
-// schedules collects the schedules that are configured now.
-type schedules struct {
-	failing, at *prometheus.Desc
-	read        func() Reading
-}
-
-// Describe implements [prometheus.Collector].
-func (s *schedules) Describe(to chan<- *prometheus.Desc) { to <- s.failing; to <- s.at }
-
-// Collect implements [prometheus.Collector].
-func (s *schedules) Collect(to chan<- prometheus.Metric) {
-	for _, one := range s.read().Schedules {
-		at := 0.0
-		if !one.Read.IsZero() {
-			at = float64(one.Read.Unix())
-		}
-		to <- prometheus.MustNewConstMetric(s.failing, prometheus.GaugeValue, bool1(one.Failing), one.Name)
-		to <- prometheus.MustNewConstMetric(s.at, prometheus.GaugeValue, at, one.Name)
-	}
-}
+func (c changing) Collect(to chan<- prometheus.Metric) { c(to) }
 
 func bool1(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
+}
+
+// unix returns a moment in Unix time; 0: it is not known.
+func unix(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.Unix())
 }
 
 // Request counts a request.

@@ -30,13 +30,7 @@ func (s *Set) HTTP(part string, most int, h http.Handler) http.Handler {
 // means that it is not known now. Of several with one name the first is reported.
 func (s *Set) Credential(name string, ends func() time.Time) {
 	of := prometheus.Labels{"credential": name}
-	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "askbus_credential_expires_timestamp_seconds", Help: "When a credential of this process expires, in Unix time.", ConstLabels: of}, func() float64 {
-		at := ends()
-		if at.IsZero() {
-			return 0
-		}
-		return float64(at.Unix())
-	})
+	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "askbus_credential_expires_timestamp_seconds", Help: "When a credential of this process expires, in Unix time.", ConstLabels: of}, func() float64 { return unix(ends()) })
 	_ = s.reg.Register(g) // another connection with this credential
 }
 

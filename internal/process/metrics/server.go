@@ -8,6 +8,7 @@ type Server struct {
 	Connections    int
 	MaxConnections int
 	Opened         int64 // connections since the start
+	Refused        int64 // connections that it did not take because it had MaxConnections, since the start
 	Subscriptions  int64
 	SlowConsumers  int64 // connections cut off for reading too slowly, since the start
 	Routes         int   // to other servers
@@ -47,9 +48,10 @@ func (s *Set) Server(read func() Server) {
 		help string
 		read func(*Server) int64
 	}{
-		"askbus_server_connections_total":    {"Connections that this server has accepted.", func(f *Server) int64 { return f.Opened }},
-		"askbus_server_slow_consumers_total": {"Connections that it cut off because they read too slowly.", func(f *Server) int64 { return f.SlowConsumers }},
-		"askbus_server_api_errors_total":     {"Requests to JetStream that failed.", func(f *Server) int64 { return f.APIErrors }},
+		"askbus_server_connections_total":         {"Connections that this server has accepted.", func(f *Server) int64 { return f.Opened }},
+		"askbus_server_connections_refused_total": {"Connections that it refused because it had as many as it takes; of those within a second, at most 64 are counted.", func(f *Server) int64 { return f.Refused }},
+		"askbus_server_slow_consumers_total":      {"Connections that it cut off because they read too slowly.", func(f *Server) int64 { return f.SlowConsumers }},
+		"askbus_server_api_errors_total":          {"Requests to JetStream that failed.", func(f *Server) int64 { return f.APIErrors }},
 	} {
 		s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: of.help}, func() float64 { f := read(); return float64(of.read(&f)) }))
 	}

@@ -92,7 +92,8 @@ func pattern(s string) bool {
 	return s != "" && !strings.Contains(strings.TrimSuffix(s, "*"), "*") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-func match(pattern, s string) bool {
+// Match reports whether a pattern, which may end in "*", matches a text.
+func Match(pattern, s string) bool {
 	if begin, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(s, begin)
 	}
@@ -157,9 +158,9 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 	named, proven := false, false
 	for _, p := range a.Proven {
 		proof, principal, _ := strings.Cut(p, "=")
-		if match(principal, by.Principal) {
+		if Match(principal, by.Principal) {
 			named = true
-			proven = proven || by.Proof == "" || match(proof, by.Proof)
+			proven = proven || by.Proof == "" || Match(proof, by.Proof)
 		}
 	}
 	switch {
@@ -169,7 +170,7 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 		refuse("/by/proof", ask.FaultMayNotProve, principal, ask.Clip(by.Proof, 80), a.proofs(by.Principal))
 	}
 	for _, g := range by.Groups {
-		if !slices.ContainsFunc(a.Groups, func(p string) bool { return match(p, g) }) {
+		if !slices.ContainsFunc(a.Groups, func(p string) bool { return Match(p, g) }) {
 			refuse("/by/groups", ask.FaultMayNotGroup, ask.Clip(g, 80), orNone(a.Groups))
 			break
 		}
@@ -187,7 +188,7 @@ func (a Set) Speak(user string, by ask.By) (ask.By, error) {
 func (a Set) Names(by ask.By) bool {
 	return by.Proves(ask.ProofOIDC) && slices.ContainsFunc(a.Proven, func(p string) bool {
 		proof, principal, _ := strings.Cut(p, "=")
-		return strings.HasSuffix(principal, "*") && match(principal, by.Principal) && match(proof, by.Proof)
+		return strings.HasSuffix(principal, "*") && Match(principal, by.Principal) && Match(proof, by.Proof)
 	})
 }
 
@@ -226,7 +227,7 @@ func (a Set) principals(user string) string {
 func (a Set) proofs(principal string) string {
 	var list []string
 	for _, p := range a.Proven {
-		if proof, who, _ := strings.Cut(p, "="); match(who, principal) && !slices.Contains(list, proof) {
+		if proof, who, _ := strings.Cut(p, "="); Match(who, principal) && !slices.Contains(list, proof) {
 			list = append(list, proof)
 		}
 	}

@@ -112,24 +112,12 @@ func (r AuditRequest) String() string {
 // AuditReplyAllowed reports whether the broker may reply to the request at
 // reply.
 func AuditReplyAllowed(r AuditRequest, reply string) bool {
-	var prefixes []string
+	prefixes := inboxes(r.Role, r.Type, r.Tenant)
 	switch {
-	case r.Role == StateOperator:
-		prefixes = []string{InboxOperator}
-	case r.Verb == VerbRead && r.Wide:
+	case r.Role == "" && r.Wide:
 		prefixes = []string{InboxAuditor("")}
-	case r.Verb == VerbRead:
+	case r.Role == "":
 		prefixes = []string{InboxAuditor(r.Tenant)}
-	case r.Role == StateGateway:
-		prefixes = []string{InboxGateway}
-	case r.Role == StateIssuer:
-		prefixes = []string{InboxIssuer}
-	case r.Role == StateSaved:
-		prefixes = []string{InboxSaved}
-	case r.Role == StateResponder:
-		if prefixes = []string{InboxResponder(r.Type, "", "")}; r.Tenant != "" {
-			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))
-		}
 	}
 	return inInbox(reply, prefixes)
 }
@@ -167,10 +155,11 @@ func LedgerAudit(tenant, kind string) string {
 // over all records.
 func LedgerAuditAll(tenant string) string { return AuditLedger + "." + star(tenant) + ".*" }
 
-// AuditCopy returns the rule by which the server copies messages of a kind from
-// a partition into the audit.
-func AuditCopy(p int, kind string) (from, to string) {
-	return LedgerAll(p, Key{}, kind), AuditLedger + ".{{wildcard(1)}}." + kind
+// AuditCopy returns the rule by which the server copies the questions and
+// outcomes of a partition into the audit. It is one rule for both: with two, the
+// server looks for the next message in another and slower way.
+func AuditCopy(p int) (from, to string) {
+	return LedgerAll(p, Key{}, "*"), AuditLedger + ".{{wildcard(1)}}.{{wildcard(4)}}"
 }
 
 // ParseLedgerAudit parses the subject of a record.

@@ -61,8 +61,7 @@ func SnoozeKey(principal string, k Key) StateKey {
 
 // SnoozerToken returns the first token of a person's [SnoozeKey]s.
 func SnoozerToken(principal string) string {
-	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
+	return hashed("snooze", principal, 18)
 }
 
 // StandInKey returns the entry in [BucketStandIns] of who stands in for whom.
@@ -81,10 +80,7 @@ func StandInsFor(tenant, absent string) string {
 	return StateLedger + "." + BucketStandIns + "." + StateKey{Tenant: tenant}.scope() + ".*." + standInToken(absent)
 }
 
-func standInToken(principal string) string {
-	sum := sha256.Sum256([]byte("askbus stand-in\x00" + principal))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
-}
+func standInToken(principal string) string { return hashed("stand-in", principal, 18) }
 
 // ClaimKey returns the entry in [BucketClaims] of a code, as [CodeToken] returns it,
 // and the principal for which it was made.
@@ -104,10 +100,7 @@ func ClaimsOf(tenant, principal string) string {
 }
 
 // CodeToken returns what is stored and sent of the code of a claim.
-func CodeToken(code string) string {
-	sum := sha256.Sum256([]byte("askbus link code\x00" + code))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
+func CodeToken(code string) string { return hashed("link code", code, sha256.Size) }
 
 // LinkKey returns the entry in [BucketLinks] of a principal that an account linked.
 func LinkKey(tenant, account, principal string) StateKey {
@@ -132,16 +125,18 @@ func scopeOrAll(tenant string, every bool) string {
 	return StateKey{Tenant: tenant}.scope()
 }
 
-func linkToken(principal string) string {
-	sum := sha256.Sum256([]byte("askbus link\x00" + principal))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+func linkToken(principal string) string { return hashed("link", principal, sha256.Size) }
+
+// hashed returns a token of the first n bytes of the hash of what is no token itself, such as a principal, for one use.
+func hashed(use, text string, n int) string {
+	sum := sha256.Sum256([]byte("askbus " + use + "\x00" + text))
+	return base64.RawURLEncoding.EncodeToString(sum[:n])
 }
 
 // RevokedKey returns the entry in [BucketRevoked] of a person in a tenant; empty:
 // in all of them.
 func RevokedKey(tenant, principal string) StateKey {
-	sum := sha256.Sum256([]byte("askbus revoked\x00" + principal))
-	return StateKey{Tenant: tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
+	return StateKey{Tenant: tenant, Name: hashed("revoked", principal, sha256.Size)}
 }
 
 // TaskPushesKey returns the entry in [BucketTaskPushes] of an ask.

@@ -189,24 +189,32 @@ func (r StateRequest) Allowed() bool {
 // StateReplyAllowed reports whether the broker may reply to the request at
 // reply.
 func StateReplyAllowed(r StateRequest, reply string) bool {
-	var prefixes []string
-	switch r.Role {
-	case StateAgent:
-		prefixes = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")}
-	case StateResponder:
-		prefixes = []string{InboxResponder(r.Type, "", "")}
-		if r.Key.Tenant != "" {
-			prefixes = append(prefixes, InboxResponder(r.Type, r.Key.Tenant, ""))
-		}
-	case StateGateway:
-		prefixes = []string{InboxGateway}
-	case StateOperator:
-		prefixes = []string{InboxOperator}
-	case StateIssuer:
-		prefixes = []string{InboxIssuer}
-	case StateSaved:
+	if r.Role == StateAgent {
+		return inInbox(reply, []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")})
 	}
-	return inInbox(reply, prefixes)
+	return inInbox(reply, inboxes(r.Role, r.Type, r.Key.Tenant))
+}
+
+// inboxes returns the inbox prefixes of a role other than an agent's: of a responder those of its type, in every
+// tenant and in one.
+func inboxes(role StateRole, typ, tenant string) []string {
+	switch role {
+	case StateResponder:
+		if tenant == "" {
+			return []string{InboxResponder(typ, "", "")}
+		}
+		return []string{InboxResponder(typ, "", ""), InboxResponder(typ, tenant, "")}
+	case StateGateway:
+		return []string{InboxGateway}
+	case StateOperator:
+		return []string{InboxOperator}
+	case StateIssuer:
+		return []string{InboxIssuer}
+	case StateSaved:
+		return []string{InboxSaved}
+	case StateAgent:
+	}
+	return nil
 }
 
 // LedgerState returns the ledger subject of an entry.

@@ -22,14 +22,16 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// duration is a time span in Go syntax, such as "2h" or "90s".
-type duration time.Duration
+// Duration is a time span, in JSON in Go syntax, such as "2h" or "90s".
+type Duration time.Duration
 
-func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+// MarshalText writes it in Go syntax.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-func (d *duration) UnmarshalText(b []byte) error {
+// UnmarshalText reads Go syntax.
+func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
-	*d = duration(v)
+	*d = Duration(v)
 	return err
 }
 
@@ -105,7 +107,7 @@ type (
 	endBody struct { // withdraw and abort
 		AskID        string   `json:"ask_id"`
 		Reason       string   `json:"reason,omitempty"`
-		DialogWithin duration `json:"dialog_within,omitzero"` // withdraw
+		DialogWithin Duration `json:"dialog_within,omitzero"` // withdraw
 	}
 	receiptBody struct {
 		AskID string `json:"ask_id,omitempty"`
@@ -177,7 +179,7 @@ func DecodeUnvote(data []byte, askID string) (ask.Reply, error) {
 
 // EncodeEnd returns the data of a withdraw or abort event.
 func EncodeEnd(askID string, e End) ([]byte, error) {
-	return Marshal(endBody{askID, e.Reason, duration(e.DialogWithin)})
+	return Marshal(endBody{askID, e.Reason, Duration(e.DialogWithin)})
 }
 
 // DecodeEnd reads the data of a withdraw or abort event, strictly.

@@ -20,42 +20,31 @@ const (
 
 // Next is a request for work.
 type Next struct {
-	Of   string
-	Max  int
-	Wait time.Duration
-}
-
-type nextJSON struct {
 	Of   string   `json:"of"`
 	Max  int      `json:"max,omitempty"`
-	Wait duration `json:"wait,omitempty"`
-}
-
-// EncodeNextQuery returns the body of a request for work.
-func EncodeNextQuery(n Next) ([]byte, error) {
-	return Marshal(nextJSON{n.Of, n.Max, duration(n.Wait)})
+	Wait Duration `json:"wait,omitempty"`
 }
 
 // DecodeNext reads a request for work, strictly. Max is 1 when left out.
 func DecodeNext(data []byte) (Next, error) {
-	var w nextJSON
-	if err := Strict("next", data, &w); err != nil {
+	var n Next
+	if err := Strict("next", data, &n); err != nil {
 		return Next{}, err
 	}
 	var f []ask.Fault
-	if w.Of != NextQuestion && w.Of != NextOutcome {
-		f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(w.Of), []string{NextQuestion, NextOutcome}))
+	if n.Of != NextQuestion && n.Of != NextOutcome {
+		f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(n.Of), []string{NextQuestion, NextOutcome}))
 	}
-	if w.Max == 0 {
-		w.Max = 1
+	if n.Max == 0 {
+		n.Max = 1
 	}
-	if w.Max < 1 || w.Max > maxNext {
-		f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, w.Max, 1, maxNext))
+	if n.Max < 1 || n.Max > maxNext {
+		f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, n.Max, 1, maxNext))
 	}
-	if w.Wait < 0 {
-		f = append(f, ask.NewFault("/wait", ask.FaultNegative, time.Duration(w.Wait)))
+	if n.Wait < 0 {
+		f = append(f, ask.NewFault("/wait", ask.FaultNegative, time.Duration(n.Wait)))
 	}
-	return Next{w.Of, w.Max, time.Duration(w.Wait)}, ask.InvalidError("next", f)
+	return n, ask.InvalidError("next", f)
 }
 
 // NextItem is one piece of work.
@@ -69,13 +58,13 @@ type NextItem struct {
 
 type nextItemsJSON struct {
 	Items []NextItem `json:"items"`
-	Lease duration   `json:"lease,omitempty"`
+	Lease Duration   `json:"lease,omitempty"`
 }
 
 // EncodeNext returns the reply to a request for work. The lease is how long the
 // items stay with the caller, unless they are extended.
 func EncodeNext(items []NextItem, lease time.Duration) ([]byte, error) {
-	return Marshal(nextItemsJSON{items, duration(lease)})
+	return Marshal(nextItemsJSON{items, Duration(lease)})
 }
 
 // DecodeNextItems reads the reply to a request for work.
@@ -89,12 +78,12 @@ func DecodeNextItems(data []byte) ([]NextItem, time.Duration, error) {
 
 type settleJSON struct {
 	Token string   `json:"token"`
-	Delay duration `json:"delay,omitempty"`
+	Delay Duration `json:"delay,omitempty"`
 }
 
 // EncodeSettle returns the body of done, extend and later.
 func EncodeSettle(token string, delay time.Duration) ([]byte, error) {
-	return Marshal(settleJSON{token, duration(delay)})
+	return Marshal(settleJSON{token, Duration(delay)})
 }
 
 // DecodeSettle reads the body of done, extend and later, strictly.

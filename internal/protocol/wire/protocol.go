@@ -14,7 +14,8 @@ func Protocol() int {
 	return n
 }
 
-// HeaderProtocol has [Protocol] in every reply of a broker.
+// HeaderProtocol has [Protocol] in every reply of a broker, and in every request of our
+// programs: a broker refuses another number before it stores anything.
 const HeaderProtocol = "Askbus-Protocol"
 
 // ProtocolText is [Protocol] as the value of [HeaderProtocol].

@@ -28,38 +28,27 @@ func RepeatKey(id string) (key string, ok bool) {
 
 // Repeat is a request for the id of an ask without one, and its reply.
 type Repeat struct {
-	AskID   string        // the id if it is a new ask; in the reply: the id to ask with
-	Timeout time.Duration // until the ask ends by itself; 0: as long as an ask may be open
-	Replace bool          // AskID names this ask, whatever was asked before
-}
-
-type repeatJSON struct {
-	AskID   string   `json:"ask_id"`
-	Timeout duration `json:"timeout,omitzero"`
-	Replace bool     `json:"replace,omitempty"`
-}
-
-// EncodeRepeat returns the body of repeat or of its reply.
-func EncodeRepeat(r Repeat) ([]byte, error) {
-	return Marshal(repeatJSON{r.AskID, duration(r.Timeout), r.Replace})
+	AskID   string   `json:"ask_id"`            // the id if it is a new ask; in the reply: the id to ask with
+	Timeout Duration `json:"timeout,omitzero"`  // until the ask ends by itself; 0: as long as an ask may be open
+	Replace bool     `json:"replace,omitempty"` // AskID names this ask, whatever was asked before
 }
 
 // DecodeRepeat reads the body of repeat for a repeat key, or of its reply,
 // strictly.
 func DecodeRepeat(data []byte, key string) (Repeat, error) {
-	var w repeatJSON
-	if err := Strict("repeat", data, &w); err != nil {
+	var r Repeat
+	if err := Strict("repeat", data, &r); err != nil {
 		return Repeat{}, err
 	}
 	var f []ask.Fault
 	if _, ok := RepeatKey(key + "-"); !ok {
 		f = append(f, ask.NewFault("", ask.FaultBadRepeatKey, clip(key), RepeatDigits))
 	}
-	if of, _ := RepeatKey(w.AskID); !ask.ValidToken(w.AskID) || of != key && of != "" {
-		f = append(f, ask.NewFault("/ask_id", ask.FaultBadRepeatID, clip(w.AskID), clip(key), ask.MaxToken))
+	if of, _ := RepeatKey(r.AskID); !ask.ValidToken(r.AskID) || of != key && of != "" {
+		f = append(f, ask.NewFault("/ask_id", ask.FaultBadRepeatID, clip(r.AskID), clip(key), ask.MaxToken))
 	}
-	if w.Timeout < 0 {
-		f = append(f, ask.NewFault("/timeout", ask.FaultNegative, time.Duration(w.Timeout)))
+	if r.Timeout < 0 {
+		f = append(f, ask.NewFault("/timeout", ask.FaultNegative, time.Duration(r.Timeout)))
 	}
-	return Repeat{w.AskID, time.Duration(w.Timeout), w.Replace}, ask.InvalidError("repeat", f)
+	return r, ask.InvalidError("repeat", f)
 }

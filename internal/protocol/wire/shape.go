@@ -48,7 +48,7 @@ func shapeOf(t reflect.Type) *shape {
 		t = t.Elem()
 	}
 	switch t {
-	case reflect.TypeFor[time.Duration](), reflect.TypeFor[duration]():
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[Duration]():
 		return aDuration
 	case reflect.TypeFor[time.Time]():
 		return aTime

@@ -12,39 +12,27 @@ const maxChanges = 200
 
 // StatePut is a request to write an entry of shared state.
 type StatePut struct {
-	Value    json.RawMessage // a JSON object
-	Revision *uint64         // compare-and-set: the expected revision, 0: none; nil: any
-	TTL      time.Duration   // 0: until it is deleted
-	ID       string          // of this write: the same id means the same write
-}
-
-type statePutJSON struct {
-	Value    json.RawMessage `json:"value,omitempty"`
-	Revision *uint64         `json:"revision,omitempty"`
-	TTL      duration        `json:"ttl,omitzero"`
-	ID       string          `json:"id,omitempty"`
-}
-
-// EncodeStatePut returns the body of put.
-func EncodeStatePut(p StatePut) ([]byte, error) {
-	return Marshal(statePutJSON{p.Value, p.Revision, duration(p.TTL), p.ID})
+	Value    json.RawMessage `json:"value,omitempty"`    // a JSON object
+	Revision *uint64         `json:"revision,omitempty"` // compare-and-set: the expected revision, 0: none; nil: any
+	TTL      Duration        `json:"ttl,omitzero"`       // 0: until it is deleted
+	ID       string          `json:"id,omitempty"`       // of this write: the same id means the same write
 }
 
 // DecodeStatePut reads the body of put, strictly.
 func DecodeStatePut(data []byte) (StatePut, error) {
-	var w statePutJSON
-	if err := Strict("put", data, &w); err != nil {
+	var p StatePut
+	if err := Strict("put", data, &p); err != nil {
 		return StatePut{}, err
 	}
 	var f []ask.Fault
-	if len(w.Value) == 0 || w.Value[0] != '{' {
+	if len(p.Value) == 0 || p.Value[0] != '{' {
 		f = append(f, ask.NewFault("/value", ask.FaultNotObject))
 	}
-	if w.TTL != 0 && time.Duration(w.TTL) < time.Second {
-		f = append(f, ask.NewFault("/ttl", ask.FaultTooLow, time.Duration(w.TTL), "1s"))
+	if p.TTL != 0 && time.Duration(p.TTL) < time.Second {
+		f = append(f, ask.NewFault("/ttl", ask.FaultTooLow, time.Duration(p.TTL), "1s"))
 	}
-	f = append(f, writeID(w.ID)...)
-	return StatePut{w.Value, w.Revision, time.Duration(w.TTL), w.ID}, ask.InvalidError("put", f)
+	f = append(f, writeID(p.ID)...)
+	return p, ask.InvalidError("put", f)
 }
 
 func writeID(id string) []ask.Fault {
@@ -56,29 +44,19 @@ func writeID(id string) []ask.Fault {
 
 // StateDelete is a request to delete an entry.
 type StateDelete struct {
-	Revision *uint64 // as in [StatePut]
-	ID       string  // as in [StatePut]
-}
-
-type stateDeleteJSON struct {
-	Revision *uint64 `json:"revision,omitempty"`
-	ID       string  `json:"id,omitempty"`
-}
-
-// EncodeStateDelete returns the body of delete.
-func EncodeStateDelete(d StateDelete) ([]byte, error) {
-	return Marshal(stateDeleteJSON(d))
+	Revision *uint64 `json:"revision,omitempty"` // as in [StatePut]
+	ID       string  `json:"id,omitempty"`       // as in [StatePut]
 }
 
 // DecodeStateDelete reads the body of delete, strictly; it may be empty.
 func DecodeStateDelete(data []byte) (StateDelete, error) {
-	var w stateDeleteJSON
+	var d StateDelete
 	if len(data) > 0 {
-		if err := Strict("delete", data, &w); err != nil {
+		if err := Strict("delete", data, &d); err != nil {
 			return StateDelete{}, err
 		}
 	}
-	return StateDelete(w), ask.InvalidError("delete", writeID(w.ID))
+	return d, ask.InvalidError("delete", writeID(d.ID))
 }
 
 // StateList is a request for the changes of a bucket after a revision; 0 means

@@ -64,30 +64,21 @@ func (h *Holdings) Empty() bool {
 
 // Remove is the body of the verb remove.
 type Remove struct {
-	DryRun bool          // only count
-	Grace  time.Duration // how long surfaces may take to close their cards
+	DryRun bool     `json:"dry_run,omitempty"` // only count
+	Grace  Duration `json:"grace,omitzero"`    // how long surfaces may take to close their cards
 }
 
 // MaxRemovalGrace bounds [Remove.Grace].
 const MaxRemovalGrace = time.Hour
 
-type removeJSON struct {
-	DryRun bool     `json:"dry_run,omitempty"`
-	Grace  duration `json:"grace,omitzero"`
-}
-
-// EncodeRemove returns the body of remove.
-func EncodeRemove(r Remove) ([]byte, error) { return Marshal(removeJSON{r.DryRun, duration(r.Grace)}) }
-
 // DecodeRemove reads the body of remove, strictly.
 func DecodeRemove(data []byte) (Remove, error) {
-	var w removeJSON
-	if err := Strict("remove", data, &w); err != nil {
+	var r Remove
+	if err := Strict("remove", data, &r); err != nil {
 		return Remove{}, err
 	}
-	r := Remove{w.DryRun, time.Duration(w.Grace)}
-	if r.Grace < 0 || r.Grace > MaxRemovalGrace {
-		return Remove{}, ask.InvalidError("remove", []ask.Fault{ask.NewFault("/grace", ask.FaultOutOfRange, r.Grace, "0s", MaxRemovalGrace)})
+	if grace := time.Duration(r.Grace); grace < 0 || grace > MaxRemovalGrace {
+		return Remove{}, ask.InvalidError("remove", []ask.Fault{ask.NewFault("/grace", ask.FaultOutOfRange, grace, "0s", MaxRemovalGrace)})
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -42,22 +43,14 @@ func text(v any) (string, bool) {
 func matches(v any, want string) bool {
 	if list, ok := v.([]any); ok {
 		for _, v := range list {
-			if s, ok := text(v); ok && covers(want, s) {
+			if s, ok := text(v); ok && assertion.Match(want, s) {
 				return true
 			}
 		}
 		return false
 	}
 	s, ok := text(v)
-	return ok && covers(want, s)
-}
-
-// covers reports whether a pattern matches s.
-func covers(pattern, s string) bool {
-	if begin, open := strings.CutSuffix(pattern, "*"); open {
-		return strings.HasPrefix(s, begin)
-	}
-	return pattern == s
+	return ok && assertion.Match(want, s)
 }
 
 var hole = regexp.MustCompile(`\{[^{}*]+\}`)

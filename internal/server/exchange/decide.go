@@ -139,7 +139,7 @@ func choose(patterns []string, session string, tenantWide bool) (string, error) 
 		return "", ask.InvalidError("credential", []ask.Fault{ask.NewFault("/session", ask.FaultBadToken, ask.Clip(session, 80), ask.MaxToken)})
 	}
 	for _, p := range patterns {
-		if covers(p, session) {
+		if assertion.Match(p, session) {
 			return session, nil
 		}
 	}

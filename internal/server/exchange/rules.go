@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -44,7 +45,7 @@ type Rule struct {
 	Tenant   string            `json:"tenant"`             // {claim} is replaced by the claim's value
 	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end matches any rest
 	Asker    []string          `json:"asker,omitempty"`    // of an agent: the principals of the person for whom it asks, such as "oidc:{email}"
-	Life     Duration          `json:"life,omitempty"`     // maximum life of a credential; default 1 h
+	Life     wire.Duration     `json:"life,omitempty"`     // maximum life of a credential; default 1 h
 }
 
 // The roles that a rule may give: those that many processes have.
@@ -59,16 +60,6 @@ const (
 	defaultLife = time.Hour
 	mostLife    = 24 * time.Hour
 )
-
-// Duration is a duration in Go syntax, for JSON and YAML.
-type Duration time.Duration
-
-// UnmarshalText parses "1h30m".
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	*d = Duration(v)
-	return err
-}
 
 // ParseRules parses rules in YAML. Relative paths are relative to dir, and an
 // issuer without an audience gets the given one, if any. The error names every
@@ -195,7 +186,7 @@ func (r *Rule) check(at string, fault func(string, ...any)) {
 	}
 	switch life := time.Duration(r.Life); {
 	case life == 0:
-		r.Life = Duration(defaultLife)
+		r.Life = wire.Duration(defaultLife)
 	case life < time.Minute || life > mostLife:
 		fault("%s.life: %s; use 1m to %s", at, life, mostLife)
 	}

@@ -31,7 +31,7 @@ func Ensure(dir string, scopes []Scope) (*Accounts, error) {
 	var a *Accounts
 	err := locked(dir, func() error {
 		if !Exists(dir) {
-			if err := create(dir, scopes, nil); err != nil {
+			if err := create(dir, scopes); err != nil {
 				return fmt.Errorf("make keys: %w", err)
 			}
 		}
@@ -47,30 +47,15 @@ func Ensure(dir string, scopes []Scope) (*Accounts, error) {
 	return a, nil
 }
 
-// Create makes new keys for a directory that has none, which invalidates every
-// earlier credential. Values derived from secret, if it is given, stay the
-// same.
-func Create(dir string, scopes []Scope, secret []byte) error {
-	return locked(dir, func() error {
-		if Exists(dir) {
-			return fmt.Errorf("%s already has keys; to invalidate every credential, move that directory away first", filepath.Join(dir, folder))
-		}
-		if err := create(dir, scopes, secret); err != nil {
-			return fmt.Errorf("make keys: %w", err)
-		}
-		return nil
-	})
-}
-
 // create writes all files to a temporary directory and moves it in place
 // atomically.
-func create(dir string, scopes []Scope, secret []byte) error {
+func create(dir string, scopes []Scope) error {
 	tmp, err := os.MkdirTemp(dir, folder+".new-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // moved, or useless
-	k, operator, err := newKeys(secret)
+	k, operator, err := newKeys()
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"github.com/askbus/askbus/internal/process/file"
 	"github.com/nats-io/jwt/v2"
 )
 
@@ -73,13 +73,10 @@ func locked(dir string, do func() error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("lock the keys of %s: %w", dir, err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, folder+"."+lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := file.Lock(filepath.Join(dir, folder+"."+lockFile), true)
 	if err != nil {
 		return fmt.Errorf("lock the keys of %s: %w", dir, err)
 	}
 	defer f.Close() //nolint:errcheck // unlocks it
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock the keys of %s: %w", dir, err)
-	}
 	return do()
 }

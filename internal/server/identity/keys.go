@@ -65,11 +65,9 @@ func (k *Keys) Derive(purpose string) []byte {
 }
 
 // newKeys makes keys without scopes, and the operator's key.
-func newKeys(secret []byte) (k *Keys, operator nkeys.KeyPair, err error) {
-	if secret == nil {
-		secret = make([]byte, 32)
-		_, _ = rand.Read(secret) // never fails
-	}
+func newKeys() (k *Keys, operator nkeys.KeyPair, err error) {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
 	k = &Keys{Secret: hex.EncodeToString(secret), Accounts: map[string]string{}, Signing: map[string]Signing{}}
 	for _, name := range Names() {
 		kp, err := nkeys.CreateAccount()

@@ -17,9 +17,6 @@ func TestARevokedJWTCountsForNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	scopes := []identity.Scope{{Name: "responder", Account: identity.Bus, Permissions: jwt.Permissions{Pub: jwt.Permission{Allow: []string{"ansv1.>"}}}}}
-	if err := identity.Create(dir, scopes, nil); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := identity.Ensure(dir, scopes); err != nil {
 		t.Fatal(err)
 	}

@@ -26,3 +26,6 @@ func (s *Server) SetClock(ahead time.Duration) {
 
 // ClockErr says that a node's clock is wrong.
 func (s *Server) ClockErr() error { return s.clock.err() }
+
+// Refused returns how many connections were counted that the server refused.
+func (s *Server) Refused() int64 { return s.guard.full.total.Load() }

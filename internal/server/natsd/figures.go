@@ -25,6 +25,9 @@ func (s *Server) Figures() metrics.Server {
 		f.Connections, f.MaxConnections, f.Opened = v.Connections, v.MaxConn, int64(v.TotalConnections) //nolint:gosec // a count
 		f.SlowConsumers, f.Subscriptions = v.SlowConsumers, int64(v.Subscriptions)
 	}
+	if s.guard != nil {
+		f.Refused = s.guard.full.total.Load()
+	}
 	s.claims.Lock()
 	js, err := s.srv.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Limit: 1024})
 	s.claims.Unlock()

@@ -112,6 +112,8 @@ type guard struct {
 	counted time.Time           // the last count of made
 	churn   *churn              // set while clients subscribe too much
 
+	full refusals // of connections, because there are All
+
 	stop chan struct{}
 	done chan struct{}
 }
@@ -314,6 +316,7 @@ func (g *guard) run() {
 			if g.crowded(now) || look {
 				g.look(now)
 			}
+			g.full.look(g.srv, now)
 			next = g.watchSubscribers(now, next)
 			tick.Reset(next)
 		}

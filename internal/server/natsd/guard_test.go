@@ -150,6 +150,25 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 	})
 }
 
+// What is refused because the server has all the connections that it takes is counted, each once.
+func TestConnectionsThatAFullServerRefusesAreCounted(t *testing.T) {
+	t.Parallel()
+	srv, _ := bounded(t, natsd.Bounds{All: 8})
+	gateway, refused := issued(t, srv, rights.Role{Name: rights.RoleGateway}), int64(0)
+	for range 16 {
+		if _, err := open(t, srv, gateway); err != nil {
+			refused++
+		}
+	}
+	if refused < 8 {
+		t.Fatalf("%d of 16 connections were refused", refused)
+	}
+	natstest.Eventually(t, "they are counted", func() bool { return srv.Refused() == refused })
+	if f := srv.Figures(); f.Refused != refused || f.MaxConnections != 8 {
+		t.Errorf("%d were refused: %+v", refused, f)
+	}
+}
+
 // 2,000 connections of one agent's credential leave room for all others.
 func TestTwoThousandConnectionsOfOneCredential(t *testing.T) {
 	t.Parallel()

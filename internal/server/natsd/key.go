@@ -28,7 +28,7 @@ func NewKey(dir string) error {
 
 // Init makes the keys of a directory whose server is stopped, and gives an
 // existing store to their ledger account. It returns what it did: "made",
-// "adopted" an older store, or "" if everything existed and permissions were
+// "adopted" a store of other keys, or "" if everything existed and permissions were
 // signed again only if they had changed.
 func Init(dir string) (did string, err error) {
 	lock, err := storecheck.Lock(dir)
@@ -43,9 +43,6 @@ func Init(dir string) (did string, err error) {
 		}
 		if len(before) > 1 {
 			return "", fmt.Errorf("%s holds the stores of several accounts (%s); move away all but the one to keep", rights.AccountsDir(dir), strings.Join(before, ", "))
-		}
-		if err := identity.Create(dir, rights.Scopes(false), rights.OldKey(dir)); err != nil {
-			return "", err
 		}
 		did = "made"
 	}
@@ -62,9 +59,6 @@ func Init(dir string) (did string, err error) {
 			return "", fmt.Errorf("give the store to its account: %w", err)
 		}
 		did = "adopted"
-	}
-	if err := os.Remove(filepath.Join(dir, rights.OldKeyFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("remove the old key: %w", err)
 	}
 	return did, nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/nats-io/nats.go"
 )
@@ -184,56 +183,6 @@ func TestClientsRenewWhatExpires(t *testing.T) {
 			}
 		})
 	}
-}
-
-// old gives a store the form of earlier versions: in the global account, with a
-// key from which passwords were derived.
-func old(t *testing.T) (dir string) {
-	t.Helper()
-	dir, stream := used(t)
-	account := filepath.Dir(filepath.Dir(stream))
-	for from, to := range map[string]string{account: filepath.Join(filepath.Dir(account), "$G"), filepath.Join(dir, "auth"): filepath.Join(t.TempDir(), "auth")} {
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, filepath.Join(dir, "key"), "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n")
-	write(t, filepath.Join(dir, "high-water"), `{"ASKS_00":10}`+"\n")
-	return dir
-}
-
-func TestAnOlderStoreIsGivenToTheNewAccounts(t *testing.T) {
-	t.Parallel()
-	dir := old(t)
-	before := tree(t, dir)
-	for range 2 {
-		wants(t, refused(t, dir, "127.0.0.1:0"), dir, "askbus auth init", "the asks stay")
-	}
-	if r, err := storecheck.Check(dir); err != nil || len(r.Damages) != 0 {
-		t.Errorf("check: %+v, %v", r, err)
-	}
-	if after := tree(t, dir); after != before {
-		t.Errorf("it was changed from\n%s to\n%s", before, after)
-	}
-	if did, err := natsd.Init(dir); err != nil || did != "adopted" {
-		t.Fatalf("%s, %v", did, err)
-	}
-	if did, err := natsd.Init(dir); err != nil || did != "" {
-		t.Fatalf("again: %s, %v", did, err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "key")); !os.IsNotExist(err) {
-		t.Errorf("the old key is left: %v", err)
-	}
-	s := natstest.Serve(t, dir, "127.0.0.1:0", 0)
-	if n := messages(t, s); n != 10 {
-		t.Errorf("%d messages came over", n)
-	}
-	s.Close()
-	// The records about the store apply to the new account as well.
-	if err := os.RemoveAll(streamDir(t, dir)); err != nil {
-		t.Fatal(err)
-	}
-	wants(t, refused(t, dir, "127.0.0.1:0"), "ASKS_00", "corrupt")
 }
 
 // To another account the store would look empty, and the server would start.

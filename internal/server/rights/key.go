@@ -1,11 +1,8 @@
 package rights
 
 import (
-	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/askbus/askbus/internal/server/identity"
 )
@@ -58,32 +55,10 @@ func EnsureKeys(dir string, admin bool) (*identity.Accounts, error) {
 
 // lostKeys returns the error for a store without keys.
 func lostKeys(dir string) error {
-	if !identity.Exists(dir) {
-		switch accounts := StoreAccounts(dir); {
-		case len(accounts) == 0:
-		case OldKey(dir) != nil:
-			return fmt.Errorf("the store in %s was written by an askbus whose credentials were passwords; stop every askbus there, run \"askbus auth init --dir %s\" once, and hand out new credentials with \"askbus auth\"; the asks stay as they are", dir, dir)
-		default:
-			return fmt.Errorf("the store in %s has lost its keys: every credential comes from %s; restore that directory from a backup (in a cluster: from another node), or make new keys with \"askbus ledger new-key --dir %s\" and hand out new credentials; the asks stay as they are", dir, filepath.Join(dir, "auth"), dir)
-		}
+	if !identity.Exists(dir) && len(StoreAccounts(dir)) > 0 {
+		return fmt.Errorf("the store in %s has lost its keys: every credential comes from %s; restore that directory from a backup (in a cluster: from another node), or make new keys with \"askbus ledger new-key --dir %s\" and hand out new credentials; the asks stay as they are", dir, filepath.Join(dir, "auth"), dir)
 	}
 	return nil
-}
-
-// OldKeyFile is where earlier versions kept the secret of a directory.
-const OldKeyFile = "key"
-
-// OldKey returns the secret of an earlier version; nil if there is none.
-func OldKey(dir string) []byte {
-	data, err := os.ReadFile(filepath.Join(dir, OldKeyFile))
-	if err != nil {
-		return nil
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(string(data)))
-	if err != nil || len(key) != 32 {
-		return nil
-	}
-	return key
 }
 
 // AccountsDir returns the directory with one directory for each account that

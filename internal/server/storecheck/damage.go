@@ -114,9 +114,6 @@ func ownAccount(dir, noted string) (string, error) {
 	if len(others) == 0 {
 		return own, nil
 	}
-	if slices.Contains(others, oldAccount) {
-		return "", fmt.Errorf("the store in %s was written by an askbus whose credentials were passwords; stop every askbus there and run \"askbus auth init --dir %s\" once; the asks stay as they are", dir, dir)
-	}
 	return "", fmt.Errorf("the store in %s belongs to account %s, and the keys in %s are of account %s, to which it would look empty; restore that directory from the same backup as the store", dir, strings.Join(others, ", "), filepath.Join(dir, "auth"), own)
 }
 

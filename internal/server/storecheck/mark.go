@@ -29,11 +29,7 @@ func readMark(dir string) (Marked, error) {
 		return Marked{}, fmt.Errorf("read the last sequences of the store: %w", err)
 	}
 	var m Marked
-	err = json.Unmarshal(data, &m)
-	if err == nil && m.Streams == nil { // from an earlier version: the streams only
-		err = json.Unmarshal(data, &m.Streams)
-	}
-	if err != nil {
+	if err := json.Unmarshal(data, &m); err != nil {
 		return Marked{}, fmt.Errorf("%s is damaged (%w); remove it to start without this check", path, err)
 	}
 	return m, nil

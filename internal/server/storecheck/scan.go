@@ -52,13 +52,10 @@ type record struct {
 	raw     []byte // the whole record, as on disk
 }
 
-// oldAccount is the account of a store from an earlier version.
-const oldAccount = "$G"
-
 // StreamsDir returns the directory of the ledger's streams, which is named by
 // the key of its account.
 func StreamsDir(dir string) string {
-	account := oldAccount
+	account := "" // of no store
 	if keys, err := identity.LoadKeys(dir); err == nil {
 		account = keys.Accounts[identity.Ledger]
 	} else if names := rights.StoreAccounts(dir); len(names) == 1 {

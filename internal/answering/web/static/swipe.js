@@ -70,7 +70,11 @@ function end(counts) {
   else send(one);
 }
 
-function stop(event) { event.preventDefault(); event.stopPropagation(); }
+function stop(event) {
+  if (event.pointerType === 'mouse') return;
+  event.preventDefault();
+  event.stopPropagation();
+}
 
 // send snoozes the ask of a row; the card in focus stays.
 function send({ host, mover, value }) {

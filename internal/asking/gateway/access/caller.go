@@ -61,8 +61,11 @@ func (c *Caller) CheckSee(tenant, session string) error {
 	return c.Forbid("session " + session + " of tenant " + tenant)
 }
 
-// Key returns the ask of a path.
-func (c *Caller) Key(r *http.Request) (ask.Key, error) {
+// Check returns an error if a caller may not do something in a session, such as [Caller.CheckAsk].
+type Check func(tenant, session string) error
+
+// Key returns the ask of a path, in whose session the caller must pass check.
+func (c *Caller) Key(r *http.Request, check Check) (ask.Key, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
 		return ask.Key{}, err
@@ -71,5 +74,5 @@ func (c *Caller) Key(r *http.Request) (ask.Key, error) {
 	if !k.Valid() {
 		return k, ask.Refusal(ask.CodeNotFound, ask.FaultBadName, "session or id", ask.Clip(k.Session+"/"+k.ID, 200), ask.MaxToken)
 	}
-	return k, nil
+	return k, check(k.Tenant, k.Session)
 }

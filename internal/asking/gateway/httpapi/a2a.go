@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/asking/sameask"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -23,13 +24,8 @@ import (
 // AgentCardPath is the path of the agent card of the Agent2Agent protocol.
 const AgentCardPath = "/.well-known/agent-card.json"
 
-// Codes of JSON-RPC and of A2A.
+// Codes of A2A.
 const (
-	rpcParse        = -32700
-	rpcRequest      = -32600
-	rpcMethod       = -32601
-	rpcParams       = -32602
-	rpcInternal     = -32603
 	a2aNoTask       = -32001
 	a2aNotCancelled = -32002
 	a2aNoPush       = -32003
@@ -47,21 +43,13 @@ type rpcCall struct {
 	stored func() // the files that it holds are stored
 }
 
-// rpcError is an error of JSON-RPC.
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *rpcError) Error() string { return e.Message }
-
 // a2a serves people as an agent for other agents: a message is an ask, and its task requires input
 // until somebody answers. Callers who may answer do so with a message to the task. It supports
 // JSON-RPC, versions 1.0 and 0.3.
 func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	body, stored, err := api.access.BodyWithFiles(w, r, c)
 	if errors.Is(err, ask.ErrInvalid) {
-		return sendRPC(w, &rpcCall{}, nil, &rpcError{Code: rpcParse, Message: err.Error()})
+		return sendRPC(w, &rpcCall{}, nil, &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: err.Error()})
 	}
 	if err != nil {
 		return err
@@ -69,13 +57,13 @@ func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	defer stored()
 	call := rpcCall{stored: stored}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: "batches are not supported; send one request at a time"})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: "batches are not supported; send one request at a time"})
 	}
 	if err := json.Unmarshal(body, &call); err != nil {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcParse, Message: "the body is not a JSON-RPC request"})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "the body is not a JSON-RPC request"})
 	}
 	if call.Version != "2.0" || call.Method == "" {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: `give "jsonrpc": "2.0" and a method`})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: `give "jsonrpc": "2.0" and a method`})
 	}
 	call.legacy = strings.Contains(call.Method, "/")
 	switch call.Method {
@@ -95,20 +83,14 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 	case "SendMessage", "message/send":
 		return api.a2aMessage(w, r, c, call)
 	case "GetTask", "tasks/get":
-		k, err := api.a2aTask(r, c, call.Params)
+		k, err := a2aTask(r, c, call.Params, c.CheckSee)
 		if err != nil {
-			return nil, err
-		}
-		if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 			return nil, err
 		}
 		return api.a2aShow(w, r, c, k, nil)
 	case "CancelTask", "tasks/cancel":
-		k, err := api.a2aTask(r, c, call.Params)
+		k, err := a2aTask(r, c, call.Params, c.CheckAsk)
 		if err != nil {
-			return nil, err
-		}
-		if err := c.CheckAsk(k.Tenant, k.Session); err != nil {
 			return nil, err
 		}
 		o, err := api.end(r, k, "its task was cancelled")
@@ -117,12 +99,7 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		}
 		return dialect.A2ATask(o.Ask, &o, "", nil), nil
 	}
-	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
-}
-
-func a2aDialect() dialect.Dialect {
-	d, _ := dialect.Lookup("a2a")
-	return d
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
 }
 
 // a2aMessage asks, or answers the task that a message names.
@@ -138,12 +115,12 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 		} `json:"configuration"`
 	}
 	if err := json.Unmarshal(call.Params, &to); err != nil {
-		return nil, &rpcError{Code: rpcParams, Message: "give a message with a messageId and parts"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give a message with a messageId and parts"}
 	}
 	if to.Message.TaskID != "" {
 		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, call.Params)
 	}
-	a, files, warnings, err := a2aDialect().AskFiles(call.Params)
+	a, files, warnings, err := dialect.Named("a2a").AskFiles(call.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -176,18 +153,15 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 
 // a2aAnswer handles a message to a task as a person's answer.
 func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Caller, id, messageID string, params []byte) ([]byte, error) {
-	k, err := a2aKey(r, c, id)
+	k, err := a2aKey(r, c, id, c.CheckAnswer)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return nil, err
 	}
 	rec, err := api.resp.Get(r.Context(), k)
 	if err != nil {
 		return nil, err
 	}
-	given, err := a2aDialect().Reply(&rec.Ask, params)
+	given, err := dialect.Named("a2a").Reply(&rec.Ask, params)
 	if err != nil {
 		return nil, err
 	}
@@ -242,19 +216,19 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 	return dialect.A2ATask(&rec.Ask, nil, rec.Waits("", time.Now()), api.linked(k)), nil
 }
 
-// a2aTask returns the ask that the parameters of a call name.
-func (api *API) a2aTask(r *http.Request, c *access.Caller, params []byte) (ask.Key, error) {
+// a2aTask returns the ask that the parameters of a call name, in whose session the caller must pass check.
+func a2aTask(r *http.Request, c *access.Caller, params []byte, check access.Check) (ask.Key, error) {
 	var task struct {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(params, &task); err != nil || task.ID == "" {
-		return ask.Key{}, &rpcError{Code: rpcParams, Message: "give the id of the task"}
+		return ask.Key{}, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give the id of the task"}
 	}
-	return a2aKey(r, c, task.ID)
+	return a2aKey(r, c, task.ID, check)
 }
 
 // a2aKey parses a task id: session/id.
-func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
+func a2aKey(r *http.Request, c *access.Caller, id string, check access.Check) (ask.Key, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
 		return ask.Key{}, err
@@ -262,9 +236,9 @@ func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
 	session, name, _ := strings.Cut(id, "/")
 	k := ask.Key{Tenant: tenant, Session: session, ID: name}
 	if !k.Valid() {
-		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
+		return ask.Key{}, &jsonrpc.Error{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
 	}
-	return k, nil
+	return k, check(k.Tenant, k.Session)
 }
 
 // sendRPC responds with a task or an error. Missing rights and exceeded limits are HTTP statuses,
@@ -288,36 +262,29 @@ func sendResult(w http.ResponseWriter, call *rpcCall, result json.RawMessage, er
 
 // rpcReply returns a response, or err if that is an HTTP status.
 func rpcReply(call *rpcCall, result json.RawMessage, err error) ([]byte, error) {
-	reply := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   *rpcError       `json:"error,omitempty"`
-	}{Version: "2.0", ID: call.ID, Result: result}
-	if len(reply.ID) == 0 {
-		reply.ID = json.RawMessage("null")
+	if err == nil {
+		return bytes.TrimSpace(jsonrpc.Response(call.ID, result)), nil
 	}
-	if err != nil {
-		if reply.Error = rpcRefusal(err); reply.Error == nil {
-			return nil, err
-		}
+	refused := rpcRefusal(err)
+	if refused == nil {
+		return nil, err
 	}
-	return wire.Marshal(reply)
+	return bytes.TrimSpace(jsonrpc.Failure(call.ID, refused.Code, refused.Message)), nil
 }
 
 // rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
-func rpcRefusal(err error) *rpcError {
-	if e, ok := errors.AsType[*rpcError](err); ok {
+func rpcRefusal(err error) *jsonrpc.Error {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return e
 	}
 	e := access.Problem(err)
 	switch e.Code {
 	case ask.CodeInvalid, ask.CodeIDReused, ask.CodeTooLarge:
-		return &rpcError{Code: rpcParams, Message: err.Error()}
+		return &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: err.Error()}
 	case ask.CodeNotFound:
-		return &rpcError{Code: a2aNoTask, Message: e.Detail}
+		return &jsonrpc.Error{Code: a2aNoTask, Message: e.Detail}
 	case ask.CodeResolved, ask.CodeExpired:
-		return &rpcError{Code: a2aNotCancelled, Message: e.Detail}
+		return &jsonrpc.Error{Code: a2aNotCancelled, Message: e.Detail}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -44,7 +45,7 @@ func (api *API) a2aStream(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err := json.Unmarshal(task, &first); err != nil {
 		return err
 	}
-	k, err := a2aKey(r, c, first.ID)
+	k, err := a2aKey(r, c, first.ID, c.CheckSee)
 	if err != nil {
 		return sendRPC(w, call, nil, err)
 	}
@@ -62,11 +63,8 @@ func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Calle
 	if call.Method == "SendStreamingMessage" || call.Method == "message/stream" {
 		return api.a2aMessage(w, r, c, call)
 	}
-	k, err := api.a2aTask(r, c, call.Params)
+	k, err := a2aTask(r, c, call.Params, c.CheckSee)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 		return nil, err
 	}
 	task, err := api.a2aShow(w, r, c, k, nil)
@@ -75,7 +73,7 @@ func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Calle
 	}
 	var part a2aPart
 	if err := json.Unmarshal(task, &part); err == nil && !part.waits() {
-		return nil, &rpcError{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
+		return nil, &jsonrpc.Error{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
 	}
 	return task, nil
 }
@@ -225,7 +223,7 @@ func (s *a2aEvents) update(of *a2aPart, kind, name string, more map[string]any) 
 func (s *a2aEvents) refuse(err error) {
 	body, err := rpcReply(s.call, nil, err)
 	if err != nil { // an HTTP status elsewhere; here it is too late for one
-		body, err = rpcReply(s.call, nil, &rpcError{Code: rpcInternal, Message: access.Problem(err).Detail})
+		body, err = rpcReply(s.call, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: access.Problem(err).Detail})
 	}
 	if err == nil {
 		s.event("", body)

@@ -56,11 +56,8 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 
 // decision reads the ask and the body of a decision.
 func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Caller) (ask.Key, []byte, error) {
-	k, err := c.Key(r)
+	k, err := c.Key(r, c.CheckAnswer)
 	if err != nil {
-		return k, nil, err
-	}
-	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return k, nil, err
 	}
 	body, stored, err := api.access.BodyWithFiles(w, r, c)
@@ -136,11 +133,8 @@ func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d res
 
 // unvote takes back the vote that the token's principal gave, and responds with the status.
 func (api *API) unvote(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	k, err := c.Key(r)
+	k, err := c.Key(r, c.CheckAnswer)
 	if err != nil {
-		return err
-	}
-	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
 		return err
 	}
 	ctx, cancel := asking.Detached(r.Context())

@@ -152,11 +152,8 @@ func (api *API) delivered(r *http.Request, c *access.Caller, k ask.Key) {
 // get returns an ask: its status, with ?wait= its outcome if it ends in time, and with ?dialect=
 // either in that format.
 func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	k, err := c.Key(r)
+	k, err := c.Key(r, c.CheckSee)
 	if err != nil {
-		return err
-	}
-	if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 		return err
 	}
 	wait, err := waitOf(r, 0)
@@ -224,11 +221,8 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 
 // withdraw takes an ask back. The reason comes from the body, else from ?reason.
 func (api *API) withdraw(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	k, err := c.Key(r)
+	k, err := c.Key(r, c.CheckAsk)
 	if err != nil {
-		return err
-	}
-	if err := c.CheckAsk(k.Tenant, k.Session); err != nil {
 		return err
 	}
 	body, err := api.access.Body(w, r)

@@ -21,6 +21,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// The CloudEvents types of the event pair at /v1/events; frames on a socket have the same names.
+const (
+	typePairRequest  = "ask:question:request"
+	typePairResponse = "ask:question:response"
+	typePairPending  = "ask:question:pending" // our extension: nobody has answered yet
+)
+
 // incoming is a CloudEvent received over HTTP.
 type incoming struct {
 	event.Event
@@ -141,7 +148,7 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 	var warnings []dialect.Warning
 	var err error
 	if in.Type() == typePairRequest {
-		a, warnings, err = eventPair().Ask(in.Data())
+		a, warnings, err = dialect.Named("event-pair").Ask(in.Data())
 		warnings = append(warnings, dialect.ClipTimes(&a, api.opts.Now())...)
 	} else {
 		a, err = wire.DecodeAsk(in.Data())
@@ -188,12 +195,12 @@ func (api *API) sendEventPair(w http.ResponseWriter, r *http.Request, c *access.
 	ev := cloudevent.Event{Source: cloudevent.BrokerSource, Type: typePairResponse, Key: in.key, Time: api.opts.Now(), Trace: cloudevent.Trace(in.Event)}
 	if o != nil {
 		ev.ID = cloudevent.OutcomeID(o) + "/response"
-		ev.Time, ev.By, ev.Data = o.At, o.By, eventPair().Answer(a, o).Body
+		ev.Time, ev.By, ev.Data = o.At, o.By, dialect.Named("event-pair").Answer(a, o).Body
 		return api.sendEvent(w, in, http.StatusOK, ev)
 	}
 	at := location(c, r, in.key, "event-pair")
 	w.Header().Set("Location", at)
-	ev.Type, ev.Data = typePairPending, eventPair().Pending(a, dialect.Pending{Location: at}).Body
+	ev.Type, ev.Data = typePairPending, dialect.Named("event-pair").Pending(a, dialect.Pending{Location: at}).Body
 	return api.sendEvent(w, in, http.StatusAccepted, ev)
 }
 

@@ -16,7 +16,7 @@ import (
 // interact is the only call of the dialect interact: it asks one question and waits for the answer.
 // It is refused at once if nobody is present for the session.
 func (api *API) interact(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	return api.askIn(w, r, c, interactDialect(), style{wait: ask.MaxHold, require: true})
+	return api.askIn(w, r, c, dialect.Named("interact"), style{wait: ask.MaxHold, require: true})
 }
 
 // permission is the callback of an agent SDK and of a coding agent's CLI hook as an HTTP request

@@ -74,20 +74,6 @@ func (i *Issuer) keep(ctx context.Context, t *Token) error {
 	return nil
 }
 
-// Import stores tokens that were issued elsewhere, and returns how many were new.
-func (i *Issuer) Import(ctx context.Context, tokens []Token) (imported int, err error) {
-	for j := range tokens {
-		err := i.keep(ctx, &tokens[j])
-		switch {
-		case err == nil:
-			imported++
-		case !errors.Is(err, ask.ErrConflict):
-			return imported, err
-		}
-	}
-	return imported, nil
-}
-
 // List returns all tokens in the order of issue.
 func (i *Issuer) List(ctx context.Context) ([]Used, error) {
 	entries, err := i.tokens.List(ctx)

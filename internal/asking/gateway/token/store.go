@@ -1,7 +1,9 @@
 package token
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -152,4 +154,15 @@ func (s *Store) flush(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// decode decodes a stored token strictly: a misspelt scope must not be taken for a wider one.
+func decode(data []byte) (Token, error) {
+	var t Token
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return t, err
+	}
+	return t, t.Validate()
 }

@@ -48,7 +48,7 @@ type Token struct {
 	Groups    []string   `json:"groups,omitempty"`    // matched by an ask's audience
 	Asker     []string   `json:"asker,omitempty"`     // principals of the person for whom an agent or an operator asks; of an operator by default its principal
 	Created   time.Time  `json:"created"`
-	Expires   time.Time  `json:"expires,omitzero"`    // zero: never, for tokens of earlier versions
+	Expires   time.Time  `json:"expires,omitzero"`    // zero: never, for that of an address without tokens
 	Endpoints []Endpoint `json:"endpoints,omitempty"` // where it is valid; none: everywhere
 }
 

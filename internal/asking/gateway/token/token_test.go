@@ -3,8 +3,6 @@ package token_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -131,42 +129,6 @@ func TestWritersAtOnce(t *testing.T) {
 	all.Wait()
 	if list, err := writer.List(t.Context()); err != nil || len(list) != 20 {
 		t.Errorf("%d tokens, %v", len(list), err)
-	}
-}
-
-func TestTheFileOfAnEarlierVersionIsImported(t *testing.T) {
-	t.Parallel()
-	writer, replicas := bus(t)
-	made, secret, err := token.New(token.Token{Role: token.Agent, Tenant: "a", Sessions: []string{"s"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "tokens.json")
-	// It was issued with a principal, which has no effect.
-	old := `{"tokens":[{"id":"` + made.ID + `","hash":"` + made.Hash + `","role":"agent","tenant":"a","sessions":["s"],"principal":"oidc:mei","groups":["g"],"created":"2026-01-02T03:04:05Z"}]}`
-	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := token.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want := range []int{1, 0} {
-		if n, err := writer.Import(t.Context(), tokens); err != nil || n != 1-want {
-			t.Errorf("%d, %v", n, err)
-		}
-	}
-	got, err := replicas[0].Check(t.Context(), secret, time.Now())
-	if by := got.By(""); err != nil || by.Principal != "token:"+made.ID || len(by.Groups) > 0 {
-		t.Errorf("it speaks as %+v, %v", by, err)
-	}
-	for name, body := range map[string]string{"no JSON": "{", "an unknown field": `{"tokens":[{"id":"x","sesions":["a"]}]}`, "a scope that says nothing": `{"tokens":[{"id":"x","role":"agent","tenant":"a"}]}`} {
-		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := token.ReadFile(path); err == nil {
-			t.Errorf("%s is read", name)
-		}
 	}
 }
 

@@ -41,10 +41,7 @@ func shapeOf(name string) (shape, error) {
 	return "", ask.Refusal(ask.CodeInvalid, ask.FaultUnknownDialect, ask.Clip(name, 80), []string{"event-pair", "typed", "interact"})
 }
 
-func (s shape) dialect() dialect.Dialect {
-	d, _ := dialect.Lookup(string(s)) // all three exist
-	return d
-}
+func (s shape) dialect() dialect.Dialect { return dialect.Named(string(s)) }
 
 // interactFrames returns the data of an interaction_request per question of an ask, which people also see at link.
 func interactFrames(a *ask.Ask, link string) []json.RawMessage {

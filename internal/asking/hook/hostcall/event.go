@@ -145,7 +145,7 @@ func (e Event) Native() (reply ask.Reply, ok bool) {
 	if e.Name != PostToolUse || len(e.response) == 0 || string(e.response) == "null" {
 		return ask.Reply{}, false
 	}
-	given, err := tool().Reply(&e.Ask, e.response)
+	given, err := dialect.Named("claude-code").Reply(&e.Ask, e.response)
 	switch {
 	case err != nil && objectWith(e.response, "answers", "response"):
 		return ask.Reply{Response: string(e.response)}, true

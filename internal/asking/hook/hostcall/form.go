@@ -26,17 +26,12 @@ func readForm(fields []member) (e Event, ok bool, err error) {
 			form[i].raw = json.RawMessage("null")
 		}
 	}
-	a, warnings, err := elicitation().Ask(join(form))
+	a, warnings, err := dialect.Named("elicitation").Ask(join(form))
 	if err != nil {
 		return Event{}, false, err
 	}
 	a.Session = ask.Token(textOf(fields, "session_id"))
 	return Event{Name: Elicitation, Ask: a, Warnings: warnings, CWD: textOf(fields, "cwd"), Place: place(fields), server: server, form: true}, true, nil
-}
-
-func elicitation() dialect.Dialect {
-	d, _ := dialect.Lookup("elicitation")
-	return d
 }
 
 // Form reports whether the event is about a form of an MCP server.
@@ -50,7 +45,7 @@ func (e Event) fill(o *ask.Outcome) []byte {
 		Action  string          `json:"action"`
 		Content json.RawMessage `json:"content"`
 	}
-	if !person || json.Unmarshal(elicitation().Answer(&e.Ask, o).Body, &got) != nil {
+	if !person || json.Unmarshal(dialect.Named("elicitation").Answer(&e.Ask, o).Body, &got) != nil {
 		return nil
 	}
 	if got.Action != "accept" && o.Status != ask.StatusCancelled { // words that fit no field

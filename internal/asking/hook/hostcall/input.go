@@ -27,15 +27,9 @@ type member struct {
 	raw json.RawMessage
 }
 
-// tool returns the dialect of the tool.
-func tool() dialect.Dialect {
-	d, _ := dialect.Lookup("claude-code")
-	return d
-}
-
 // read decodes the ask of a call, and returns the tool's input as given.
 func read(body []byte, call []member) (a ask.Ask, warnings []dialect.Warning, input []member, err error) {
-	if a, warnings, err = tool().Ask(body); err != nil {
+	if a, warnings, err = dialect.Named("claude-code").Ask(body); err != nil {
 		return ask.Ask{}, nil, nil, err
 	}
 	at := ""
@@ -64,7 +58,7 @@ func updatedInput(a *ask.Ask, input []member, o *ask.Outcome) json.RawMessage {
 		Answers     json.RawMessage            `json:"answers"`
 		Annotations map[string]json.RawMessage `json:"annotations"`
 	}
-	if err := json.Unmarshal(tool().Answer(a, o).Body, &out); err != nil {
+	if err := json.Unmarshal(dialect.Named("claude-code").Answer(a, o).Body, &out); err != nil {
 		return nil
 	}
 	answered, err := members(out.Answers)
