@@ -224,6 +224,15 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 		_, err := approvals.Parse(data)
 		return err
 	}
+	hooks := func(data []byte) error {
+		for _, name := range []string{"builder.secret", "n8n.secret", "ntfy.secret", "ntfy.token"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
+				return err
+			}
+		}
+		_, err := webhooks.ParseFile(data, dir, slog.New(slog.DiscardHandler))
+		return err
+	}
 	values := func([]byte) error { return nil } // TestTheValuesOfThePagesRender of tools/deploytest
 	type reader struct {
 		begins string
@@ -266,15 +275,8 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			_, err := person.ReadKeys(file)
 			return err
 		}},
-		{"callbacks:", func(data []byte) error {
-			for _, name := range []string{"builder.secret", "n8n.secret"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
-					return err
-				}
-			}
-			_, err := webhooks.ParseFile(data, dir, slog.New(slog.DiscardHandler))
-			return err
-		}},
+		{"callbacks:", hooks},
+		{"surfaces:", hooks},
 		{"responders:", values},
 		{"backup:", values},
 		{"issuer:", values},

@@ -87,6 +87,23 @@ func TestTelegramIsConnectedToARunningBus(t *testing.T) {
 		t.Errorf("answered by %v", by)
 	}
 
+	// Connected to a group, it tries out that place only, and Mei stays who she is.
+	again := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL()}, faketelegram.Token+"\n", "connect", "telegram", "--chat", "-100500", "--dir", pl.dir)
+	f.Click(t.Context(), mei, message(t, f, -100500, "Does this question reach you?"), "It does")
+	if code := again.wait(); code != 0 || !strings.Contains(again.err.String(), "in Telegram, at -100500: answer it there") || !strings.Contains(again.err.String(), "Telegram is connected") {
+		t.Fatalf("exit %d: %s", code, again.err)
+	}
+	tests := 0
+	for _, m := range f.Messages() {
+		if m.Chat == mei && strings.Contains(m.Text, "A test of") {
+			tests++
+		}
+	}
+	routes, err := os.ReadFile(filepath.Join(pl.dir, "chats", "telegram.yaml"))
+	if err != nil || tests != 1 || !strings.Contains(string(routes), cli.LocalUser(nil).Principal+`: "103"`) || !strings.Contains(string(routes), "-100500") {
+		t.Errorf("%d tests in private, %v: %s", tests, err, routes)
+	}
+
 	// A sign-in link for a phone goes to her in private, at her own tunnel, which leads to this inbox.
 	here, err := url.Parse(pl.context().HTTPURL)
 	if err != nil {

@@ -49,6 +49,7 @@ type chatEntry struct {
 	Flags    func(*pflag.FlagSet) // further ones of the command; nil: none
 
 	PlaceFlag, PlaceUsage string
+	PlaceIsPerson         bool // not a channel
 
 	// Over says how clicks arrive at a process that is not called, for the line that says that it runs.
 	Over string
@@ -131,7 +132,7 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, exte
 		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
 	}
 	o := chat.Options{RouteFile: *c.Routes, Digest: *c.Digest.When, DigestPlace: *c.Digest.Place, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
-	o.Routes.Default.Channel = *c.Place
+	o.Routes.Default = c.target(*c.Place)
 	if extend != nil {
 		extend(&o)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,6 +147,11 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 			settings[c.env()+name] = value
 		}
 		beside[c.Type+".yaml"] = routes
+	} else if routes, err := c.rerouted(a.Dir, settings); err != nil {
+		return err
+	} else if routes != nil {
+		a.Note("askbus: who is whom stays as in %s; its default is now %s", c.routesFile(a.Dir), *c.Place)
+		beside[c.Type+".yaml"] = routes
 	} else {
 		settings[c.placeVariable()] = *c.Place
 	}
@@ -156,6 +164,54 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	}
 	a.Note("askbus: wrote %s, for your eyes only", strings.Join(wrote, ", "))
 	return c.tryOut(ctx, a, f, paired)
+}
+
+// routesFile returns the routing file that pairing writes.
+func (c *chatEntry) routesFile(dir string) string { return filepath.Join(dir, "chats", c.Type+".yaml") }
+
+// rerouted returns the routing file of a chat that was paired before, with the given place as its default, and adds to
+// settings what posting there needs besides; nil: there is none. An earlier pairing says who people are, whatever the place.
+func (c *chatEntry) rerouted(dir string, settings map[string]string) ([]byte, error) {
+	name := c.routesFile(dir)
+	before, err := c.connected(dir)
+	if err != nil || before[c.env()+"ROUTES"] != name || settings[c.env()+"ROUTES"] != "" {
+		return nil, err
+	}
+	data, err := os.ReadFile(name)
+	var r *chat.Routes
+	if err == nil {
+		r, err = c.ParseRoutes(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; mend the file or remove it", name, err)
+	}
+	to := c.target(*c.Place)
+	to.Language = r.Default.Language
+	if !r.Default.At(to) {
+		if data, err = chat.WithDefault(data, to, c.ParseRoutes); err != nil {
+			return nil, err
+		}
+	}
+	for variable, value := range before {
+		if _, given := settings[variable]; !given && !c.secretVariable(variable) && variable != c.placeVariable() {
+			settings[variable] = value
+		}
+	}
+	settings[c.env()+"ROUTES"] = c.Type + ".yaml"
+	return data, nil
+}
+
+// secretVariable reports whether a variable is that of a secret or of its file.
+func (c *chatEntry) secretVariable(name string) bool {
+	return slices.ContainsFunc(c.Secrets, func(s chatSecret) bool { return name == c.env()+s.Name || name == c.env()+s.Name+"_FILE" })
+}
+
+// target returns the target that a place of the settings is.
+func (c *chatEntry) target(place string) chat.Target {
+	if c.PlaceIsPerson {
+		return chat.Target{Person: place}
+	}
+	return chat.Target{Channel: place}
 }
 
 // place finds out where asks go: to the place of the settings, or to whom the app pairs, or to a place that is asked for.
@@ -241,7 +297,8 @@ func routesOf(p *chat.Paired) ([]byte, error) {
 	return append([]byte("# Which ask goes where; \"askbus connect\" wrote this, and you may change it: docs/slack.md has all of it.\n"), body...), err
 }
 
-// tryOut asks a test question, if "askbus up" runs in the directory: then it runs the chat, too.
+// tryOut asks a test question at the new place and nowhere else, if "askbus up" runs in the directory: then it runs the
+// chat, too.
 func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, paired *chat.Paired) error {
 	here, err := cli.ReadContext(a.Dir)
 	if err != nil || !served(ctx, here.Ops["up"]) {
@@ -264,12 +321,14 @@ func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, pair
 		Title: "A test of " + c.Name, Agent: ask.Agent{ID: "askbus connect", Name: "askbus"}, Timeout: answerFor,
 		Questions: []ask.Question{{ID: "test", Text: "Does this question reach you?", Options: []ask.Option{{ID: "yes", Label: "It does"}, {ID: "odd", Label: "It does, but something looks wrong"}}}},
 	}
+	to := c.target(*c.Place)
 	if paired != nil {
-		q.Audience = []string{paired.Principal}
+		q.Audience, to = []string{paired.Principal}, paired.Target()
 	}
+	q.Metadata = map[string]any{ask.MetadataTryOut: ask.TryOut(c.Type, to.Place())}
 	within, cancel := context.WithTimeout(ctx, answerFor+10*time.Second)
 	defer cancel()
-	a.Note("askbus: asked a test question: answer it in %s", c.Name)
+	a.Note("askbus: asked a test question in %s, at %s: answer it there; no other chat has it", c.Name, to.Place())
 	o, err := asks.AskAndWait(within, q)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -282,6 +341,10 @@ func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, pair
 	case o.Status != ask.StatusAnswered:
 		return fmt.Errorf("nobody answered the test question within %s; \"%s\" says what is wrong", answerFor, a.Hint("doctor"))
 	}
-	a.Note("askbus: answered by %s: %s is connected", ask.CleanText(o.By.Name), c.Name)
+	who := ask.CleanText(o.By.Name)
+	if o.By.Responder != c.Type {
+		return fmt.Errorf("%s answered the test question elsewhere (%s), so nobody knows whether it reaches people in %s; \"%s\" says what is wrong", who, ask.CleanText(o.By.Responder), c.Name, a.Hint("doctor"))
+	}
+	a.Note("askbus: answered by %s: %s is connected", who, c.Name)
 	return nil
 }

@@ -37,8 +37,8 @@ whether other users of the machine can read the keys;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
 do, by trying; the issuer and push; each chat whose token is set, and PagerDuty; the hook of Claude Code, if this user or
 directory has it; and then asks a question and answers it. It changes nothing else. What a
-role must not do is denied, and the server logs each denial as a violation of "askbus doctor
-as ROLE".
+role must not do is denied: a NATS server of your own logs each denial as a violation of
+"askbus doctor as ROLE", that of askbus only at debug.
 
 With the keys of --dir it checks everything. Otherwise it takes an operator's credential
 (ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and
@@ -57,6 +57,7 @@ is broken.`,
 				return err
 			}
 			found = append(found, doctor.Files(a.Dir)...)
+			found = append(found, doctor.Disk(a.Dir)...)
 			found = append(found, chatFindings(ctx, a, entries)...)
 			if pagerDutySet(pages) {
 				found = append(found, pagerDutyFindings(ctx, a, pages)...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -27,11 +28,17 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 			return strings.TrimSpace(c.BreakGlass.Elsewhere() + " " + c.Link)
 		case c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
+		case ofVote(e) && v.May(r).Why != "":
+			return v.Say("You may not answer this one. %s The question stays open.", v.May(r).Why)
 		}
 		if e == nil {
 			return v.Say("You may not answer this one: %s. The question stays open.", line(err.Error()))
 		}
-		return v.Say("You may not answer this one: %s. The question stays open.", line(e.Detail))
+		why := e.Detail
+		if len(e.Faults) > 0 && v.words().Tag != lang.English { // the detail says more, in English
+			why = e.Faults[0].In(v.Lang)
+		}
+		return v.Say("You may not answer this one: %s. The question stays open.", line(why))
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
 		var parts []string
 		for _, again := range New(r, v, now).Faults(e.Faults) {

@@ -140,6 +140,19 @@ func TestExplain(t *testing.T) {
 			t.Errorf("with a break-glass role, %v: %q; want %q", err, got, want)
 		}
 	}
+	r.Ask.BreakGlass = nil
+	chinese := proven
+	chinese.Lang = "zh-CN"
+	asked := ask.Refuse(ask.CodeForbidden, "os:mei asked")
+	asked.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
+	for err, want := range map[error]string{
+		r.Ask.CheckVote(&ask.Vote{By: proven.By, Choice: ask.ChoiceApprove}): "你不能回答此问题。这里只有 组 sre 的投票有效。 提问仍然开放。",
+		asked: "你不能回答此问题：不能是提问者。提问仍然开放。",
+	} {
+		if got := chinese.Explain(r, err, now); got != want {
+			t.Errorf("in Chinese, %v: %q; want %q", err, got, want)
+		}
+	}
 	for err, want := range map[error]string{ask.ErrNotFound: "ended long ago", ask.ErrAskedAgain: "asked again", ask.ErrUnavailable: "click again"} {
 		told, shown := mei.Gone(err)
 		if !strings.Contains(told, want) || (shown == "") != (err == ask.ErrUnavailable) { //nolint:errorlint // the same value

@@ -42,8 +42,16 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	if it.Receipt != nil {
 		p.Tried = it.Receipt.Places
 	}
+	if not, err := s.elsewhere(&it); not || err != nil {
+		return err
+	}
 	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
 		return nil
+	}
+	if d, ok := s.p.(Delayer); ok && it.Receipt == nil {
+		if left := d.Delay(p); left > 0 {
+			return &LaterError{After: left}
+		}
 	}
 	places := s.remembered(p.Key)
 	if it.Receipt != nil && places == nil {

@@ -47,13 +47,19 @@ func TestTheAgeOfAReceiptIsMeasuredByOneClock(t *testing.T) {
 	}
 }
 
-// Each vote is work for its ask again: while the work for the ask posts it, that for a vote posts nothing.
-func TestTheWorkForAVoteDoesNotPostASecondTime(t *testing.T) {
-	t.Parallel()
+func newKeys(t *testing.T) *lru.Cache[string, ask.Key] {
+	t.Helper()
 	keys, err := lru.New[string, ask.Key](1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return keys
+}
+
+// Each vote is work for its ask again: while the work for the ask posts it, that for a vote posts nothing.
+func TestTheWorkForAVoteDoesNotPostASecondTime(t *testing.T) {
+	t.Parallel()
+	keys := newKeys(t)
 	now := time.Now()
 	it := Item{Key: ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, Votes: []ask.Vote{{}}, At: now}
 	for name, c := range map[string]struct {
@@ -73,6 +79,60 @@ func TestTheWorkForAVoteDoesNotPostASecondTime(t *testing.T) {
 		}
 		if _, later := errors.AsType[*LaterError](s.present(t.Context(), one)); !later {
 			t.Errorf("%s: it is posted again", name)
+		}
+	}
+}
+
+// delayed posts a minute after an ask.
+type delayed struct{ nowhere }
+
+func (delayed) Delay(p Post) time.Duration { return time.Until(p.AskedAt.Add(time.Minute)) }
+
+// An ask that is not due yet is put off without a receipt, also when a vote makes it work again.
+func TestADelayedPostIsPutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := NewServer(&Responder{typ: "email", keys: newKeys(t)}, delayed{}, ServeOptions{}) // no bus: a receipt would panic
+		if err != nil {
+			t.Fatal(err)
+		}
+		it := Item{Key: ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, AskedAt: time.Now(), At: time.Now()}
+		time.Sleep(20 * time.Second)
+		later, ok := errors.AsType[*LaterError](s.present(t.Context(), it))
+		if !ok || later.After != 40*time.Second || later.Err != nil {
+			t.Errorf("it is put off: %v", later)
+		}
+	})
+}
+
+// An ask that tries out a place is posted there only; a server that is yet to post there is awaited for a while.
+func TestAnAskThatTriesOutAPlace(t *testing.T) {
+	t.Parallel()
+	place := "103"
+	s, err := NewServer(&Responder{typ: "telegram"}, nowhere{}, ServeOptions{Default: func() string { return place }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	approval := &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}}
+	for name, c := range map[string]struct {
+		of         any
+		approval   *ask.Approval
+		age        time.Duration
+		skip, wait bool
+	}{
+		"its place": {of: ask.TryOut("telegram", place)}, "no such ask": {}, "nonsense": {of: "telegram"}, "a number": {of: 7},
+		"another surface": {of: ask.TryOut("slack", place), skip: true},
+		"another place":   {of: ask.TryOut("telegram", "104"), wait: true},
+		"for too long":    {of: ask.TryOut("telegram", "104"), age: tryOutFor + time.Second, skip: true},
+		"votes":           {of: ask.TryOut("slack", place), approval: approval},
+	} {
+		it := Item{Ask: ask.Ask{Approval: c.approval}, AskedAt: time.Now().Add(-c.age)}
+		if c.of != nil {
+			it.Ask.Metadata = map[string]any{ask.MetadataTryOut: c.of}
+		}
+		skip, err := s.elsewhere(&it)
+		if _, later := errors.AsType[*LaterError](err); skip != c.skip || later != c.wait {
+			t.Errorf("%s: skipped %t, %v", name, skip, err)
 		}
 	}
 }

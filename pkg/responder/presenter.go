@@ -52,6 +52,14 @@ type Chooser interface {
 	Wants(p Post) bool
 }
 
+// Delayer is implemented by a [Presenter] that posts an ask only some time after
+// it was asked, such as a mail, which nobody needs if the ask is decided by then.
+// Delay returns how long that still is; 0: it is due. Nothing is recorded
+// meanwhile, so that an ask which ends first leaves no trace.
+type Delayer interface {
+	Delay(p Post) time.Duration
+}
+
 // Opener is implemented by a [Presenter] whose service can neither be searched nor takes a key of
 // ours. Its Present posts without the means to answer; Open adds them once the receipt names the
 // places. After a crash between the two calls of the service, an ask may have a post that nobody can

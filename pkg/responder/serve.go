@@ -30,6 +30,9 @@ type ServeOptions struct {
 	// refuses. Every and Burst then have no effect. Default: one turn at each place for
 	// each call of the presenter.
 	Limiter *Limiter
+	// Default returns the place of asks without a route of their own: one that tries out another place ([ask.TryOut])
+	// is not posted. Nil: none that tries out a place is.
+	Default func() string
 	// CallLimit is the limit of one call of the [Presenter]; default 30 s.
 	CallLimit time.Duration
 	// Link returns where people can answer any kind of ask, such as its page in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/askbus/askbus/internal/process/finding"
 )
@@ -37,7 +38,15 @@ func CheckGroups(ctx context.Context, checks *finding.List, r *Routes, members f
 		case n == 0:
 			check("group "+name, finding.Missing, "group %s has no members: nobody can answer its asks here", id)
 		default:
-			check("group "+name, finding.Good, "%d members of %s", n, id)
+			check("group "+name, finding.Good, "%s of %s", Members(n), id)
 		}
 	}
+}
+
+// Members says how many members there are.
+func Members(n int) string {
+	if n == 1 {
+		return "1 member"
+	}
+	return strconv.Itoa(n) + " members"
 }

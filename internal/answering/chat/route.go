@@ -68,6 +68,9 @@ type Target struct {
 	Threads string `json:"threads,omitempty"`
 }
 
+// Place returns the id of the channel or the person.
+func (t *Target) Place() string { return cmp.Or(t.Channel, t.Person) }
+
 // Values of [Target.Threads].
 const (
 	ThreadsMention   = "mention"
@@ -199,6 +202,9 @@ func (r *Routes) Decide(a *ask.Ask) Decision {
 }
 
 func (r *Routes) decide(a *ask.Ask) Decision {
+	if _, place, ok := a.TriesOut(); ok && place == r.Default.Place() {
+		return Decision{r.Default, "it tries out the default"}
+	}
 	for i := range r.Rules {
 		if rule := &r.Rules[i]; rule.Match.matches(a) {
 			name := rule.Name

@@ -51,3 +51,23 @@ routes:
 		t.Errorf("unknown field and wrong type: %v", err)
 	}
 }
+
+// Another default leaves the rest of a file as people wrote it; only a file of another layout is written again.
+func TestAnotherDefault(t *testing.T) {
+	t.Parallel()
+	parse := func(data []byte) (*chat.Routes, error) {
+		return chat.ParseRoutes(data, chat.IDs{Channel: "^C", Person: "^U"})
+	}
+	for name, c := range map[string]struct{ before, after string }{
+		"a block": {"# ours\ndefault:\n  person: U1\n  # at night\npeople: # who\n  os:mei: U1\n", "# ours\ndefault:\n    channel: C2\npeople: # who\n  os:mei: U1\n"},
+		"a line":  {"default: { person: U1 }\n# rules\nroutes: []", "default:\n    channel: C2\n# rules\nroutes: []"},
+		"JSON":    {`{"default": {"person": "U1"}, "people": {"os:mei": "U1"}}`, "default:\n    channel: C2\npeople:\n    os:mei: U1\n"},
+	} {
+		if got, err := chat.WithDefault([]byte(c.before), chat.Target{Channel: "C2"}, parse); err != nil || string(got) != c.after {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+	if _, err := chat.WithDefault([]byte("default: { person: U1 }\n"), chat.Target{Channel: "D2"}, parse); err == nil {
+		t.Error("an invalid id is taken")
+	}
+}

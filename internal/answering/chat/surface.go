@@ -115,6 +115,7 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 		opts.Link = s.link
 	}
 	opts.Clock, opts.Limiter, opts.Account, opts.CallLimit = s.Clock, limiter, account, maxCall
+	opts.Default = func() string { return s.Routes().Default.Place() }
 	srv, err := responder.NewServer(s.Bus, p, opts)
 	if err != nil {
 		return err
@@ -217,7 +218,7 @@ func (s *Surface) viewer(l *lang.Language, by ask.By) card.Viewer {
 // Route returns where an ask is posted, as [responder.Router] does: the id of a channel or a person.
 func (s *Surface) Route(post responder.Post) []string {
 	to := s.Routes().Decide(&post.Ask)
-	return []string{cmp.Or(to.Channel, to.Person)}
+	return []string{to.Place()}
 }
 
 // Present posts an ask to the target of its route with post. If that is hopeless, such as an archived channel or a
@@ -238,7 +239,7 @@ func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) 
 		return nil, err
 	}
 	if s.Bus != nil { // tests of routes have none
-		if err := board.PostedAt(s.Bus, a.Key(), cmp.Or(to.Channel, to.Person)); err != nil { // as in Looks
+		if err := board.PostedAt(s.Bus, a.Key(), to.Place()); err != nil { // as in Looks
 			s.Log.DebugContext(ctx, "cannot tell where an ask is shown", slog.String("ask_id", a.ID), slog.Any("error", err))
 		}
 	}

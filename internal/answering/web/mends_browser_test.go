@@ -380,7 +380,7 @@ func TestBrowserTheBarsFieldsDoNotHideTheQuestion(t *testing.T) {
 		if moved := b.js(`String(scrollY)`); moved != "0" {
 			t.Errorf("%s: the page has scrolled by %s px", f.field, moved)
 		}
-		if wide := b.js(`String(document.activeElement.getBoundingClientRect().width >= 600)`); wide != "true" {
+		if wide := b.js(`String(document.activeElement.getBoundingClientRect().width >= 540)`); wide != "true" {
 			t.Errorf("%s is %s px wide", f.field, b.js(`String(document.activeElement.getBoundingClientRect().width)`))
 		}
 		if seen := b.js(`String(document.activeElement.getBoundingClientRect().bottom <= innerHeight)`); seen != "true" {

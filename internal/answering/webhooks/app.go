@@ -215,6 +215,14 @@ func (a *App) attempt(ctx context.Context, d *delivery, rec *ask.Record) error {
 	}
 	to := e.endpoint()
 	to.Header = d.header()
+	if e.Format == formatNtfy {
+		if to.URL, _, err = topic(e.URL); err != nil {
+			return err
+		}
+		if e.token != nil {
+			to.Header.Set("Authorization", "Bearer "+e.token.Content())
+		}
+	}
 	if err := a.sender.Send(ctx, to, d.messageID(), body); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ const (
 	question kind = "ask"      // an ask to a surface
 	ending   kind = "outcome"  // an outcome to a surface
 	push     kind = "a2a"      // an outcome to an A2A client, as its task
+	pressed  kind = "pressed"  // only in addresses: the button of a notice
 )
 
 // delivery is something to send to one entry of the file, and the value of an entry of the bucket
@@ -39,6 +40,8 @@ type delivery struct {
 	Config string `json:"config,omitempty"`
 	Token  string `json:"token,omitempty"` // comes back as a header
 	V03    bool   `json:"v03,omitempty"`   // a task of A2A 0.3
+
+	Button string `json:"-"` // of pressed
 }
 
 func (d *delivery) ask() ask.Key { return ask.Key{Tenant: d.Tenant, Session: d.Session, ID: d.ID} }
@@ -95,6 +98,9 @@ type reference struct {
 
 // body returns what a delivery brings, or nil if there is nothing to bring any more.
 func (a *App) body(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
+	if e.Format == formatNtfy {
+		return a.notify(d, e, rec)
+	}
 	k := d.ask()
 	m := message{Type: typeResolved}
 	link := a.page(k)

@@ -24,12 +24,21 @@ type Entry struct {
 	URL          string                       `json:"url"`           // https; http only with AllowPrivate
 	SecretFile   string                       `json:"secret_file"`   // relative to the file's directory
 	AllowPrivate bool                         `json:"allow_private"` // the address may be of this machine or network
+	Format       string                       `json:"format"`        // surfaces: ntfy; default: webhooks of ours
+	Language     string                       `json:"language"`      // ntfy: of the words, such as "zh"; default English
+	TokenFile    string                       `json:"token_file"`    // ntfy: with an access token, if the topic needs one
+	token        *file.Live[string]           // nil: none
 	secrets      *file.Live[[]webhook.Secret] // read again when it changes
 }
 
 // endpoint returns where and with which secrets to send.
 func (e *Entry) endpoint() *webhook.Endpoint {
 	return &webhook.Endpoint{URL: e.URL, Secrets: e.secrets.Content(), AllowPrivate: e.AllowPrivate}
+}
+
+// by is who answers at a surface.
+func (e *Entry) by() ask.By {
+	return ask.By{Principal: "webhook:" + e.Name, Name: e.Name, Proof: ask.ProofWebhook}
 }
 
 // File is the operator's file.
@@ -78,6 +87,13 @@ func ParseFile(data []byte, dir string, log *slog.Logger) (*File, error) {
 			if list == "surfaces" && len(e.Tokens) > 0 {
 				fault("tokens", "is only for callbacks")
 			}
+			faultsOfFormat(e, list, fault)
+			if e.TokenFile != "" && e.Format == formatNtfy {
+				var err error
+				if e.token, err = file.OpenLive(from(dir, e.TokenFile), parseToken, log); err != nil {
+					fault("token_file", "%v", err)
+				}
+			}
 			if slices.ContainsFunc(e.Tokens, func(id string) bool { return !ask.ValidToken(id) }) {
 				fault("tokens", `needs ids of API tokens, as "askbus token list" prints them`)
 			}
@@ -85,17 +101,39 @@ func ParseFile(data []byte, dir string, log *slog.Logger) (*File, error) {
 				fault("secret_file", "is missing; name a file with a secret, which the receiver has too")
 				continue
 			}
-			if !filepath.IsAbs(e.SecretFile) {
-				e.SecretFile = filepath.Join(dir, e.SecretFile)
-			}
 			var err error
-			if e.secrets, err = file.OpenLive(e.SecretFile, webhook.ParseSecrets, log); err != nil {
+			if e.secrets, err = file.OpenLive(from(dir, e.SecretFile), webhook.ParseSecrets, log); err != nil {
 				fault("secret_file", "%v", err)
 			}
 		}
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return &f, errors.Join(faults...)
+}
+
+// faultsOfFormat finds what is wrong with the format of an entry, and with what only one format has.
+func faultsOfFormat(e *Entry, list string, fault func(field, format string, args ...any)) {
+	switch {
+	case e.Format == "" && e.Language != "":
+		fault("language", "is only for the format ntfy")
+	case e.Format == "" && e.TokenFile != "":
+		fault("token_file", "is only for the format ntfy")
+	case e.Format == "":
+	case e.Format != formatNtfy || list != "surfaces":
+		fault("format", "is %.80q; surfaces may have ntfy, and callbacks none", e.Format)
+	default:
+		if _, _, err := topic(e.URL); err != nil {
+			fault("url", "%v", err)
+		}
+	}
+}
+
+// from returns a path that is relative to a folder.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // entry returns the entry of a delivery, or nil.

@@ -35,6 +35,13 @@ func TestEveryFaultOfAFileIsNamed(t *testing.T) {
 		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: none }]":                                                            "callbacks[0].secret_file",
 		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: bad }]":                                                             "whsec_",
 		"surfaces: [{ name: a, url: 'https://a.example/', secret_file: good, tokens: [x] }]":                                                "surfaces[0].tokens",
+		"callbacks: [{ name: a, url: 'https://a.example/t', secret_file: good, format: ntfy }]":                                             "callbacks[0].format",
+		"surfaces: [{ name: a, url: 'https://a.example/t', secret_file: good, format: xml }]":                                               "surfaces[0].format",
+		"surfaces: [{ name: a, url: 'https://a.example/', secret_file: good, format: ntfy }]":                                               "surfaces[0].url",
+		"surfaces: [{ name: a, url: 'https://a.example/t/json', secret_file: good, format: ntfy }]":                                         "surfaces[0].url",
+		"surfaces: [{ name: a, url: 'https://a.example/t', secret_file: good, token_file: good }]":                                          "surfaces[0].token_file",
+		"surfaces: [{ name: a, url: 'https://a.example/t', secret_file: good, format: ntfy, token_file: none }]":                            "surfaces[0].token_file",
+		"surfaces: [{ name: a, url: 'https://a.example/t', secret_file: good, language: zh }]":                                              "surfaces[0].language",
 		"callbacks: [{ name: a, url: 'https://a.example/', secret_file: good, address: x }]":                                                "address",
 	} {
 		if err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {

@@ -166,6 +166,8 @@ func (a *App) addressed(r *http.Request) (*delivery, ask.Record, error) {
 	rec, err := a.of(r, d, e)
 	switch {
 	case err != nil:
+	case d.Kind == pressed:
+		err = ask.Refuse(ask.CodeNotFound, "this address only answers")
 	case d.Kind == question && rec.Outcome != nil:
 		err = ask.Refuse(ask.CodeNotFound, "the ask has ended, and with it the address of its files")
 	case d.Kind != question && (rec.Outcome == nil || a.opts.Now().After(rec.Outcome.At.Add(outcomeFiles))):

@@ -25,7 +25,8 @@ import (
 // shows reports whether a surface gets an ask: nobody in particular answers there, so it gets none
 // that demands to know who decides, and no permission.
 func (e *Entry) shows(a *ask.Ask) bool {
-	return e.Tenant == a.Tenant && !a.NeedsPrincipal() && a.MinProof == "" && !a.Permits()
+	_, _, elsewhere := a.TriesOut()
+	return e.Tenant == a.Tenant && !a.NeedsPrincipal() && a.MinProof == "" && !a.Permits() && !elsewhere
 }
 
 // asked is the data of a message with an ask.
@@ -70,6 +71,9 @@ func (d *delivery) token(s webhook.Secret) string {
 	if d.Kind != question {
 		parts = append(parts, string(d.Kind))
 	}
+	if d.Kind == pressed {
+		parts = append(parts, d.Button)
+	}
 	data, _ := json.Marshal(parts) // strings always marshal
 	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(seal(s, data))
 }
@@ -87,12 +91,18 @@ func (a *App) readToken(token string) (*delivery, *Entry) {
 	data, err1 := base64.RawURLEncoding.DecodeString(head)
 	given, err2 := base64.RawURLEncoding.DecodeString(sum)
 	var f []string
-	if errors.Join(err1, err2, json.Unmarshal(data, &f)) != nil || len(f) < 5 || len(f) > 6 {
+	if errors.Join(err1, err2, json.Unmarshal(data, &f)) != nil || len(f) < 5 || len(f) > 7 {
 		return nil, nil
 	}
 	d := &delivery{Kind: question, Name: f[0], Tenant: f[1], Session: f[2], ID: f[3], Life: f[4]}
-	if len(f) == 6 {
+	if len(f) > 5 {
 		d.Kind = kind(f[5])
+	}
+	if (d.Kind == pressed) != (len(f) == 7) {
+		return nil, nil
+	}
+	if d.Kind == pressed {
+		d.Button = f[6]
 	}
 	e := a.file().entry(d.Kind, d.Tenant, d.Name)
 	if e == nil || !slices.ContainsFunc(e.endpoint().Secrets, func(s webhook.Secret) bool { return hmac.Equal(seal(s, data), given) }) {
@@ -119,6 +129,7 @@ func (a *App) Handler() http.Handler {
 }
 
 func (a *App) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*") // pages such as ntfy's learn whether it counted; the address is all that it needs
 	o, err := a.answer(w, r)
 	if err == nil {
 		var body []byte
@@ -177,11 +188,20 @@ func (a *App) of(r *http.Request, d *delivery, e *Entry) (ask.Record, error) {
 	return rec, nil
 }
 
+// answerID returns the id of the answer that a call gives: the same call again is the same answer.
+func answerID(r *http.Request, body []byte) string {
+	sum := sha256.Sum256(append([]byte(r.PathValue("token")+"\x00"), body...))
+	return "wh_" + hex.EncodeToString(sum[:16])
+}
+
 // answer carries out the body of an answer address: an answer as over HTTP, or { "decline": true }.
 func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error) {
 	d, e, err := a.named(r)
 	if err != nil {
 		return ask.Outcome{}, err
+	}
+	if d.Kind == pressed {
+		return a.press(r, d, e)
 	}
 	if d.Kind != question {
 		return ask.Outcome{}, ask.Refuse(ask.CodeForbidden, "this address reads files of an outcome; only answer_url answers")
@@ -205,8 +225,7 @@ func (a *App) answer(w http.ResponseWriter, r *http.Request) (ask.Outcome, error
 	if _, err := a.of(r, d, e); err != nil {
 		return ask.Outcome{}, err
 	}
-	sum := sha256.Sum256(append([]byte(r.PathValue("token")+"\x00"), body...))
-	id, by := "wh_"+hex.EncodeToString(sum[:16]), ask.By{Principal: "webhook:" + e.Name, Name: e.Name, Proof: ask.ProofWebhook}
+	id, by := answerID(r, body), e.by()
 	if given.Decline {
 		if given.Answers != nil || given.Response != "" {
 			return ask.Outcome{}, ask.InvalidError("answer", []ask.Fault{ask.NewFault("/decline", ask.FaultGivenTogether, "answers")})

@@ -55,7 +55,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	} else if m := s.at(r); m != nil && len(m.Seen) > 0 {
 		data = m.Seen[0]
 	}
-	watched := intercept != nil && (method == "sendMessage" || strings.HasPrefix(method, "edit"))
+	watched := intercept != nil && (method == "sendMessage" || method == "sendRichMessage" || strings.HasPrefix(method, "edit"))
 	if watched {
 		if after, err := intercept(method, data, false); err != nil {
 			fail(failure(after), err.Error(), after)
@@ -69,6 +69,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			fail(failure(after), err.Error(), after)
 			return
 		}
+	}
+	if errors.Is(err, errUnknown) {
+		fail(http.StatusNotFound, err.Error(), 0)
+		return
 	}
 	if err != nil {
 		fail(http.StatusBadRequest, err.Error(), 0)
@@ -139,6 +143,23 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		m := s.add(&Message{Chat: chat, Topic: topic, Text: text, Entities: entities, First: entities, Force: force, ReplyTo: reply.ID, From: s.users[Bot], Silent: r.FormValue("disable_notification") == "true"})
 		m.show(keyboard)
 		return s.shown(m), nil
+	case "sendRichMessage":
+		topic, _ := strconv.Atoi(r.FormValue("message_thread_id"))
+		m := &Message{Chat: chat, Topic: topic, Rich: true, From: s.users[Bot], Silent: r.FormValue("disable_notification") == "true"}
+		switch err := s.mayWrite(chat, topic); {
+		case s.plainOnly:
+			return nil, errUnknown
+		case s.members[chat] == nil:
+			return nil, errors.New("Bad Request: chat not found")
+		case err != nil:
+			return nil, err
+		}
+		if err := m.setRich(r.FormValue("rich_message")); err != nil {
+			return nil, err
+		}
+		m.First = m.Entities
+		s.add(m).show(keyboard)
+		return s.shown(m), nil
 	case "sendPhoto", "sendDocument":
 		kind := strings.ToLower(strings.TrimPrefix(method, "send"))
 		file, header, err := r.FormFile(kind)
@@ -163,13 +184,16 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		if at == nil {
 			return nil, errNotFound
 		}
+		if rich := r.FormValue("rich_message"); rich != "" {
+			return s.editRich(at, rich, keyboard)
+		}
 		if err := check(text, entities, keyboard); err != nil {
 			return nil, err
 		}
 		if at.Text == text && same(at.Keyboard, keyboard) {
 			return nil, errors.New("Bad Request: message is not modified")
 		}
-		at.Text, at.Entities, at.Edited = text, entities, true
+		at.Text, at.Entities, at.Edited, at.Rich = text, entities, true, false
 		at.show(keyboard)
 		s.touch()
 		return s.shown(at), nil
@@ -177,7 +201,11 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		if at == nil {
 			return nil, errNotFound
 		}
-		if err := check(at.Text, nil, keyboard); err != nil {
+		text := at.Text
+		if at.Rich {
+			text = "rich"
+		}
+		if err := check(text, nil, keyboard); err != nil {
 			return nil, err
 		}
 		if same(at.Keyboard, keyboard) {
@@ -220,7 +248,7 @@ func (s *Server) call(method string, r *http.Request, keyboard [][]Button, force
 		}
 		return map[string]any{"status": status, "user": s.users[user]}, nil
 	}
-	return nil, errors.New("Not Found: method " + method + " is not in this fake")
+	return nil, errUnknown
 }
 
 func same(a, b [][]Button) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }

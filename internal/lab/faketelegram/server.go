@@ -68,6 +68,8 @@ type Message struct {
 	Deleted  bool
 	Silent   bool   // it notifies nobody
 	File     string // "photo" or "document", and its name
+	Rich     bool   // Text is what its blocks say
+	blocks   json.RawMessage
 }
 
 // Open reports whether the message has a button that sends something.
@@ -119,6 +121,7 @@ type Server struct {
 	sending   sync.WaitGroup
 	hosts     map[string]string
 	conflicts int
+	plainOnly bool // as a server from before rich messages
 	intercept func(method, data string, done bool) (time.Duration, error)
 }
 
@@ -303,6 +306,11 @@ func (s *Server) shown(m *Message) map[string]any {
 		typ = "supergroup"
 	}
 	out := map[string]any{"message_id": m.ID, "date": 1_700_000_000, "chat": map[string]any{"id": m.Chat, "type": typ}, "from": m.From, "text": m.Text, "entities": m.Entities}
+	if m.Rich {
+		delete(out, "text")
+		delete(out, "entities")
+		out["rich_message"] = map[string]any{"blocks": m.blocks}
+	}
 	if m.Keyboard != nil {
 		out["reply_markup"] = map[string]any{"inline_keyboard": m.Keyboard}
 	}

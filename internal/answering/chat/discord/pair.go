@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 )
@@ -19,8 +20,10 @@ func (s *App) Pair(ctx context.Context, code string) (p chat.Paired, err error) 
 	}
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
+	private := ""
 	s.receive(waiting, intentDirect, func(_ context.Context, typ string, data json.RawMessage) {
 		var m struct {
+			Channel string `json:"channel_id"`
 			Server  string `json:"guild_id"`
 			Author  user   `json:"author"`
 			Content string `json:"content"`
@@ -30,11 +33,16 @@ func (s *App) Pair(ctx context.Context, code string) (p chat.Paired, err error) 
 		}
 		if m.Server == "" && !m.Author.Bot && m.Author.ID != "" && chat.SaysCode(m.Content, code) {
 			p = chat.Paired{Person: m.Author.ID, Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username)}
+			private = m.Channel
 			stop()
 		}
 	})
 	switch {
 	case p.Person != "":
+		told := s.Speaks("", nil).Say("Connected. Questions of agents come here.")
+		if _, err := s.api.post(ctx, s.Now(), private, message{Content: &told, Components: []component{}, Mentions: mentions{Parse: []string{}}}); err != nil {
+			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
+		}
 		return p, nil
 	case ctx.Err() != nil:
 		return p, ctx.Err()

@@ -1,6 +1,7 @@
 package email_test
 
 import (
+	"errors"
 	"html"
 	"net/http"
 	"net/url"
@@ -247,16 +248,30 @@ func TestARefusedFileIsLeftOut(t *testing.T) {
 
 var stopLink = regexp.MustCompile(`http://\S+/email/stop/[A-Za-z0-9_.-]+`)
 
-// An ask that is decided within the delay is not mailed.
+// An ask that is decided within the delay is not mailed, and nothing is noted of it. The mail about one that got a vote
+// within the delay says so, and is as soon as others.
 func TestADecidedAskIsNotMailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *surface) { s.opts.Delay = 2 * time.Second })
+	pg := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}
 	k := w.Ask(database("a1"))
-	if _, err := w.Other.Answer(t.Context(), k, ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
+	if _, err := w.Other.Answer(t.Context(), k, pg); err != nil {
+		t.Fatal(err)
+	}
+	voted := database("v1")
+	voted.Questions[0].NoOther = true
+	voted.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}, ApproveOptions: []string{"pg"}}
+	if _, err := w.Other.Answer(t.Context(), w.Ask(voted), pg); !errors.Is(err, ask.ErrVoted) {
 		t.Fatal(err)
 	}
 	w.Ask(database("a2"))
 	w.question(tom, "a2")
+	if m := w.question(tom, "v1"); !strings.Contains(m.Text, "1 of 2 approvals") {
+		t.Errorf("it says %s", m.Text)
+	}
+	if rec := w.Get("a1"); len(rec.Receipts) > 0 {
+		t.Errorf("its receipts are %+v", rec.Receipts)
+	}
 	for _, m := range w.fake.Mails() {
 		if strings.Contains(m.Text, "a1") {
 			t.Errorf("mailed: %s", m.Text)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -22,13 +23,23 @@ func (p presenter) Route(post responder.Post) (refs []string) {
 	return refs
 }
 
-// Present sends an ask's mail to each of its recipients, after the delay. Those who have stopped it and those whom the
+// Delay returns how long an ask's mail still waits: it may be decided by then.
+func (p presenter) Delay(post responder.Post) time.Duration {
+	return min(p.opts.Delay-p.Clock.Now().Sub(post.AskedAt), p.opts.Delay) // clocks differ
+}
+
+// Present sends an ask's mail to each of its recipients. Those who have stopped it and those whom the
 // server refuses get none; it fails for good if that is everybody.
 func (p presenter) Present(ctx context.Context, post responder.Post) (places []ask.Place, err error) {
-	if left := p.opts.Delay - p.Clock.Now().Sub(post.AskedAt); p.opts.Delay > 0 && left > 0 {
-		return nil, &responder.LaterError{After: min(left, p.opts.Delay)} // clocks differ
-	}
 	rec, why := chat.Pending(&post), errors.New("everybody it goes to wants no mail")
+	if post.Ask.Approval != nil { // a mail cannot be edited, so it counts the votes that came during the delay
+		switch now, err := p.Bus.Get(ctx, post.Ask.Key()); {
+		case err != nil:
+			return nil, &responder.LaterError{Err: err}
+		case now.Life == post.Life && now.Outcome == nil:
+			rec = &now
+		}
+	}
 	for _, to := range p.recipients(&post.Ask) {
 		if p.inDigest(to, &post.Ask) {
 			continue

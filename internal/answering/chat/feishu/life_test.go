@@ -426,4 +426,8 @@ func TestPairing(t *testing.T) {
 	if diff := cmp.Diff(chat.Paired{Place: "oc_p2pmei", Person: mei, Principal: "feishu:tenant1/on_mei", Name: "Mei"}, <-found); diff != "" {
 		t.Error(diff)
 	}
+	all := f.Messages()
+	if last := all[len(all)-1]; last.Chat != "oc_p2pmei" || last.From != "" || !strings.Contains(last.Text, "Connected.") {
+		t.Errorf("the last message is %+v", last)
+	}
 }

@@ -27,6 +27,8 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 	if name, err := s.api.name(ctx, who.Place+"/"+who.Person); err == nil {
 		who.Name = name
 	}
+	s.tell(ctx, who.Place, s.Speaks("", nil).Say("Connected. Questions of agents come here."), "paired-"+code)
+	s.work.Wait() // the message that says the code is answered, or it comes again
 	return who, nil
 }
 

@@ -31,7 +31,7 @@ func (s *App) Doctor(ctx context.Context) (checks finding.List) {
 		if n, err := s.members(ctx, channel); err != nil {
 			check("channel "+channel, finding.Broken, "the app is not in it, or it does not exist: add the app to the team or the chat; %v", err)
 		} else {
-			check("channel "+channel, finding.Good, "%d members", n)
+			check("channel "+channel, finding.Good, "%s", chat.Members(n))
 		}
 	}
 	chat.CheckGroups(ctx, &checks, routes, s.members)

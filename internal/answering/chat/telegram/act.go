@@ -33,7 +33,7 @@ func (s *App) pressed(ctx context.Context, q *models.CallbackQuery) {
 // at returns the message of a query.
 func at(q *models.CallbackQuery) (p place) {
 	if m := q.Message.Message; m != nil {
-		return place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID}
+		return place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID, Rich: m.Text == ""}
 	}
 	if m := q.Message.InaccessibleMessage; m != nil {
 		return place{Chat: m.Chat.ID, ID: m.MessageID}
@@ -91,7 +91,14 @@ var markForm = regexp.MustCompile(`\?start=([0-9a-f]{24})-([0-9]{1,3})(?:&draft=
 // the draft that it carries.
 func (s *App) marked(m *models.Message) (id string, q int, d chat.Draft, ok bool) {
 	me := s.me.Load()
-	if m == nil || m.From == nil || me == nil || m.From.ID != me.ID || len(m.Entities) == 0 || m.Entities[0].Offset != 0 {
+	if m == nil || m.From == nil || me == nil || m.From.ID != me.ID {
+		return "", 0, d, false
+	}
+	if m.Text == "" { // a rich message, of an ask with one question
+		id, ok = buttonOf(m.ReplyMarkup)
+		return id, 0, d, ok
+	}
+	if len(m.Entities) == 0 || m.Entities[0].Offset != 0 {
 		return "", 0, d, false
 	}
 	parts := markForm.FindStringSubmatch(m.Entities[0].URL)
@@ -101,6 +108,15 @@ func (s *App) marked(m *models.Message) (id string, q int, d chat.Draft, ok bool
 	q, _ = strconv.Atoi(parts[2]) // digits
 	d, _ = chat.ParseDraft(parts[3])
 	return parts[1], q, d, true
+}
+
+// buttonOf returns the short id of the ask whose button is first on a keyboard.
+func buttonOf(k *models.InlineKeyboardMarkup) (id string, ok bool) {
+	if k == nil || len(k.InlineKeyboard) == 0 || len(k.InlineKeyboard[0]) == 0 {
+		return "", false
+	}
+	id, _, ok = strings.Cut(k.InlineKeyboard[0][0].CallbackData, ":")
+	return id, ok && len(id) == 24
 }
 
 // wrote handles a message: an answer if it replies to one of ours, a request for ids, or talk.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -20,11 +21,12 @@ import (
 
 // api wraps the Bot API: each call waits for its turn, and errors say what to do.
 type api struct {
-	bot     *bot.Bot
-	http    *http.Client
-	base    string // with the token
-	account string // the id of the bot, to which Telegram's limits belong
-	limiter *responder.Limiter
+	bot       *bot.Bot
+	http      *http.Client
+	base      string // with the token
+	account   string // the id of the bot, to which Telegram's limits belong
+	limiter   *responder.Limiter
+	plainOnly atomic.Bool // the server knows no rich messages
 }
 
 // Classes of calls. Telegram documents no exact limits, and says to obey the seconds of a 429; these
@@ -52,7 +54,11 @@ type place struct {
 	Chat  int64
 	Topic int // of a forum; 0: none
 	ID    int
+	Rich  bool // it is a rich message
 }
+
+// richMark is at the end of the ref of a rich message.
+const richMark = "r"
 
 // ref encodes a place for a receipt.
 func (p place) ref() string {
@@ -62,6 +68,9 @@ func (p place) ref() string {
 	}
 	if p.ID != 0 {
 		s += "#" + strconv.Itoa(p.ID)
+	}
+	if p.Rich {
+		s += richMark
 	}
 	return s
 }
@@ -73,6 +82,7 @@ func parsePlace(s string) (p place, ok bool) {
 	var err error
 	p.Chat, err = strconv.ParseInt(of, 10, 64)
 	p.Topic, _ = strconv.Atoi(topic) // 0: none
+	id, p.Rich = strings.CutSuffix(id, richMark)
 	p.ID, _ = strconv.Atoi(id)
 	return p, err == nil && p.ID > 0
 }

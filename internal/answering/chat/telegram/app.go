@@ -82,6 +82,7 @@ type App struct {
 	webhook, secret string                       // where Telegram calls, if it does, and what it proves itself with
 	seen            *lru.Cache[int64, struct{}]  // handled updates
 	attached        *lru.Cache[string, struct{}] // posts whose files were sent
+	ending          atomic.Int32                 // outcomes that are being edited in
 }
 
 // New makes the surface. It makes no calls.
@@ -106,8 +107,12 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	return s, nil
 }
 
-// Serve posts asks and edits them to their outcomes until ctx ends.
+// Serve posts asks and edits them to their outcomes until ctx ends. It begins when the bot's name is known, which messages
+// carry.
 func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
+	if s.me.Load() == nil {
+		s.Retry(ctx, func(ctx context.Context) error { _, err := s.Connect(ctx); return err })
+	}
 	return s.Surface.Serve(ctx, presenter{s}, s.api.limiter, s.api.account, opts)
 }
 

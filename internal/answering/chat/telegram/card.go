@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ type text struct {
 	entities []models.MessageEntity
 	cut      bool // something did not fit
 	quiet    bool // it notifies nobody
+	most     int  // UTF-16 units that it may have; 0: those of a message that is not rich
 }
 
 func (t *text) String() string { return t.b.String() }
@@ -33,7 +35,9 @@ func (t *text) String() string { return t.b.String() }
 const reserve = 400
 
 // add appends words as an entity of a type; "" is none.
-func (t *text) add(words, typ, url string) { t.upTo(maxText-reserve, words, typ, url) }
+func (t *text) add(words, typ, url string) { t.upTo(t.limit()-reserve, words, typ, url) }
+
+func (t *text) limit() int { return cmp.Or(t.most, maxText) }
 
 func (t *text) upTo(most int, words, typ, url string) {
 	words = strings.ReplaceAll(words, "@", "@\u200b") // mentions nobody
@@ -71,6 +75,7 @@ type drawing struct {
 	link     string
 	bot      string // user name
 	mentions []string
+	rich     bool // it becomes a rich message
 }
 
 // mark returns the address of the link at the beginning of a message: it says which question a reply to the
@@ -93,9 +98,21 @@ func (t *text) mention(ids []string) {
 	}
 }
 
+// at returns a function that draws the message at the next question, as a rich one or not.
+func (d *drawing) at(draft chat.Draft) func(rich bool) text {
+	return func(rich bool) text {
+		one := *d
+		one.rich = rich
+		return one.text(draft)
+	}
+}
+
 // text returns the message at the next question, with the answers so far.
 func (d *drawing) text(draft chat.Draft) text {
 	t := text{quiet: d.Priority.Level == ask.PriorityLow}
+	if d.rich {
+		t.most = maxRich
+	}
 	sign := "❓"
 	if d.Priority.Urgent() {
 		sign = "🚨"
@@ -129,6 +146,9 @@ func (d *drawing) text(draft chat.Draft) text {
 }
 
 func (d *drawing) body(t *text, p *card.Preview, most int) {
+	if d.rich {
+		most *= maxRich / maxText
+	}
 	parts, cut := chat.Parts(p, most, chat.ClipUnits)
 	t.cut = t.cut || cut
 	for _, part := range parts {
@@ -172,12 +192,12 @@ func (d *drawing) foot(t *text) {
 	}
 	for _, words := range []string{more, d.ForThem, d.AtEnd} {
 		if words != "" {
-			t.upTo(maxText, "\n"+chat.ClipUnits(words, 120), "", "")
+			t.upTo(t.limit(), "\n"+chat.ClipUnits(words, 120), "", "")
 		}
 	}
 	if d.link != "" {
-		t.upTo(maxText, "\n", "", "")
-		t.upTo(maxText, d.Say("Open in browser"), "text_link", d.link)
+		t.upTo(t.limit(), "\n", "", "")
+		t.upTo(t.limit(), d.Say("Open in browser"), "text_link", d.link)
 	}
 }
 

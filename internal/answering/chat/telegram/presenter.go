@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -30,6 +31,11 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
 		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 		send := func(at *place) (err error) {
+			if rich, ok := c.richer(); ok {
+				if at.ID, at.Rich, err = p.api.sendRich(ctx, *at, chat.RankOf(&post), rich); at.Rich || err != nil {
+					return err
+				}
+			}
 			at.ID, err = p.api.send(ctx, *at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
 			return err
 		}
@@ -64,6 +70,7 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 	}
 	if at, ok := parsePlace(places[0].Ref); ok && !p.attached.Contains(post.Key) {
 		p.attached.Add(post.Key, struct{}{})
+		c.rich = at.Rich
 		t := c.text(chat.Draft{})
 		p.Attach(ctx, &post.Ask, chat.Whole(c.Card, t.cut, c.link), maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
 	}
@@ -73,18 +80,38 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 // Find finds nothing: bots cannot search. An earlier message has no buttons.
 func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
 
+// Edits count as messages, of which a group takes 20 a minute. So that buttons do not stay alive while new asks come in,
+// a few outcomes go before the messages of asks that came up to a minute later; if more end at once, the newest go first.
+const (
+	endingFirst = 5
+	headStart   = time.Minute
+)
+
+// order returns when an outcome of a time has its turn, as if it were an ask of the time that it returns. Its edit calls
+// done.
+func (s *App) order(at time.Time) (_ time.Time, done func()) {
+	if s.ending.Add(1) <= endingFirst {
+		at = at.Add(headStart)
+	}
+	return at, func() { s.ending.Add(-1) }
+}
+
 // Update edits every message of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	p.Ended(responder.PostKey(Type, e.Ask.Key(), e.Life))
 	t := outcome(p.End(&e, literal))
-	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, t, nil) })
+	order, done := p.order(e.Outcome.At)
+	defer done()
+	return p.EditAll(ctx, &e.Ask, order, e.Places, gone, func(ref string, r responder.Rank) error {
+		return p.edit(ctx, ref, r, func(bool) text { return t }, nil)
+	})
 }
 
 // Refresh makes every message of an ask show its votes.
 func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
 	c := p.drawn(&rec, post.Link)
 	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error {
-		return p.edit(ctx, ref, r, c.text(chat.Draft{}), c.keyboard(card.Steps{}))
+		return p.edit(ctx, ref, r, c.at(chat.Draft{}), c.keyboard(card.Steps{}))
 	})
 }
 
@@ -110,22 +137,26 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 // Show makes a message show the next question. It implements [chat.Drawer].
 func (p presenter) Show(ctx context.Context, at string, rec *ask.Record, d chat.Draft) error {
 	c := p.drawn(rec, p.LinkTo(rec.Ask.Key()))
-	return p.edit(ctx, at, p.Now(), c.text(d), c.keyboard(d.Steps))
+	return p.edit(ctx, at, p.Now(), c.at(d), c.keyboard(d.Steps))
 }
 
 // Close makes a message say only these words. It implements [chat.Drawer].
 func (p presenter) Close(ctx context.Context, at, words string) error {
 	var t text
 	t.add(words, "", "")
-	return p.edit(ctx, at, p.Now(), t, nil)
+	return p.edit(ctx, at, p.Now(), func(bool) text { return t }, nil)
 }
 
-func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, t text, k *keyboard) error {
+// edit makes a message show what draw returns, for a rich message or another one.
+func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, draw func(rich bool) text, k *keyboard) error {
 	at, ok := parsePlace(ref)
-	if !ok {
+	switch {
+	case !ok:
 		return nil
+	case at.Rich:
+		return p.api.editRich(ctx, at, r, draw(true), k)
 	}
-	return p.api.edit(ctx, at, r, t, k)
+	return p.api.edit(ctx, at, r, draw(false), k)
 }
 
 // drawn returns what is needed to draw an ask.

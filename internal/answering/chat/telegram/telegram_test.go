@@ -109,7 +109,7 @@ func (s *surface) Click(ctx context.Context, p respondertest.Post, c responderte
 }
 
 func (s *surface) Intercept(f func(respondertest.Call) error) {
-	counted := chattest.Intercept(map[string]respondertest.Op{"sendMessage": respondertest.OpPost, "editMessageText": respondertest.OpUpdate}, f)
+	counted := chattest.Intercept(map[string]respondertest.Op{"sendMessage": respondertest.OpPost, "sendRichMessage": respondertest.OpPost, "editMessageText": respondertest.OpUpdate}, f)
 	s.fake.Intercept(func(method, data string, done bool) (time.Duration, error) {
 		key := ""
 		if data != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -69,7 +70,7 @@ func TestATopicForEachSession(t *testing.T) {
 	}
 }
 
-// A chat that is no forum gets the messages as they are.
+// A chat that is no forum gets the messages as they are. The first one names the bot already, by which a reply is known.
 func TestNoTopicsWithoutAForum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,5 +83,7 @@ func TestNoTopicsWithoutAForum(t *testing.T) {
 	w.Run(func(ctx context.Context) error { return app.Serve(ctx, responder.ServeOptions{}) })
 	w.Ask(chattest.Choice("a1", "Which database?"))
 	w.Receipt("a1", telegram.Type, 0)
-	w.message("a message of no topic", func(m *faketelegram.Message) bool { return m.Chat == group && m.Topic == 0 })
+	w.message("a message of no topic", func(m *faketelegram.Message) bool {
+		return m.Chat == group && m.Topic == 0 && strings.HasPrefix(m.First[0].URL, "https://t.me/askbus_fake_bot?start=")
+	})
 }
