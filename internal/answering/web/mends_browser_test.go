@@ -107,6 +107,7 @@ func TestBrowserSignedOutWhileTyping(t *testing.T) {
 	b.click(".send")
 	b.sees("You are signed out")
 	b.sees("askbus login --dir /srv/askbus")
+	b.wait(`document.querySelector('#lost').hidden`) // it does not say that it connects as well
 	b.wait(`document.querySelector('.typed').value === 'my words' && document.querySelector('article').dataset.key.endsWith('/t')`)
 	// In another tab of the same browser.
 	b.do(chromedp.Evaluate[chromedp.Void](`fetch(` + quoted(in.link(t, mei)) + `)`))
@@ -333,6 +334,7 @@ func TestBrowserTheSignInPage(t *testing.T) {
 	b.sees("askbus ask --dir /srv/askbus --question")
 	b.click("[data-logout] button")
 	b.sees("askbus login --dir /srv/askbus")
+	b.wait(`document.querySelector('#lost').hidden`) // it does not say that it connects as well
 	b.wait(`document.querySelector('[data-copy]').offsetParent !== null`)
 	b.wait(`(() => { const r = document.querySelector('.gate section').getBoundingClientRect(); return Math.abs(r.left - (document.documentElement.clientWidth - r.right)) < 2 })()`)
 }
