@@ -204,12 +204,17 @@ func validatePeople(f *faults, at string, need int, from []string) {
 	if need < 1 || need > MaxVoters {
 		f.add(at+"/need", FaultOutOfRange, need, 1, MaxVoters)
 	}
-	if n := len(from); n > MaxAudience {
-		f.add(at+"/from", FaultTooMany, n, "entries", MaxAudience)
+	f.people(at+"/from", from)
+}
+
+// people adds what is wrong with a list of groups, schedules and principals.
+func (f *faults) people(at string, list []string) {
+	if n := len(list); n > MaxAudience {
+		f.add(at, FaultTooMany, n, "entries", MaxAudience)
 		return
 	}
-	for i, entry := range from {
-		at := at + "/from/" + strconv.Itoa(i)
+	for i, entry := range list {
+		at := at + "/" + strconv.Itoa(i)
 		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
 			f.add(at, FaultEmptyAudience)
 		}

@@ -95,18 +95,7 @@ func (a *Ask) lists() (all []*[]string) {
 	for i := range a.BreakGlass {
 		all = append(all, &a.BreakGlass[i].From)
 	}
-	for _, p := range a.Approval.all() {
-		if p.Deny != nil {
-			all = append(all, &p.Deny.From)
-		}
-		for i := range p.AnyOf {
-			alt := &p.AnyOf[i]
-			all = append(all, &alt.From)
-			for j := range alt.AllOf {
-				all = append(all, &alt.AllOf[j].From)
-			}
-		}
-	}
+	a.Approval.eachList("", func(_ string, list *[]string) { all = append(all, list) })
 	return all
 }
 
@@ -266,21 +255,21 @@ func (a *Ask) EachSchedule(f func(at, entry string)) {
 	}
 	each("/audience", a.Audience)
 	if a.Approval != nil {
-		a.Approval.eachList("/approval", each)
+		a.Approval.eachList("/approval", func(at string, list *[]string) { each(at, *list) })
 	}
 }
 
 // eachList calls f with each list of people of an approval, and where it is.
-func (p *Approval) eachList(at string, f func(at string, entries []string)) {
+func (p *Approval) eachList(at string, f func(at string, list *[]string)) {
 	for i := range p.AnyOf {
 		alt, at := &p.AnyOf[i], at+"/any_of/"+strconv.Itoa(i)
-		f(at+"/from", alt.From)
+		f(at+"/from", &alt.From)
 		for j := range alt.AllOf {
-			f(at+"/all_of/"+strconv.Itoa(j)+"/from", alt.AllOf[j].From)
+			f(at+"/all_of/"+strconv.Itoa(j)+"/from", &alt.AllOf[j].From)
 		}
 	}
 	if p.Deny != nil {
-		f(at+"/deny/from", p.Deny.From)
+		f(at+"/deny/from", &p.Deny.From)
 	}
 	for i := range p.And {
 		p.And[i].eachList(at+"/and/"+strconv.Itoa(i), f)

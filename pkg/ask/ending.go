@@ -140,34 +140,39 @@ func (b By) Words() string {
 	return name + " " + SurfaceWords(b.Responder)
 }
 
+// surfaces names the place of each responder type, in English with its preposition.
+//
+//nolint:gochecknoglobals // a table
+var surfaces = map[string]struct{ english, chinese string }{
+	"web":           {"on the web", "网页"},
+	"push":          {"in a notification", "通知"},
+	"cli":           {"in the terminal", "终端"},
+	"tui":           {"in the terminal", "终端"},
+	"ssh":           {"in the terminal", "终端"},
+	"slack":         {"on Slack", "Slack"},
+	"telegram":      {"in Telegram", "Telegram"},
+	"discord":       {"in Discord", "Discord"},
+	"feishu":        {"in Feishu", "飞书"},
+	"teams":         {"in Teams", "Teams"},
+	"mattermost":    {"in Mattermost", "Mattermost"},
+	"email":         {"by e-mail", "邮件"},
+	"gateway":       {"over HTTP", "HTTP"},
+	ResponderNative: {"in the agent's own dialog", "智能体自己的对话框"},
+	ResponderElicit: {"in the agent's own dialog", "智能体自己的对话框"},
+}
+
 // SurfaceWords says where people meet a responder type: "on Slack", "in the
 // terminal". Unknown types are named as they are.
 func SurfaceWords(responder string) string {
-	switch responder {
-	case "web":
-		return "on the web"
-	case "push":
-		return "in a notification"
-	case "cli", "tui", "ssh":
-		return "in the terminal"
-	case "slack":
-		return "on Slack"
-	case "telegram":
-		return "in Telegram"
-	case "discord":
-		return "in Discord"
-	case "feishu":
-		return "in Feishu"
-	case "teams":
-		return "in Teams"
-	case "mattermost":
-		return "in Mattermost"
-	case "email":
-		return "by e-mail"
-	case "gateway":
-		return "over HTTP"
-	case ResponderNative, ResponderElicit:
-		return "in the agent's own dialog"
+	return cmp.Or(surfaces[responder].english, "on "+responder)
+}
+
+// SurfaceWordsIn names in another language the place where people meet a
+// responder type, for use in brackets or after a colon: "Slack", "终端". In
+// English it is [SurfaceWords].
+func SurfaceWordsIn(lang, responder string) string {
+	if !speaksChinese(lang) {
+		return SurfaceWords(responder)
 	}
-	return "on " + responder
+	return cmp.Or(surfaces[responder].chinese, responder)
 }

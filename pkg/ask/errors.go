@@ -72,32 +72,24 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the sentinel error of the code.
-func (e *Error) Unwrap() error {
-	switch e.Code {
-	case CodeInvalid:
-		return ErrInvalid
-	case CodeUnauthorized, CodeForbidden:
-		return ErrForbidden
-	case CodeVoted:
-		return ErrVoted
-	case CodeNotFound:
-		return ErrNotFound
-	case CodeResolved, CodeExpired:
-		return ErrResolved
-	case CodeIDReused:
-		return ErrIDReused
-	case CodeConflict:
-		return ErrConflict
-	case CodeTooLarge:
-		return ErrTooLarge
-	case CodeQuota:
-		return ErrQuota
-	case CodeNobody:
-		return ErrNobody
-	case CodeUnavailable, CodeLedgerFull:
-		return ErrUnavailable
-	}
-	return nil
+func (e *Error) Unwrap() error { return sentinels[e.Code] }
+
+//nolint:gochecknoglobals // a table
+var sentinels = map[string]error{
+	CodeInvalid:      ErrInvalid,
+	CodeUnauthorized: ErrForbidden,
+	CodeForbidden:    ErrForbidden,
+	CodeVoted:        ErrVoted,
+	CodeNotFound:     ErrNotFound,
+	CodeResolved:     ErrResolved,
+	CodeExpired:      ErrResolved,
+	CodeIDReused:     ErrIDReused,
+	CodeConflict:     ErrConflict,
+	CodeTooLarge:     ErrTooLarge,
+	CodeQuota:        ErrQuota,
+	CodeNobody:       ErrNobody,
+	CodeUnavailable:  ErrUnavailable,
+	CodeLedgerFull:   ErrUnavailable,
 }
 
 // isFault reports whether the detail is the words of the only fault, as

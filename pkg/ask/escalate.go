@@ -3,7 +3,6 @@ package ask
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -194,17 +193,7 @@ func (a *Ask) validateStep(f *faults, at string, s *Escalation) {
 	if s.After < MinAfter || s.After > MaxTimeout {
 		f.add(at+"/after", FaultOutOfRange, s.After, MinAfter, "720h")
 	}
-	if n := len(s.Tell); n > MaxAudience {
-		f.add(at+"/tell", FaultTooMany, n, "entries", MaxAudience)
-		return
-	}
-	for i, entry := range s.Tell {
-		at := at + "/tell/" + strconv.Itoa(i)
-		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
-			f.add(at, FaultEmptyAudience)
-		}
-		f.length(at, entry, MaxName)
-	}
+	f.people(at+"/tell", s.Tell)
 	if n := len(s.Via); n > MaxVia {
 		f.add(at+"/via", FaultTooMany, n, "entries", MaxVia)
 		return

@@ -55,7 +55,7 @@ func (a *Ask) Validate(now time.Time) error {
 	default:
 		f.add("/priority", FaultNotOneOf, clip(string(a.Priority)), names(PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent))
 	}
-	a.validateAudience(&f)
+	f.people("/audience", a.Audience)
 	if a.MinProof != "" && !slices.Contains(MinProofs(), a.MinProof) {
 		f.add("/min_proof", FaultNotOneOf, clip(a.MinProof), MinProofs())
 	}
@@ -74,19 +74,6 @@ func (a *Ask) Validate(now time.Time) error {
 	a.validateSchedules(&f)
 	a.validateEscalate(&f)
 	return InvalidError("ask", f)
-}
-
-func (a *Ask) validateAudience(f *faults) {
-	if len(a.Audience) > MaxAudience {
-		f.add("/audience", FaultTooMany, len(a.Audience), "entries", MaxAudience)
-	}
-	for i, entry := range a.Audience {
-		at := "/audience/" + strconv.Itoa(i)
-		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
-			f.add(at, FaultEmptyAudience)
-		}
-		f.length(at, entry, MaxName)
-	}
 }
 
 func (a *Ask) validateAsker(f *faults) {

@@ -1,7 +1,6 @@
 package card
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -86,5 +85,5 @@ func fill(pattern string, values ...string) string {
 	for i, v := range values {
 		all[i] = v
 	}
-	return fmt.Sprintf(pattern, all...)
+	return lang.Fill(pattern, all...)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
@@ -22,9 +23,7 @@ const (
 
 // JSON-RPC error codes.
 const (
-	codeInvalidParams = -32602
-	codeInternal      = -32603
-	codeCancelled     = -32800
+	codeCancelled = -32800
 )
 
 // Protocol is the Agent Client Protocol between one editor and one agent. The zero value is ready to use.
@@ -110,7 +109,7 @@ func (p *Protocol) question(m *relay.Message) *relay.Question {
 	q.Reply = func(result json.RawMessage) (dialect.Given, error) { return d.Reply(&asked, result) }
 	q.Withdrawn = func(byAgent bool) []byte {
 		if byAgent && !permission {
-			return refusal(m.ID, codeCancelled, "Request cancelled")
+			return jsonrpc.Failure(m.ID, codeCancelled, "Request cancelled")
 		}
 		o := ask.Outcome{Status: ask.StatusWithdrawn, Ask: &asked}
 		return p.Result(m.ID, d.Answer(&asked, &o).Body)
@@ -122,29 +121,15 @@ func (p *Protocol) question(m *relay.Message) *relay.Question {
 }
 
 // Result returns a response with a result.
-func (p *Protocol) Result(id json.RawMessage, body []byte) []byte {
-	return relay.Line(struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result"`
-	}{"2.0", id, body})
-}
+func (p *Protocol) Result(id json.RawMessage, body []byte) []byte { return jsonrpc.Response(id, body) }
 
 // Refusal returns a response with an error.
 func (p *Protocol) Refusal(id json.RawMessage, why error, broken bool) []byte {
-	code := codeInvalidParams
+	code := jsonrpc.CodeParams
 	if broken {
-		code = codeInternal
+		code = jsonrpc.CodeInternal
 	}
-	return refusal(id, code, "askbus: "+why.Error())
-}
-
-func refusal(id json.RawMessage, code int, text string) []byte {
-	return relay.Line(struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   relay.Failure   `json:"error"`
-	}{"2.0", id, relay.Failure{Code: code, Message: ask.CleanText(text)}})
+	return jsonrpc.Failure(id, code, "askbus: "+why.Error())
 }
 
 // Close returns the notification that cancels a request.
@@ -152,7 +137,7 @@ func (p *Protocol) Close(id json.RawMessage) []byte {
 	type requestID struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
-	return relay.Line(struct {
+	return jsonrpc.Line(struct {
 		JSONRPC string    `json:"jsonrpc"`
 		Method  string    `json:"method"`
 		Params  requestID `json:"params"`
@@ -160,4 +145,4 @@ func (p *Protocol) Close(id json.RawMessage) []byte {
 }
 
 // Refused reports whether the editor cancelled its dialog.
-func (p *Protocol) Refused(e *relay.Failure) bool { return e.Code == codeCancelled }
+func (p *Protocol) Refused(e *jsonrpc.Error) bool { return e.Code == codeCancelled }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -47,7 +48,7 @@ func declare(line []byte) (out []byte, forms bool) {
 }
 
 func encode(m map[string]json.RawMessage) json.RawMessage {
-	return json.RawMessage(strings.TrimSuffix(string(relay.Line(m)), "\n"))
+	return json.RawMessage(strings.TrimSuffix(string(jsonrpc.Line(m)), "\n"))
 }
 
 // agentName returns the agent's name from its response to initialize.

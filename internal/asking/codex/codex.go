@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/asking/relay"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
@@ -25,12 +26,6 @@ const (
 	methodStarted   = "item/started"
 	methodCompleted = "item/completed"
 	methodThread    = "thread/started"
-)
-
-// JSON-RPC error codes.
-const (
-	codeInvalidParams = -32602
-	codeInternal      = -32603
 )
 
 // Options are the settings of [New].
@@ -129,7 +124,7 @@ var errUnknownChanges = errors.New("the changed files are unknown, or too long")
 
 // Result returns a response with a result.
 func (p *Protocol) Result(id json.RawMessage, body []byte) []byte {
-	return relay.Line(struct {
+	return jsonrpc.Line(struct {
 		ID     json.RawMessage `json:"id"`
 		Result json.RawMessage `json:"result"`
 	}{id, body})
@@ -137,21 +132,21 @@ func (p *Protocol) Result(id json.RawMessage, body []byte) []byte {
 
 // Refusal returns a response with an error.
 func (p *Protocol) Refusal(id json.RawMessage, why error, broken bool) []byte {
-	code := codeInvalidParams
+	code := jsonrpc.CodeParams
 	if broken {
-		code = codeInternal
+		code = jsonrpc.CodeInternal
 	}
-	return relay.Line(struct {
+	return jsonrpc.Line(struct {
 		ID    json.RawMessage `json:"id"`
-		Error relay.Failure   `json:"error"`
-	}{id, relay.Failure{Code: code, Message: ask.CleanText("askbus: " + why.Error())}})
+		Error jsonrpc.Error   `json:"error"`
+	}{id, jsonrpc.Error{Code: code, Message: ask.CleanText("askbus: " + why.Error())}})
 }
 
 // Close returns nothing: the server closes the client's dialog.
 func (p *Protocol) Close(json.RawMessage) []byte { return nil }
 
 // Refused is false: a client's error means that it cannot show the question.
-func (p *Protocol) Refused(*relay.Failure) bool { return false }
+func (p *Protocol) Refused(*jsonrpc.Error) bool { return false }
 
 // input makes the question of a request for input.
 func input(q *relay.Question, params json.RawMessage) {
@@ -195,4 +190,4 @@ func speak(q *relay.Question, name string, params json.RawMessage, answer func(d
 	q.Reply = func(result json.RawMessage) (dialect.Given, error) { return d.Reply(&sent, result) }
 }
 
-func body(v any) []byte { return relay.Line(v) }
+func body(v any) []byte { return jsonrpc.Line(v) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/hook/hostcall"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
@@ -38,7 +39,7 @@ func (g *guard) called(life, there context.Context, id json.RawMessage, params m
 	case id == nil:
 		return nil // nobody waits for it, and it must not run unseen
 	case tool == "":
-		return g.client.write(failure(id, codeParams, "/params/name is missing; name the tool"))
+		return g.client.WriteLine(jsonrpc.Failure(id, jsonrpc.CodeParams, "/params/name is missing; name the tool"))
 	case tool == ResultTool:
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -46,7 +47,7 @@ func (g *guard) called(life, there context.Context, id json.RawMessage, params m
 			return nil
 		}
 		if len(g.waiting) >= maxOpen {
-			return g.client.write(response(id, said("%d calls wait; try again later", maxOpen)))
+			return g.client.WriteLine(jsonrpc.Response(id, said("%d calls wait; try again later", maxOpen)))
 		}
 		ctx, end := context.WithCancelCause(there)
 		c := &call{kept: &kept{}, id: id, end: end, done: make(chan struct{})}
@@ -57,13 +58,13 @@ func (g *guard) called(life, there context.Context, id json.RawMessage, params m
 	rule := g.opts.Rules.decide(tool, arguments)
 	switch rule.Then {
 	case Allow:
-		return g.server.write(whole(line))
+		return g.server.WriteLine(whole(line))
 	case Refuse:
 		reason := rule.Reason
 		if reason == "" {
 			reason = "a rule of the guard refuses this call"
 		}
-		return g.client.write(response(id, said("not carried out: %s", reason)))
+		return g.client.WriteLine(jsonrpc.Response(id, said("not carried out: %s", reason)))
 	case Ask:
 	}
 	g.mu.Lock()
@@ -72,7 +73,7 @@ func (g *guard) called(life, there context.Context, id json.RawMessage, params m
 		return nil
 	}
 	if len(g.waiting) >= maxOpen || g.waiting[string(id)] != nil {
-		return g.client.write(response(id, said("not carried out: %d calls wait for people, or one with this request id; try again later", len(g.waiting))))
+		return g.client.WriteLine(jsonrpc.Response(id, said("not carried out: %d calls wait for people, or one with this request id; try again later", len(g.waiting))))
 	}
 	alive := there
 	if rule.WithoutClient {
@@ -160,7 +161,7 @@ func (g *guard) carryOut(ctx context.Context, c *call) {
 		return
 	}
 	if id := g.take(c); id != nil { // the client still waits: the server's response passes as it is
-		if g.server.write(whole(c.line)) == nil {
+		if g.server.WriteLine(whole(c.line)) == nil {
 			g.forget(ctx, c)
 		}
 		return
@@ -170,7 +171,7 @@ func (g *guard) carryOut(ctx context.Context, c *call) {
 	g.mu.Lock()
 	g.results[own] = got
 	g.mu.Unlock()
-	if g.server.write(request(own, c.Params)) != nil {
+	if g.server.WriteLine(request(own, c.Params)) != nil {
 		c.release()
 		return
 	}
@@ -239,7 +240,7 @@ func (g *guard) answer(c *call, result json.RawMessage) bool {
 	if id == nil {
 		return false
 	}
-	return g.client.write(response(id, result)) == nil
+	return g.client.WriteLine(jsonrpc.Response(id, result)) == nil
 }
 
 // settle ends a call that is not carried out: its client is told, now or when it asks for the result.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -59,8 +60,8 @@ type guard struct {
 	open    Opener
 	who     Caller
 	opts    Options
-	client  sink
-	server  sink
+	client  jsonrpc.Sink
+	server  jsonrpc.Sink
 	journal journal
 
 	mu          sync.Mutex
@@ -94,7 +95,7 @@ func Run(ctx context.Context, open Opener, who Caller, from, to Side, opts Optio
 		opts.Wait = defaultWait
 	}
 	g := &guard{
-		open: open, who: who, opts: opts, client: sink{w: from.Out}, server: sink{w: to.Out}, journal: journal{opts.Dir},
+		open: open, who: who, opts: opts, client: jsonrpc.Sink{To: from.Out}, server: jsonrpc.Sink{To: to.Out}, journal: journal{opts.Dir},
 		asked: map[string]string{}, destructive: map[string]bool{}, waiting: map[string]*call{}, known: map[string]*call{}, results: map[string]chan json.RawMessage{}, ready: make(chan struct{}),
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -131,7 +132,9 @@ func Run(ctx context.Context, open Opener, who Caller, from, to Side, opts Optio
 	}
 	end(errClientGone)
 	g.drain()
-	g.server.close()
+	g.server.Lock()
+	defer g.server.Unlock()
+	_ = to.Out.Close() // the other side notices
 	return errors.Join(failed, <-fromServer)
 }
 
@@ -147,7 +150,7 @@ func (g *guard) drain() {
 func (g *guard) fromClient(life, there context.Context, line []byte) error {
 	m, err := read(line)
 	if err != nil {
-		return g.client.write(failure(nil, codeParse, "the message is not passed on: "+err.Error()))
+		return g.client.WriteLine(jsonrpc.Failure(nil, jsonrpc.CodeParse, "the message is not passed on: "+err.Error()))
 	}
 	method, id := m.text("method"), m.id()
 	params := m.object("params")
@@ -171,7 +174,7 @@ func (g *guard) fromClient(life, there context.Context, line []byte) error {
 	case methodCall:
 		return g.called(life, there, id, params, m["params"], line)
 	}
-	return g.server.write(whole(line))
+	return g.server.WriteLine(whole(line))
 }
 
 // initialized lets calls that another guard left be carried out.
@@ -207,7 +210,7 @@ func (g *guard) fromServer(line []byte) error {
 			line = withResultTool(m, line)
 		}
 	}
-	return g.client.write(whole(line))
+	return g.client.WriteLine(whole(line))
 }
 
 // ours takes the response to a request of ours.
@@ -269,16 +272,16 @@ func withResultTool(m message, line []byte) []byte {
 		}
 	}
 	type object map[string]any
-	kept = append(kept, bytes.TrimSpace(encode(object{
+	kept = append(kept, bytes.TrimSpace(jsonrpc.Line(object{
 		"name": ResultTool, "description": aboutResult, "annotations": object{"title": "Result of a call that waited for a person", "readOnlyHint": true, "openWorldHint": true},
 		"inputSchema": object{"type": "object", "required": []string{"id"}, "properties": object{
 			"id":           object{"type": "string", "description": "the id that the pending call returned"},
 			"wait_seconds": object{"type": "number", "minimum": 0, "description": "for how long to wait while the call is pending; default 50"},
 		}},
 	})))
-	result["tools"] = bytes.TrimSpace(encode(kept))
-	m["result"] = bytes.TrimSpace(encode(result))
-	return encode(m)
+	result["tools"] = bytes.TrimSpace(jsonrpc.Line(kept))
+	m["result"] = bytes.TrimSpace(jsonrpc.Line(result))
+	return jsonrpc.Line(m)
 }
 
 // whole returns a line with its end.

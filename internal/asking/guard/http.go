@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/process/backoff"
 )
 
@@ -122,7 +123,7 @@ func (r *Remote) post(line []byte, m message) {
 		err = r.receive(res, m)
 	}
 	if err != nil && m.text("method") != "" && m.id() != nil {
-		r.tell(failure(m.id(), codeServer, "the MCP server at "+r.url+" failed: "+err.Error()))
+		r.tell(jsonrpc.Failure(m.id(), codeServer, "the MCP server at "+r.url+" failed: "+err.Error()))
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,12 +20,6 @@ const (
 	methodList       = "tools/list"
 	methodCall       = "tools/call"
 	methodCancelled  = "notifications/cancelled"
-)
-
-// JSON-RPC error codes.
-const (
-	codeParse  = -32700
-	codeParams = -32602
 )
 
 // maxLine bounds a message.
@@ -77,80 +71,31 @@ func (m message) object(name string) message {
 	return o
 }
 
-// sink collects the lines for one side, from several senders.
-type sink struct {
-	mu sync.Mutex
-	w  io.WriteCloser
-}
-
-func (s *sink) write(line []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.w.Write(line)
-	return err
-}
-
-func (s *sink) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.w.Close() // the other side notices
-}
-
 // lines calls each with every line of from, with its end.
 func lines(from io.Reader, each func(line []byte) error) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for {
-		var line []byte
-		for {
-			part, err := r.ReadSlice('\n')
-			line = append(line, part...)
-			if len(line) > maxLine {
-				return errLong
+		line, long, err := jsonrpc.ReadLine(r, maxLine)
+		if long || len(line) > maxLine {
+			return errLong
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			if failed := each(line); failed != nil {
+				return failed
 			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if len(bytes.TrimSpace(line)) > 0 {
-				if failed := each(line); failed != nil {
-					return failed
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			break
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// response returns the line of a response. The result is JSON.
-func response(id, result json.RawMessage) []byte {
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result"`
-	}{"2.0", id, result})
-}
-
-// failure returns the line of a response with an error. A nil id is null.
-func failure(id json.RawMessage, code int, text string) []byte {
-	type failed struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	}
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   failed          `json:"error"`
-	}{"2.0", id, failed{code, ask.CleanText(text)}})
-}
-
 // request returns the line of a tool call with an id of ours.
 func request(id string, params json.RawMessage) []byte {
-	return encode(struct {
+	return jsonrpc.Line(struct {
 		Version string          `json:"jsonrpc"`
 		ID      string          `json:"id"`
 		Method  string          `json:"method"`
@@ -165,21 +110,10 @@ func said(format string, args ...any) json.RawMessage {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	return bytes.TrimSpace(encode(struct {
+	return bytes.TrimSpace(jsonrpc.Line(struct {
 		Content []part `json:"content"`
 		IsError bool   `json:"isError"`
 	}{[]part{{"text", ask.CleanText(fmt.Sprintf(format, args...))}}, true}))
-}
-
-// encode returns a value of this package as a line, without HTML escaping.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil // cannot happen: every raw value was parsed
-	}
-	return b.Bytes()
 }
 
 // compact returns JSON on one line.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -101,37 +102,23 @@ func (p *pipe) line() (line []byte, err error) {
 // have.
 const maxBatch = 50
 
-// lineError is an error of JSON-RPC about a line or a body.
-type lineError struct {
-	code    int
-	message string
-}
-
-func (e *lineError) Error() string { return e.message }
-
-// Codes of JSON-RPC.
-const (
-	codeParse   = -32700
-	codeRequest = -32600
-)
-
 // checkLine refuses what is no message, and no batch of at most [maxBatch]. The error is a
-// [*lineError].
+// [*jsonrpc.Error].
 func checkLine(line []byte) error {
 	if len(line) > maxLine {
-		return &lineError{codeRequest, fmt.Sprintf("the message has more than %d bytes", maxLine)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: fmt.Sprintf("the message has more than %d bytes", maxLine)}
 	}
 	if err := wire.CheckText(line); err != nil {
-		return &lineError{codeParse, err.Error()}
+		return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: err.Error()}
 	}
 	if !json.Valid(line) {
 		var v any
-		return &lineError{codeParse, fmt.Sprintf("not valid JSON: %v; send one message a line", json.Unmarshal(line, &v))}
+		return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: fmt.Sprintf("not valid JSON: %v; send one message a line", json.Unmarshal(line, &v))}
 	}
 	all := []json.RawMessage{line}
 	if bytes.TrimLeft(line, " \t\r\n")[0] == '[' {
 		if err := json.Unmarshal(line, &all); err != nil || len(all) == 0 || len(all) > maxBatch {
-			return &lineError{codeRequest, fmt.Sprintf("the batch has %d messages; send 1 to %d, or one message a line", len(all), maxBatch)}
+			return &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: fmt.Sprintf("the batch has %d messages; send 1 to %d, or one message a line", len(all), maxBatch)}
 		}
 	}
 	for _, one := range all {
@@ -143,10 +130,10 @@ func checkLine(line []byte) error {
 			Error   json.RawMessage `json:"error"`
 		}
 		if err := json.Unmarshal(one, &m); err != nil || m.Version != "2.0" || m.Method == nil && m.Result == nil && m.Error == nil {
-			return &lineError{codeRequest, `not a message of JSON-RPC; give "jsonrpc": "2.0" and a method`}
+			return &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: `not a message of JSON-RPC; give "jsonrpc": "2.0" and a method`}
 		}
 		if id := bytes.TrimSpace(m.ID); len(id) > 0 && (id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f') {
-			return &lineError{codeRequest, "the id is neither a string nor a number"}
+			return &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: "the id is neither a string nor a number"}
 		}
 	}
 	return nil
@@ -154,17 +141,13 @@ func checkLine(line []byte) error {
 
 // refuse writes the error of a line whose id is unknown.
 func (p *pipe) refuse(err error) error {
-	code := codeParse
-	if e, ok := errors.AsType[*lineError](err); ok {
-		code = e.code
-	}
-	data, err := wire.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": err.Error()}})
-	if err != nil {
-		return err
+	code := jsonrpc.CodeParse
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		code = e.Code
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_, err = p.out.Write(append(data, '\n'))
+	_, err = p.out.Write(jsonrpc.Failure(nil, code, err.Error()))
 	return err
 }
 

@@ -3,6 +3,8 @@ package relay
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 )
 
 // Message has the fields of a JSON-RPC message that tell its kind.
@@ -11,13 +13,7 @@ type Message struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  *Failure        `json:"error"`
-}
-
-// Failure is the error of a response.
-type Failure struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
+	Error  *jsonrpc.Error  `json:"error"`
 }
 
 // read parses a line. An invalid message is the zero value.
@@ -37,17 +33,6 @@ func (m *Message) Request() bool { return m.Method != "" && len(m.ID) > 0 }
 
 // Response reports whether the message is a response.
 func (m *Message) Response() bool { return m.Method == "" && len(m.ID) > 0 }
-
-// Line encodes a message without HTML escaping.
-func Line(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil // cannot happen with the messages of a protocol
-	}
-	return b.Bytes()
-}
 
 // Object parses a JSON object; the map is never nil.
 func Object(text []byte) (map[string]json.RawMessage, bool) {

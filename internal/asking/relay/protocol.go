@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/json"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -23,7 +24,7 @@ type Protocol interface {
 	Close(id json.RawMessage) []byte
 	// Refused reports whether the error of an editor's response is a person's cancellation; otherwise the editor could
 	// not show the question.
-	Refused(e *Failure) bool
+	Refused(e *jsonrpc.Error) bool
 }
 
 // Effect is what a line means. The zero value forwards it, and nothing else.

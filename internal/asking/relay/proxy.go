@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -73,8 +74,8 @@ type proxy struct {
 	opts   Options
 	who    Caller
 	speaks Protocol
-	editor sink
-	agent  sink
+	editor jsonrpc.Sink
+	agent  jsonrpc.Sink
 
 	mu        sync.Mutex
 	questions map[string]*Question // open ones, by the agent's request id
@@ -93,7 +94,7 @@ func Run(ctx context.Context, speaks Protocol, open Opener, who Caller, editor, 
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	who.Tenant, who.Fallback = cmp.Or(who.Tenant, ask.DefaultTenant), cmp.Or(who.Fallback, "agent")
-	p := &proxy{open: open, opts: opts, who: who, speaks: speaks, editor: sink{w: editor.Out}, agent: sink{w: agent.Out}, questions: map[string]*Question{}}
+	p := &proxy{open: open, opts: opts, who: who, speaks: speaks, editor: jsonrpc.Sink{To: editor.Out}, agent: jsonrpc.Sink{To: agent.Out}, questions: map[string]*Question{}}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(errStopped)
 	fromEditor, fromAgent := make(chan error, 1), make(chan error, 1)

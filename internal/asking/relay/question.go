@@ -50,7 +50,7 @@ func (p *proxy) asked(life context.Context, line []byte, q *Question) (pass []by
 		if why == nil {
 			why = errTooMany
 		}
-		_ = p.agent.write(p.speaks.Refusal(q.ID, why, false)) // on error the agent's output ends as well
+		_ = p.agent.WriteLine(p.speaks.Refusal(q.ID, why, false)) // on error the agent's output ends as well
 		return nil, nil
 	}
 	p.questions[id] = q
@@ -159,9 +159,9 @@ func (p *proxy) finish(q *Question, response []byte) {
 		p.late = append(p.late, string(q.ID))
 	}
 	p.mu.Unlock()
-	_ = p.agent.write(response) // on error the agent's output ends as well
+	_ = p.agent.WriteLine(response) // on error the agent's output ends as well
 	if tell && response != nil {
-		_ = p.editor.write(p.speaks.Close(q.ID)) // on error the editor's input ends as well
+		_ = p.editor.WriteLine(p.speaks.Close(q.ID)) // on error the editor's input ends as well
 	}
 }
 

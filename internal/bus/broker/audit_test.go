@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -476,6 +478,41 @@ func TestReportsOfOneCredentialAreBounded(t *testing.T) {
 	}
 	if err := one(slack, "slack"); err != nil {
 		t.Errorf("another credential: %v", err)
+	}
+}
+
+// A broker that is told to stop while it writes the audit loses none of what it has accepted.
+func TestABrokerThatStopsWritesWhatItAccepted(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	issuer := b.Connect(rights.Role{Name: rights.RoleIssuer})
+	var accepted atomic.Int32
+	for range 4 {
+		stop := b.Broker(broker.Options{})
+		ctx, stopped := context.WithCancel(t.Context())
+		enough, sending := make(chan struct{}, 200), sync.WaitGroup{}
+		for range 4 {
+			sending.Go(func() {
+				for range cap(enough) / 4 {
+					given := audit.Report{Action: audit.CredentialIssued, Tenant: "acme", Object: &audit.Object{Kind: "credential", ID: "UKEY", Role: "agent"}}
+					if audit.Send(ctx, issuer, audit.Issuer(), given) != nil {
+						return // the broker has stopped
+					}
+					accepted.Add(1)
+					enough <- struct{}{}
+				}
+			})
+		}
+		for range 20 {
+			<-enough
+		}
+		stop()
+		stopped()
+		sending.Wait()
+	}
+	b.Broker(broker.Options{})
+	if got := records(t, b.Connect(auditor("")), "", audit.Query{Key: "UKEY"}); len(got) < int(accepted.Load()) {
+		t.Errorf("%d records of %d reports", len(got), accepted.Load())
 	}
 }
 

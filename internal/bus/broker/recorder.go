@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -116,6 +117,8 @@ func (a *recorder) summarise(all bool) {
 
 // run writes records until ctx ends, and then those still queued.
 func (a *recorder) run(ctx context.Context) {
+	work, cancel := connection.WithGrace(ctx, auditGrace) // the record that is being written when ctx ends is not lost
+	defer cancel()
 	if a.led.AuditMade() {
 		a.began("this broker created it")
 	}
@@ -126,14 +129,14 @@ func (a *recorder) run(ctx context.Context) {
 	for {
 		select {
 		case r := <-a.queue:
-			a.write(ctx, r)
+			a.write(work, r)
 		case <-every.C:
 			a.summarise(false)
 			a.reportLoss()
 		case <-look.C:
 			a.check(ctx)
 		case <-ctx.Done():
-			a.finish(ctx)
+			a.finish(work)
 			return
 		}
 	}
@@ -141,18 +144,16 @@ func (a *recorder) run(ctx context.Context) {
 
 // finish writes the queued records, as far as there is time.
 func (a *recorder) finish(ctx context.Context) {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditGrace)
-	defer cancel()
 	a.summarise(true)
 	a.reportLoss()
 	for {
 		select {
 		case r := <-a.queue:
-			if last.Err() != nil {
+			if ctx.Err() != nil {
 				a.forget(r)
 				continue
 			}
-			a.write(last, r)
+			a.write(ctx, r)
 		default:
 			if n := a.lost.Load(); n > 0 {
 				a.log.WarnContext(ctx, "the audit lacks records", slog.Int64("lost", n))

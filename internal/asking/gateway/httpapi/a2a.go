@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/asking/sameask"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -23,13 +24,8 @@ import (
 // AgentCardPath is the path of the agent card of the Agent2Agent protocol.
 const AgentCardPath = "/.well-known/agent-card.json"
 
-// Codes of JSON-RPC and of A2A.
+// Codes of A2A.
 const (
-	rpcParse        = -32700
-	rpcRequest      = -32600
-	rpcMethod       = -32601
-	rpcParams       = -32602
-	rpcInternal     = -32603
 	a2aNoTask       = -32001
 	a2aNotCancelled = -32002
 	a2aNoPush       = -32003
@@ -47,21 +43,13 @@ type rpcCall struct {
 	stored func() // the files that it holds are stored
 }
 
-// rpcError is an error of JSON-RPC.
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *rpcError) Error() string { return e.Message }
-
 // a2a serves people as an agent for other agents: a message is an ask, and its task requires input
 // until somebody answers. Callers who may answer do so with a message to the task. It supports
 // JSON-RPC, versions 1.0 and 0.3.
 func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	body, stored, err := api.access.BodyWithFiles(w, r, c)
 	if errors.Is(err, ask.ErrInvalid) {
-		return sendRPC(w, &rpcCall{}, nil, &rpcError{Code: rpcParse, Message: err.Error()})
+		return sendRPC(w, &rpcCall{}, nil, &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: err.Error()})
 	}
 	if err != nil {
 		return err
@@ -69,13 +57,13 @@ func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	defer stored()
 	call := rpcCall{stored: stored}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: "batches are not supported; send one request at a time"})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: "batches are not supported; send one request at a time"})
 	}
 	if err := json.Unmarshal(body, &call); err != nil {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcParse, Message: "the body is not a JSON-RPC request"})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "the body is not a JSON-RPC request"})
 	}
 	if call.Version != "2.0" || call.Method == "" {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: `give "jsonrpc": "2.0" and a method`})
+		return sendRPC(w, &call, nil, &jsonrpc.Error{Code: jsonrpc.CodeRequest, Message: `give "jsonrpc": "2.0" and a method`})
 	}
 	call.legacy = strings.Contains(call.Method, "/")
 	switch call.Method {
@@ -111,7 +99,7 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		}
 		return dialect.A2ATask(o.Ask, &o, "", nil), nil
 	}
-	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
 }
 
 // a2aMessage asks, or answers the task that a message names.
@@ -127,7 +115,7 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 		} `json:"configuration"`
 	}
 	if err := json.Unmarshal(call.Params, &to); err != nil {
-		return nil, &rpcError{Code: rpcParams, Message: "give a message with a messageId and parts"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give a message with a messageId and parts"}
 	}
 	if to.Message.TaskID != "" {
 		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, call.Params)
@@ -234,7 +222,7 @@ func a2aTask(r *http.Request, c *access.Caller, params []byte, check access.Chec
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(params, &task); err != nil || task.ID == "" {
-		return ask.Key{}, &rpcError{Code: rpcParams, Message: "give the id of the task"}
+		return ask.Key{}, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give the id of the task"}
 	}
 	return a2aKey(r, c, task.ID, check)
 }
@@ -248,7 +236,7 @@ func a2aKey(r *http.Request, c *access.Caller, id string, check access.Check) (a
 	session, name, _ := strings.Cut(id, "/")
 	k := ask.Key{Tenant: tenant, Session: session, ID: name}
 	if !k.Valid() {
-		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
+		return ask.Key{}, &jsonrpc.Error{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
 	}
 	return k, check(k.Tenant, k.Session)
 }
@@ -274,36 +262,29 @@ func sendResult(w http.ResponseWriter, call *rpcCall, result json.RawMessage, er
 
 // rpcReply returns a response, or err if that is an HTTP status.
 func rpcReply(call *rpcCall, result json.RawMessage, err error) ([]byte, error) {
-	reply := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   *rpcError       `json:"error,omitempty"`
-	}{Version: "2.0", ID: call.ID, Result: result}
-	if len(reply.ID) == 0 {
-		reply.ID = json.RawMessage("null")
+	if err == nil {
+		return bytes.TrimSpace(jsonrpc.Response(call.ID, result)), nil
 	}
-	if err != nil {
-		if reply.Error = rpcRefusal(err); reply.Error == nil {
-			return nil, err
-		}
+	refused := rpcRefusal(err)
+	if refused == nil {
+		return nil, err
 	}
-	return wire.Marshal(reply)
+	return bytes.TrimSpace(jsonrpc.Failure(call.ID, refused.Code, refused.Message)), nil
 }
 
 // rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
-func rpcRefusal(err error) *rpcError {
-	if e, ok := errors.AsType[*rpcError](err); ok {
+func rpcRefusal(err error) *jsonrpc.Error {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return e
 	}
 	e := access.Problem(err)
 	switch e.Code {
 	case ask.CodeInvalid, ask.CodeIDReused, ask.CodeTooLarge:
-		return &rpcError{Code: rpcParams, Message: err.Error()}
+		return &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: err.Error()}
 	case ask.CodeNotFound:
-		return &rpcError{Code: a2aNoTask, Message: e.Detail}
+		return &jsonrpc.Error{Code: a2aNoTask, Message: e.Detail}
 	case ask.CodeResolved, ask.CodeExpired:
-		return &rpcError{Code: a2aNotCancelled, Message: e.Detail}
+		return &jsonrpc.Error{Code: a2aNotCancelled, Message: e.Detail}
 	}
 	return nil
 }

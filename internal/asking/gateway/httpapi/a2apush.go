@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -124,7 +125,7 @@ func a2aPushVerb(method string) string {
 func (api *API) a2aPush(r *http.Request, c *access.Caller, call *rpcCall, verb string) (json.RawMessage, error) {
 	var p pushParams
 	if err := json.Unmarshal(call.Params, &p); err != nil {
-		return nil, &rpcError{Code: rpcParams, Message: "give the id of the task, and of the configuration"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give the id of the task, and of the configuration"}
 	}
 	task, id, given := p.TaskID, p.ID, &p.pushConfig
 	if call.legacy {
@@ -169,7 +170,7 @@ func (api *API) a2aPush(r *http.Request, c *access.Caller, call *rpcCall, verb s
 	}
 	i := slices.IndexFunc(all, func(p wire.TaskPush) bool { return p.ID == id || id == "" && call.legacy })
 	if i < 0 {
-		return nil, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("the task has no push notification configuration %.200q", id)}
+		return nil, &jsonrpc.Error{Code: a2aNoTask, Message: fmt.Sprintf("the task has no push notification configuration %.200q", id)}
 	}
 	return wire.Marshal(showPush(call, task, &all[i]))
 }
@@ -187,7 +188,7 @@ func showPush(call *rpcCall, task string, p *wire.TaskPush) any {
 
 func (api *API) setPush(r *http.Request, c *access.Caller, call *rpcCall, k ask.Key, given *pushConfig) (json.RawMessage, error) {
 	if given == nil {
-		return nil, &rpcError{Code: rpcParams, Message: "give a pushNotificationConfig with a url"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "give a pushNotificationConfig with a url"}
 	}
 	push, err := api.pushFor(r, c, call, given)
 	if err != nil {
@@ -198,7 +199,7 @@ func (api *API) setPush(r *http.Request, c *access.Caller, call *rpcCall, k ask.
 		return nil, err
 	}
 	if rec.Outcome != nil {
-		return nil, &rpcError{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
+		return nil, &jsonrpc.Error{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
 	}
 	return wire.Marshal(showPush(call, k.Session+"/"+k.ID, push))
 }
@@ -206,7 +207,7 @@ func (api *API) setPush(r *http.Request, c *access.Caller, call *rpcCall, k ask.
 // pushFor checks a configuration: it must name the address of a registered callback.
 func (api *API) pushFor(r *http.Request, c *access.Caller, call *rpcCall, given *pushConfig) (*wire.TaskPush, error) {
 	refuse := func(format string, args ...any) (*wire.TaskPush, error) {
-		return nil, &rpcError{Code: rpcParams, Message: "push notification configuration: " + fmt.Sprintf(format, args...)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: "push notification configuration: " + fmt.Sprintf(format, args...)}
 	}
 	visible := func(s string) bool { // fits a header
 		return len(s) <= maxPushText && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
@@ -230,7 +231,7 @@ func (api *API) pushFor(r *http.Request, c *access.Caller, call *rpcCall, given 
 	case err != nil:
 		return nil, err
 	case len(names) == 0:
-		return nil, &rpcError{Code: a2aNoPush, Message: `push notifications are not supported here: no operator registered a callback for this tenant and token ("askbus webhook")`}
+		return nil, &jsonrpc.Error{Code: a2aNoPush, Message: `push notifications are not supported here: no operator registered a callback for this tenant and token ("askbus webhook")`}
 	case name == "":
 		return refuse("url is not the address of a callback that an operator registered for this tenant and token; registered: %s", strings.Join(names, ", "))
 	}
@@ -249,12 +250,12 @@ func (api *API) addPush(ctx context.Context, k ask.Key, push *wire.TaskPush) (as
 		return rec, err
 	}
 	if dialect.AskedIn(&rec.Ask) != "a2a" {
-		return rec, &rpcError{Code: a2aUnsupported, Message: "only tasks that were asked by A2A have push notifications; name a callback when asking"}
+		return rec, &jsonrpc.Error{Code: a2aUnsupported, Message: "only tasks that were asked by A2A have push notifications; name a callback when asking"}
 	}
 	err = api.callbacks.update(ctx, &rec, func(all []wire.TaskPush) ([]wire.TaskPush, error) {
 		all = slices.DeleteFunc(all, func(p wire.TaskPush) bool { return p.ID == push.ID })
 		if len(all) >= wire.MaxTaskPushes {
-			return nil, &rpcError{Code: rpcParams, Message: fmt.Sprintf("the task has %d push notification configurations, the most that one may have; delete one", len(all))}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParams, Message: fmt.Sprintf("the task has %d push notification configurations, the most that one may have; delete one", len(all))}
 		}
 		return append(all, *push), nil
 	})

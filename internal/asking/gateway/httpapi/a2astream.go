@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
@@ -72,7 +73,7 @@ func (api *API) a2aFirst(w http.ResponseWriter, r *http.Request, c *access.Calle
 	}
 	var part a2aPart
 	if err := json.Unmarshal(task, &part); err == nil && !part.waits() {
-		return nil, &rpcError{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
+		return nil, &jsonrpc.Error{Code: a2aUnsupported, Message: "the task has ended; use GetTask"}
 	}
 	return task, nil
 }
@@ -222,7 +223,7 @@ func (s *a2aEvents) update(of *a2aPart, kind, name string, more map[string]any) 
 func (s *a2aEvents) refuse(err error) {
 	body, err := rpcReply(s.call, nil, err)
 	if err != nil { // an HTTP status elsewhere; here it is too late for one
-		body, err = rpcReply(s.call, nil, &rpcError{Code: rpcInternal, Message: access.Problem(err).Detail})
+		body, err = rpcReply(s.call, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: access.Problem(err).Detail})
 	}
 	if err == nil {
 		s.event("", body)
