@@ -296,7 +296,6 @@ func (b *Board) remove(h *head) {
 	b.bodies.drop(h.id())
 }
 
-// resolved records an outcome.
 func (b *Board) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
 	h := b.held[k.String()]

@@ -361,7 +361,6 @@ func names(policies []ask.Policy) string {
 	return "the policy " + strings.Join(all, " and the policy ")
 }
 
-// applies reports whether a policy is about an ask.
 func (p *Policy) applies(a *ask.Ask) bool {
 	return matches(p.Tenants, a.Tenant) && matches(p.Sessions, a.Session) && (p.Asks == All || a.Permits())
 }

@@ -109,7 +109,6 @@ func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) err
 	return s.decide(ctx, rec, rec.Ask.ID, given, head.By)
 }
 
-// find returns the ask of a response.
 func (s *socket) find(session, id string) (ask.Key, error) {
 	k := ask.Key{Tenant: s.scope.tenant, Session: s.scope.session, ID: id}
 	var found []ask.Key
