@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // respondInteract handles an interaction_response. An ask with several questions needs one for
@@ -161,19 +160,14 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	given.Reply.AnswerID = cloudevent.NewID()
 	call, cancel := asking.Detached(ctx) // complete it even if the connection drops
 	defer cancel()
-	var o ask.Outcome
-	if given.Decision == dialect.Declined {
-		o, err = s.server.resp.Cancel(call, k, responder.Decline{AnswerID: given.Reply.AnswerID, Reason: given.Reason, By: given.Reply.By})
-	} else {
-		o, err = s.server.resp.Answer(call, k, given.Reply)
-	}
+	o, err := asking.Decide(call, s.server.resp, k, given)
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
 		o, err = *e.Outcome, nil // an answer came first
 	}
 	if err != nil {
 		return s.again(ctx, rec, id, err)
 	}
-	s.server.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
+	s.server.opts.Logger.InfoContext(ctx, string(given.Decision), slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
 	rec.State, rec.Outcome = ask.StateResolved, &o
 	s.server.board.Learn(*rec)
 	return s.dismiss(ctx, rec, true)
