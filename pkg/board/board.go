@@ -119,7 +119,7 @@ func (b *Board) Run(ctx context.Context) error {
 	follow := func(what string, run func() error) {
 		beside.Go(func() {
 			if err := run(); err != nil {
-				b.r.opts.Logger.WarnContext(ctx, "board: no longer following "+what, slog.Any("error", err))
+				b.r.opts.Logger.WarnContext(ctx, "board: no longer following a bucket", slog.String("bucket", what), slog.Any("error", err))
 			}
 		})
 	}

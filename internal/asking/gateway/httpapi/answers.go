@@ -92,7 +92,7 @@ func (api *API) decide(w http.ResponseWriter, r *http.Request, k ask.Key, given 
 	if err != nil {
 		return voted(w, k, err)
 	}
-	api.opts.Logger.InfoContext(ctx, string(given.Decision), slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
+	api.opts.Logger.InfoContext(ctx, "decided", slog.String("ask_id", k.ID), slog.String("decision", string(given.Decision)), slog.String("principal", given.Reply.By.Principal))
 	return sendOutcome(w, &o)
 }
 

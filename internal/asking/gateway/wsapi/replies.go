@@ -167,7 +167,7 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	if err != nil {
 		return s.again(ctx, rec, id, err)
 	}
-	s.server.opts.Logger.InfoContext(ctx, string(given.Decision), slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
+	s.server.opts.Logger.InfoContext(ctx, "decided", slog.String("ask_id", k.ID), slog.String("decision", string(given.Decision)), slog.String("principal", given.Reply.By.Principal))
 	rec.State, rec.Outcome = ask.StateResolved, &o
 	s.server.board.Learn(*rec)
 	return s.dismiss(ctx, rec, true)
