@@ -35,7 +35,9 @@ func TestEvidenceIsCheckedWithoutAskbus(t *testing.T) {
 	askbus("ask", "--question", "Deploy \"42\" at 1.50 €/h? \"value\": 7 \u2028 é", "--option", "yes", "--id", "a1", "--session", "s1", "--wait", "0")
 	b.choose(b.next(), "o1")
 	<-b.ended
-	natstest.Eventually(t, "the audit has the answer", func() bool { return strings.Contains(askbus("audit", "--ask", "a1", "--output", "json"), "ask.answered") })
+	natstest.Eventually(t, "the audit has the answer", func() bool {
+		return strings.Contains(askbus("audit", "--ask", "a1", "--output", "json"), "ask.answered")
+	})
 	askbus("audit", "log", at("log"), "--key", at("key"), "--begin", "--once")
 	for name, hide := range map[string]string{"all": "/none", "some": "/questions"} {
 		evidence := askbus("audit", "evidence", at("log"), "s1/a1", "--key", public, "--hide", hide, "--output", "json")

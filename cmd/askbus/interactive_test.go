@@ -58,7 +58,7 @@ func TestAnswerPromptsAtATerminal(t *testing.T) {
 	typed(t, keys, "2\n")
 	p.out.wait(t, "Choose one")
 	typed(t, keys, "2\n")
-	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), " chose SQLite at ") {
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "You chose SQLite at ") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
 	p, _ = onTerminal(t, 80, 24, nil, "answer", "fir", "--dir", pl.dir)
@@ -110,7 +110,7 @@ func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
 	p, keys := here("one")
 	p.out.wait(t, "Choose one")
 	typed(t, keys, "2\n")
-	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), " chose SQLite at ") {
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "You chose SQLite at ") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
 	got := pl.must(0, "get", "s/one")["outcome"].(map[string]any)["by"].(map[string]any)
@@ -122,7 +122,7 @@ func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
 	p.out.wait(t, "Choose one")
 	typed(t, keys, "Postg") // a partial word is not an answer
 	pl.must(0, "answer", "s/two", "--reply", "2")
-	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), " chose SQLite at ") {
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "You chose SQLite at ") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
 

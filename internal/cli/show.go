@@ -75,16 +75,18 @@ func Line(s string, most int) string {
 	return ask.Clip(ask.CleanLine(s), most)
 }
 
-// Accepted prints the outcome that a command caused: the exit code is 0.
-func (a *App) Accepted(o *ask.Outcome) error {
-	if err := a.TellOutcome(o); ExitCode(err) == ExitFailure {
+// Accepted prints the outcome that this person caused by a command: the exit code is 0.
+func (a *App) Accepted(o *ask.Outcome, me ask.By) error {
+	if err := a.tellOutcome(o, me); ExitCode(err) == ExitFailure {
 		return err
 	}
 	return nil
 }
 
 // TellOutcome prints an outcome and returns its exit code as an error.
-func (a *App) TellOutcome(o *ask.Outcome) error {
+func (a *App) TellOutcome(o *ask.Outcome) error { return a.tellOutcome(o, ask.By{}) }
+
+func (a *App) tellOutcome(o *ask.Outcome, me ask.By) error {
 	if a.AnswerIn != nil && o.Ask != nil && a.JSON() {
 		a.printIn(a.AnswerIn, o)
 	} else if a.JSON() {
@@ -96,6 +98,6 @@ func (a *App) TellOutcome(o *ask.Outcome) error {
 	} else {
 		fmt.Fprintln(a.Stdout, ask.CleanText(AnswerWords(o)))
 	}
-	a.Note("%s", a.Sentence(o))
+	a.Note("%s", a.sentence(o, me))
 	return Exit(outcomeCode(o))
 }

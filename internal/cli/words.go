@@ -59,12 +59,12 @@ func cancelWords(o *ask.Outcome) string {
 	return o.CancelledBy.OptionID
 }
 
-// Sentence says how an ask ended, in this person's language.
-func (a *App) Sentence(o *ask.Outcome) string {
+// sentence says to a person how an ask ended, in their language.
+func (a *App) sentence(o *ask.Outcome, me ask.By) string {
 	if o.Ask == nil {
 		return o.EndingAt(time.Local)
 	}
-	return card.NewEnd(&ask.Record{State: ask.StateResolved, Ask: *o.Ask, Outcome: o}, card.Viewer{Lang: a.Language(), Zone: time.Local}, time.Now()).Sentence
+	return card.NewEnd(&ask.Record{State: ask.StateResolved, Ask: *o.Ask, Outcome: o}, card.Viewer{By: me, Lang: a.Language(), Zone: time.Local}, time.Now()).Sentence
 }
 
 // Language returns the language tag of this terminal's person.

@@ -150,10 +150,11 @@ func (b *Board) hearAttention() (stop func(), err error) {
 	})
 }
 
-// Hear calls f with the attention of all surfaces, until stop is called: for a surface that has no board.
+// Hear calls f with the attention of all surfaces, until stop is called: for a surface that has no board. Attention with
+// a mark is of somebody who took the ask to read it; see [Board.Take].
 func Hear(r *responder.Responder, f func(k ask.Key, a Attention)) (stop func(), err error) {
 	return hear(newSource(r), func(k ask.Key, a Attention) {
-		if a.Posted == "" && a.Mark == "" {
+		if a.Posted == "" {
 			f(k, a)
 		}
 	})

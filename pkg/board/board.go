@@ -162,26 +162,19 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	offset, limit = max(0, offset), max(0, limit)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pick := f.picker()
-	if f.Group != Ungrouped {
-		for _, h := range b.order.heads {
-			if pick.takes(h) {
-				heads = append(heads, h.public())
-			}
-		}
-		f.Group.Arrange(heads)
-		total = len(heads)
-		heads = heads[min(offset, total):]
-		return heads[:min(limit, len(heads))], total
-	}
-	heads = make([]Head, 0, min(limit, max(0, len(b.order.heads)-offset)))
+	pick, grouped := f.picker(), f.Group != Ungrouped
 	for _, h := range b.order.heads {
 		if !pick.takes(h) {
 			continue
 		}
-		if total++; total > offset && len(heads) < limit {
+		if total++; grouped || total > offset && len(heads) < limit {
 			heads = append(heads, h.public())
 		}
+	}
+	if grouped {
+		f.Group.Arrange(heads)
+		heads = heads[min(offset, total):]
+		heads = heads[:min(limit, len(heads))]
 	}
 	return heads, total
 }

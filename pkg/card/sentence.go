@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -31,13 +32,14 @@ func (e *End) Tell(style func(p Part, s string) string) string { return e.tell(s
 func (e *End) TellShort(style func(p Part, s string) string) string { return e.tell(style, false) }
 
 func (e *End) tell(style func(p Part, s string) string, whole bool) string {
-	w, who, what, when := e.words, "", style(PartWhat, e.what), ""
-	if e.Who != "" {
-		who = e.Who
-		if e.Mine {
-			who = capital(who)
-		}
-		who = style(PartWho, who)
+	w, when := e.words, ""
+	styled := func(p Part, s string) lang.Styled { return lang.Styled{Text: s, As: style(p, s)} }
+	who, what := lang.Styled{}, styled(PartWhat, e.what)
+	switch {
+	case e.Mine:
+		who = styled(PartWho, capital(e.Who))
+	case e.Who != "":
+		who = styled(PartWho, e.Who)
 	}
 	if whole {
 		if when = w.Say(" at %s|clock", e.At.Words); e.Where != "" && e.Who != "" {
@@ -63,7 +65,7 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 	case endVotes:
 		said := style(PartWhat, capital(e.votes)) + when
 		if e.what != "" {
-			said += w.Say(": ") + what
+			said += w.Say(": ") + what.As
 		}
 		return said + because
 	case endAlone:
@@ -72,7 +74,7 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 			said = w.Say("Denied%s|when", when)
 		}
 		if e.what != "" {
-			said += w.Say(": ") + what
+			said += w.Say(": ") + what.As
 		}
 		return said + w.Say(" · ") + style(PartWhy, ask.Clip(e.Alone, 2*maxReason))
 	case endDeclined:

@@ -29,9 +29,9 @@ func TestOneSentenceForOneEvent(t *testing.T) {
 		brief  string // in English, without time and place
 	}{
 		"chosen":             {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ana, Answers: pg}, "Ana chose PostgreSQL at 10:02 on Slack", "Ana 选择了 PostgreSQL（10:02，Slack）", "Ana chose PostgreSQL"},
-		"chosen by you":      {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &mine, Answers: pg}, "You chose PostgreSQL at 10:02 on the web", "你 选择了 PostgreSQL（10:02，网页）", "You chose PostgreSQL"},
-		"by a stand-in":      {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &instead, Answers: pg}, "Jo for Mei chose PostgreSQL at 10:02 in Teams", "Jo（代 Mei） 选择了 PostgreSQL（10:02，Teams）", "Jo for Mei chose PostgreSQL"},
-		"in their own words": {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ana, Response: "Ask Tom"}, "Ana answered “Ask Tom” at 10:02 on Slack", "Ana 回答了 “Ask Tom”（10:02，Slack）", "Ana answered “Ask Tom”"},
+		"chosen by you":      {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &mine, Answers: pg}, "You chose PostgreSQL at 10:02 on the web", "你选择了 PostgreSQL（10:02，网页）", "You chose PostgreSQL"},
+		"by a stand-in":      {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &instead, Answers: pg}, "Jo for Mei chose PostgreSQL at 10:02 in Teams", "Jo（代 Mei）选择了 PostgreSQL（10:02，Teams）", "Jo for Mei chose PostgreSQL"},
+		"in their own words": {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ana, Response: "Ask Tom"}, "Ana answered “Ask Tom” at 10:02 on Slack", "Ana 回答了“Ask Tom”（10:02，Slack）", "Ana answered “Ask Tom”"},
 		"several questions":  {four, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ana, Answers: pg}, "Ana answered at 10:02 on Slack", "Ana 已回答（10:02，Slack）", "Ana answered"},
 		"by a policy":        {r, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, Answers: pg}, "A policy, not a person, answered PostgreSQL at 10:02", "由策略回答，并非由人作答：PostgreSQL（10:02）", "A policy, not a person, answered PostgreSQL"},
 		"by votes":           {voted, ask.Outcome{Status: ask.StatusAnswered, Votes: []ask.Vote{{By: mei.By, Choice: ask.ChoiceApprove, Option: "yes"}}, Answers: []ask.Answer{{QuestionID: "go", Selected: []string{"yes"}}}}, "Approved by Mei at 10:02: Migrate", "已由 Mei 批准（10:02）：Migrate", "Approved by Mei: Migrate"},

@@ -21,7 +21,7 @@ import (
 // Limits of the marks of who looks at an ask elsewhere.
 const (
 	looksFor   = 25 * time.Second       // after the last that was said; surfaces say it every 10 s
-	markAfter  = 500 * time.Millisecond // who only passes by is not marked
+	markAfter  = 500 * time.Millisecond // who only passes by is not marked; who took the ask, to read it, is at once
 	fadeEvery  = 5 * time.Second
 	maxMarked  = 2_000 // cards, and asks at which somebody is
 	maxAtOnce  = 4     // people at one ask
@@ -66,7 +66,7 @@ func (s *Surface) Shown(p responder.Post, places []ask.Place, attention []string
 		l.mu.Lock()
 		l.cards.Add(k, posted{p, spoken, places, strings.Join(attention, "\n")})
 		l.mu.Unlock()
-		l.mark(k)
+		l.mark(k, 0)
 	}
 }
 
@@ -125,7 +125,11 @@ func (l *lookers) heard(k ask.Key, a board.Attention) {
 	}
 	l.keep(k, now)
 	l.mu.Unlock()
-	l.mark(k)
+	if a.Mark != "" {
+		l.mark(k, 0)
+		return
+	}
+	l.mark(k, markAfter)
 }
 
 func (l *lookers) keep(k ask.Key, looking []board.Attention) {
@@ -154,21 +158,26 @@ func (l *lookers) fade() {
 	}
 	l.mu.Unlock()
 	for _, k := range marked {
-		l.mark(k)
+		l.mark(k, markAfter)
 	}
 }
 
-// mark has a card edited in a moment if it is of this replica and what it says is not true.
-func (l *lookers) mark(k ask.Key) {
+// mark has a card edited after a while if it is of this replica and what it says is not true.
+func (l *lookers) mark(k ask.Key, after time.Duration) {
 	if _, _, stale := l.stale(k); !stale {
 		return
 	}
-	time.AfterFunc(markAfter, func() {
+	edit := func() {
 		select {
 		case l.todo <- k:
 		default: // a mark may be missing
 		}
-	})
+	}
+	if after == 0 {
+		edit()
+		return
+	}
+	time.AfterFunc(after, edit)
 }
 
 // stale returns the card of an ask, who it should say looks, and whether it says something else.
@@ -207,5 +216,5 @@ func (l *lookers) edit(ctx context.Context, k ask.Key) {
 		l.cards.Remove(k)
 	}
 	l.mu.Unlock()
-	l.mark(k) // somebody may have come or left during the edit
+	l.mark(k, markAfter) // somebody may have come or left during the edit
 }

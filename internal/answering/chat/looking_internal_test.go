@@ -32,6 +32,13 @@ func TestAMarkDoesNotStay(t *testing.T) {
 		if _, _, stale := l.stale(k); stale {
 			t.Error("the mark is not true")
 		}
+		ana := board.Attention{Principal: "os:ana", Name: "Ana", Responder: "web", Mark: "m1"}
+		if l.heard(k, ana); len(l.todo) != 1 { // she took the ask to read it
+			t.Error("who takes an ask is not marked at once")
+		}
+		<-l.todo
+		ana.Gone, ana.Mark = true, ""
+		l.heard(k, ana)
 		tom.Gone = true
 		l.heard(k, tom)
 		for range 3 { // nothing serves, so that edit does nothing

@@ -330,25 +330,6 @@ func TestBrowserFindsEverythingWithOneKey(t *testing.T) {
 	tab.wait(`!document.querySelector('#palette').open`)
 }
 
-func TestBrowserTwentyRowsFitALaptop(t *testing.T) {
-	t.Parallel()
-	b := newBus()
-	for i := range 30 {
-		a := question(fmt.Sprint("q", i), database())
-		a.Title, a.Agent.Name = strings.Repeat("A long question that does not fit its row ", 3), fmt.Sprint("agent-", i%4)
-		if i%3 == 0 {
-			a.Deadline = time.Now().Add(time.Hour)
-		}
-		b.ask(a, time.Duration(i)*time.Minute)
-	}
-	tab := serve(t, b).open(t, mei, screen(1440, 1000, "light")).live()
-	tab.wait(`[...document.querySelectorAll('#list > li')].every((li) => li.offsetHeight === 36)`)
-	tab.wait(`[...document.querySelectorAll('#list > li')].filter((li) => li.getBoundingClientRect().bottom < innerHeight).length >= 20`)
-	tab.wait(`document.querySelectorAll('#list .ends').length === 10 && new Set([...document.querySelectorAll('#list .hue')].map((el) => getComputedStyle(el).backgroundColor)).size > 1`)
-	tab.js(`document.querySelector('#waiting').scrollTop = 1e6; 'ok'`)
-	tab.wait(`document.querySelector('[data-search]').getBoundingClientRect().top > 0`) // the search stays in sight
-}
-
 func TestAnEmptyInboxSaysWhatWasDone(t *testing.T) {
 	t.Parallel()
 	b := newBus()

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,4 +163,37 @@ func TestBrowserTheBarOfAPhoneIsOneRow(t *testing.T) {
 	b.click(".act > .note summary")
 	b.wait(`document.querySelector('.more').open && document.querySelector('.act > .note').open`)
 	b.wait(`document.documentElement.scrollWidth <= innerWidth`)
+}
+
+// TestBrowserTwentyRowsFitOnALaptop counts the rows that are whole and in sight beside a card.
+func TestBrowserTwentyRowsFitOnALaptop(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	for i := range 40 {
+		a := question(fmt.Sprintf("p%04d", i), database())
+		a.Title, a.Agent.Name = strings.Repeat("A long question that does not fit its row ", 3), fmt.Sprint("agent-", i%4)
+		if i < 10 { // they are above the others
+			a.Deadline = time.Now().Add(time.Hour + time.Duration(i)*time.Minute)
+		}
+		bus.ask(a, time.Duration(40-i)*time.Minute)
+	}
+	b := serve(t, bus).open(t, mei, screen(1280, 900, "light")).live()
+	b.wait(`document.querySelectorAll('#list .ends').length === 10 && new Set([...document.querySelectorAll('#list .hue')].map((el) => getComputedStyle(el).backgroundColor)).size > 1`)
+	const whole = `[...document.querySelectorAll('#list > li')].filter((e) => { const r = e.getBoundingClientRect(), on = document.elementFromPoint(r.left + 40, r.top + 2), under = document.elementFromPoint(r.left + 40, r.bottom - 2); return r.height === 36 && e.contains(on) && e.contains(under) }).length`
+	for _, s := range []struct{ height, rows int64 }{{900, 22}, {800, 20}} {
+		screen(1280, s.height, "light")(b)
+		b.wait(fmt.Sprintf(`innerHeight === %d && document.querySelectorAll('#list > li').length === 40`, s.height))
+		if rows := b.js(`String(` + whole + `)`); rows != fmt.Sprint(s.rows) {
+			t.Errorf("%s rows fit on 1280×%d, want %d", rows, s.height, s.rows)
+		}
+	}
+	b.shot("twenty-rows")
+	// The search stays in sight, and so does the row in focus: it is not below the search.
+	b.js(`document.querySelectorAll('#list a')[30].click(); ''`)
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/p0030')`)
+	b.js(`document.querySelector('#waiting').scrollTop = document.querySelectorAll('#list > li')[30].offsetTop - 38; ''`)
+	b.keys("k")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/p0029')`)
+	b.wait(`(() => { const row = document.querySelector('#list a[aria-current]').getBoundingClientRect(), tools = document.querySelector('#tools').getBoundingClientRect();
+		return row.top >= tools.bottom - 1 && row.bottom <= innerHeight && document.elementFromPoint(tools.left + 10, tools.top + 10)?.closest('#tools') && tools.height <= 40 })()`)
 }

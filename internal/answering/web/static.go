@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"regexp"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/card"
@@ -37,6 +38,9 @@ func loadAssets() (*assets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("web: read the static files: %w", err)
 		}
+		if c := comments(path.Ext(e.Name())); c != nil {
+			body = c.ReplaceAll(body, nil)
+		}
 		a.files[e.Name()] = body
 		if path.Ext(e.Name()) != ".png" {
 			a.small[e.Name()] = gzipped(body, gzip.BestCompression)
@@ -46,6 +50,18 @@ func loadAssets() (*assets, error) {
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil)[:8])
 	return a, nil
+}
+
+// comments matches what browsers do not need of a kind of file: comments and indentation, which are a tenth of a first
+// load. Scripts are read line by line: what follows code in its line stays. It returns nil for other files.
+func comments(ext string) *regexp.Regexp {
+	switch ext {
+	case ".css":
+		return regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:^\s+)`)
+	case ".js":
+		return regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
+	}
+	return nil
 }
 
 func (a *assets) path(name string) string { return "/static/" + a.hash + "/" + name }

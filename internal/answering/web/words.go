@@ -45,12 +45,14 @@ const slots = '\ue000'
 func (v localized) tell(text string, values ...any) template.HTML {
 	marks, drawn := make([]any, len(values)), make([]string, 0, 2*len(values))
 	for i, value := range values {
-		mark := string(slots + rune(i))
-		marks[i] = mark
-		drawn = append(drawn, mark, draw(value))
+		mark, shown := string(slots+rune(i)), draw(value)
+		marks[i] = lang.Styled{Text: elements.ReplaceAllString(shown, ""), As: mark}
+		drawn = append(drawn, mark, shown)
 	}
 	return template.HTML(strings.NewReplacer(drawn...).Replace(template.HTMLEscapeString(v.Say(text, marks...)))) //nolint:gosec // each value is escaped above
 }
+
+var elements = regexp.MustCompile(`<[^>]*>`)
 
 func draw(value any) string {
 	switch v := value.(type) {

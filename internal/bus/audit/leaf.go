@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -55,17 +56,24 @@ const maxFields = 4096
 // where it was stored, and a salted hash of each of its values, first those of its headers. The same
 // record has the same leaf, whoever computes it.
 func (m *Raw) AppendLeaf(to []byte) []byte {
-	w := leaf{text: to}
+	w, _ := leaves.Get().(*leaf) // nothing else is put in
+	defer leaves.Put(w)
+	w.text = to
 	w.of(m)
-	return w.text
+	text := w.text
+	w.text = nil
+	return text
 }
 
 // Fields returns the values of a record, in the order of their lines in its leaf.
 func (m *Raw) Fields() []Field {
-	w := leaf{fields: []Field{}}
+	w := leaf{fields: []Field{}, body: new(jsontext.Decoder)}
 	w.of(m)
 	return w.fields
 }
+
+// leaves are those that are used again.
+var leaves = sync.Pool{New: func() any { return &leaf{body: new(jsontext.Decoder)} }} //nolint:gochecknoglobals // a pool
 
 // leaf is a leaf that is being written. An auditor's log writes one for each message of the bus, so it
 // reads the body's tokens and keeps nothing.
@@ -75,42 +83,44 @@ type leaf struct {
 	fields []Field // nil: not wanted
 	salts  cipher.Block
 	path   []byte
-	quoted []byte // the last text that was quoted
+	names  []string // of headers
+	quoted []byte   // the last text that was quoted
 	buf    []byte
+	body   *jsontext.Decoder
 }
 
 func (w *leaf) of(m *Raw) {
 	key := sha256.Sum256([]byte("askbus audit salt\x00" + m.Header.Get(HeaderSalt)))
 	w.salts, _ = aes.NewCipher(key[:16]) // fails for other lengths only
-	w.path, w.quoted, w.buf = make([]byte, 0, 128), make([]byte, 0, 256), make([]byte, 0, 512)
 	w.text = append(w.text, LeafVersion+"\nrecord "...)
 	w.text = strconv.AppendUint(w.text, m.Seq, 10)
 	w.text = m.At.UTC().AppendFormat(append(w.text, "\nstored "...), time.RFC3339Nano)
 	w.text = append(append(append(w.text, "\nsubject "...), m.Subject...), '\n')
 	w.line = headLines
-	names := make([]string, 0, 32)
+	w.names, w.path = w.names[:0], w.path[:0]
 	for name := range m.Header {
 		if name != HeaderSalt && !strings.HasPrefix(name, "Nats-") { // the server's own; the origin follows
-			names = append(names, name)
+			w.names = append(w.names, name)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		w.addText("header "+name, strings.Join(m.Header[name], "\n"))
+	slices.Sort(w.names)
+	for _, name := range w.names {
+		w.path = append(w.path, "header "...)
+		w.addText(name, strings.Join(m.Header[name], "\n"))
 	}
 	if src, ok := SourceOf(m.Header); ok {
 		w.addText("source", src.String())
 	}
-	before := *w
-	if err := w.body(m.Data); err != nil {
-		w.text, w.line, w.fields = before.text, before.line, before.fields
+	before, line, fields := len(w.text), w.line, len(w.fields)
+	if err := w.values(m.Data); err != nil {
+		w.text, w.line, w.fields, w.path = w.text[:before], line, w.fields[:fields], w.path[:0]
 		w.addText("body", base64.StdEncoding.EncodeToString(m.Data))
 	}
 }
 
-// addText adds a value that is a text.
+// addText adds a value that is a text, and whose path ends like this.
 func (w *leaf) addText(path, value string) {
-	w.path = append(w.path[:0], path...)
+	w.path = append(w.path, path...)
 	w.quoted, _ = jsontext.AppendQuote(w.quoted[:0], value) // broken UTF-8 is replaced
 	w.add(w.quoted)
 	w.path = w.path[:0]
@@ -132,11 +142,11 @@ func (w *leaf) add(value []byte) {
 // errNoFields means that a body is not hashed value by value.
 var errNoFields = errors.New("too many values, or not one JSON value")
 
-// body adds the values of a body.
-func (w *leaf) body(data []byte) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(data))
-	most := w.line + maxFields
-	if err := w.value(d, most); err != nil {
+// values adds the values of a body. A name that comes twice has two.
+func (w *leaf) values(data []byte) error {
+	d := w.body
+	d.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	if err := w.value(d, w.line+maxFields); err != nil {
 		return err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {

@@ -116,7 +116,7 @@ func (b *Broker) readAuditRaw(ctx context.Context, q *audit.Query, r *auditReque
 	if err != nil {
 		return err
 	}
-	var body []byte
+	body := make([]byte, 0, min(maxAuditPage+maxAuditPage/8, 4096*len(raw)))
 	for i := range raw {
 		before := len(body)
 		if body = raw[i].AppendTo(body); i > 0 && len(body) > maxAuditPage {

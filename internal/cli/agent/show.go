@@ -94,7 +94,7 @@ func WithdrawCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Accepted(&o)
+				return a.Accepted(&o, ask.By{})
 			})
 		},
 	}

@@ -23,7 +23,7 @@ func AbortCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Accepted(&o)
+				return a.Accepted(&o, ask.By{})
 			})
 		},
 	}

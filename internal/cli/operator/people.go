@@ -80,7 +80,7 @@ func peopleListCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			return printList(a, list, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER", list, func(s *auth.Session) []string {
-				return []string{s.Principal, s.Name, minute(s.Created), minute(s.Seen), s.ID, s.Client}
+				return []string{s.Principal, s.Name, minute(s.Created), minute(s.Seen), s.ID, auth.BrowserName(s.Client)}
 			})
 		}),
 	}

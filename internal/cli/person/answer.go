@@ -200,7 +200,7 @@ func decided(a *cli.App, rec *ask.Record, by ask.By, o *ask.Outcome, err error) 
 	if err != nil {
 		return err
 	}
-	return a.Accepted(o)
+	return a.Accepted(o, by)
 }
 
 func (f *answerFlags) empty() bool {

@@ -105,7 +105,8 @@ func pickAsk(ctx context.Context, a *cli.App, b *cli.Bus, lines *prompt.Lines) (
 	for i := range mine {
 		rows[i] = card.NewRow(&mine[i], viewer, time.Now())
 	}
-	i, err := prompt.Pick(ctx, a.Stderr, lines, viewer, rows)
+	width, _ := cli.Size(a.Stderr)
+	i, err := prompt.Pick(ctx, prompt.Wrapped(a.Stderr, width), lines, viewer, rows)
 	if err != nil {
 		return ask.Key{}, left(err)
 	}
@@ -131,7 +132,7 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 	}
 	viewer := card.Viewer{By: by, StandIns: func(ask.By) []ask.StandIn { return away }, Surface: b.Role.Type, Inbox: a.InboxURL(), Lang: a.Language(), Zone: time.Local}
 	width, _ := cli.Size(a.Stderr)
-	o, err := prompt.Decide(ctx, a.Stderr, width, lines, r, &rec, viewer)
+	o, err := prompt.Decide(ctx, prompt.Wrapped(a.Stderr, width), width, lines, r, &rec, viewer)
 	if ended, ok := errors.AsType[*prompt.EndedError](err); ok {
 		a.Note("")
 		return fmt.Errorf("%s: %w", ended.Words, ask.ErrResolved)

@@ -105,7 +105,11 @@ func runTUI(a *cli.App, cmd *cobra.Command, ref string, f tuiFlags) error {
 	case err != nil:
 		return err
 	case o != nil:
-		return a.Accepted(o)
+		me, err := a.Me(b)
+		if err != nil {
+			return err
+		}
+		return a.Accepted(o, me)
 	case f.once:
 		return cli.Exit(cli.ExitPending)
 	}

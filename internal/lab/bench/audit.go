@@ -2,18 +2,11 @@ package bench
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"time"
 
-	"github.com/askbus/askbus/internal/bus/audit"
-	"github.com/askbus/askbus/internal/bus/auditlog"
 	"github.com/askbus/askbus/internal/bus/ledger"
-	"github.com/askbus/askbus/internal/server/rights"
-	"golang.org/x/mod/sumdb/note"
 )
 
 // AuditReport is what the audit costs: the ask cycle on a bus with it, and on one
@@ -21,8 +14,7 @@ import (
 type AuditReport struct {
 	Machine Machine    `json:"machine"`
 	Quick   bool       `json:"quick,omitempty"`
-	Log     bool       `json:"log,omitempty"`
-	Cycle   []CycleRow `json:"cycle"`  // with the audit; its "floor" is the bus without, or with Log the bus without its log
+	Cycle   []CycleRow `json:"cycle"`  // with the audit; its "floor" is the bus without
 	Behind  []Figure   `json:"behind"` // for each row: ms after a round until the audit had everything
 }
 
@@ -30,28 +22,23 @@ type AuditReport struct {
 func (r AuditReport) Write(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n\n", r.Machine)
 	WriteCycle(out, r.Cycle)
-	what := "audit"
-	if r.Log {
-		what = "log that proves the audit"
-	}
-	fmt.Fprintf(out, "\nfloor: the same bus without the %s, in the same run, alternating\n", what)
+	fmt.Fprintf(out, "\nfloor: the same bus without the audit, in the same run, alternating\n")
 	for i, f := range r.Behind {
 		fmt.Fprintf(out, "%d in flight: the audit had everything %.0f ms after a round (%.0f–%.0f)\n", r.Cycle[i].InFlight, f.Median, f.Least, f.Most)
 	}
 	return nil
 }
 
-// Audit measures the ask cycle with and without the audit, or, with log, with
-// and without a log that takes each record within a second, in this process.
-// After each round it waits until the audit has everything, so that no round
-// pays for another one's copies; how long that takes is a figure, too.
-func Audit(ctx context.Context, opts Options, log bool, plan Plan) (AuditReport, error) {
+// Audit measures the ask cycle with and without the audit. After each round it
+// waits until the audit has everything, so that no round pays for another one's
+// copies; how long that takes is a figure, too.
+func Audit(ctx context.Context, opts Options, plan Plan) (AuditReport, error) {
 	plan.fill()
-	r := AuditReport{Machine: ThisMachine(), Log: log}
+	r := AuditReport{Machine: ThisMachine()}
 	var beds [2]*Bed
 	var systems [2]Named
 	for i, name := range []string{NameAskbus, NameFloor} {
-		opts.NoAudit = name == NameFloor && !log
+		opts.NoAudit = name == NameFloor
 		bed, err := Embedded(ctx, opts)
 		if err != nil {
 			return r, err
@@ -60,11 +47,6 @@ func Audit(ctx context.Context, opts Options, log bool, plan Plan) (AuditReport,
 		asks, err := bed.NewAsks(ctx, agentsFor(plan.InFlight))
 		if err != nil {
 			return r, err
-		}
-		if log && name == NameAskbus {
-			if err := bed.keepLog(ctx, opts.Dir); err != nil {
-				return r, err
-			}
 		}
 		beds[i], systems[i] = bed, Named{name, asks}
 	}
@@ -102,46 +84,6 @@ func Audit(ctx context.Context, opts Options, log bool, plan Plan) (AuditReport,
 		r.Cycle, r.Behind = append(r.Cycle, beds[0].row(n, rounds)), append(r.Behind, figure(behind))
 	}
 	return r, nil
-}
-
-// keepLog keeps a log of the bed's audit until the bed closes.
-func (b *Bed) keepLog(ctx context.Context, parent string) error {
-	nc, err := b.open(rights.Role{Name: rights.RoleAuditor})
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp(parent, "askbus-bench-log-")
-	if err != nil {
-		return err
-	}
-	b.later(func() { _ = os.RemoveAll(dir) })
-	secret, _, err := note.GenerateKey(rand.Reader, "bench")
-	if err != nil {
-		return err
-	}
-	signer, err := note.NewSigner(secret)
-	if err != nil {
-		return err
-	}
-	l, err := auditlog.Open(dir, true)
-	if err != nil {
-		return err
-	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
-	go func() {
-		done <- l.Follow(running, auditlog.Options{Signer: signer, Every: time.Second, Settle: -1, Logger: b.log, Read: func(ctx context.Context, from uint64, most int) ([]audit.Raw, error) {
-			return audit.ReadRaw(ctx, nc, from, most)
-		}})
-	}()
-	b.later(func() {
-		stop()
-		if err := <-done; err != nil {
-			b.log.Warn("the log of the audit failed", slog.Any("error", err))
-		}
-		l.Close()
-	})
-	return nil
 }
 
 // copied waits until the audit has everything, and says how long that took.

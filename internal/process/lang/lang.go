@@ -254,8 +254,11 @@ func (l *Language) Say(text string, args ...any) string {
 	if len(args) == 0 {
 		return pattern
 	}
-	if one {
+	switch {
+	case one && l.Tag == English:
 		return fmt.Sprintf(pattern, args...)
+	case one:
+		return Fill(pattern, args...)
 	}
 	args = slices.Clone(args)
 	for i, a := range args {

@@ -1,11 +1,15 @@
 package doctor
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/server/natsd"
 )
 
 // secretFiles are the files of a bus's directory with which others could act as somebody: keys, and context.json,
@@ -36,6 +40,21 @@ func Files(dir string) finding.List {
 		l.Say("keys", finding.Broken, `other users of this machine can read %s, and so act as anybody: run "chmod -R go= %s"; if one of them may have done it, replace the keys ("askbus auth rotate ROLE --drop-old")`, strings.Join(open, ", "), dir)
 	case there:
 		l.Say("keys", finding.Good, "other users of this machine cannot read them")
+	}
+	return l
+}
+
+// Disk reports whether the disk of a bus's directory has room for its store. Without a store there is no finding.
+func Disk(dir string) finding.List {
+	var l finding.List
+	switch free, full, err := natsd.NearlyFull(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		l.Say("disk", finding.Missing, "it cannot be measured: %v", err)
+	case full:
+		l.Say("disk", finding.Broken, "%s are free on the disk of %s, too little to store asks and answers: make room there, and it goes on by itself; to move the store, stop askbus and move the whole directory", file.SizeText(free), dir)
+	default:
+		l.Say("disk", finding.Good, "%s are free on that of %s", file.SizeText(free), dir)
 	}
 	return l
 }

@@ -26,17 +26,22 @@ type tried struct {
 }
 
 func trials() []tried {
-	const api, other = "$JS.API.INFO", "ledgerv1.doctor"
+	const (
+		of         = rights.Probe + ".s1" // a session
+		api, other = "$JS.API.STREAM.INFO." + rights.Probe, "ledgerv1." + rights.Probe
+		web, stop  = "ansv1.web.~." + of + ".wait.none", "$JS.API.STREAM.DELETE." + rights.Probe
+		get        = "askv1." + of + ".get.none"
+	)
 	otherUser := "U" + strings.Repeat("A", 55) // an unused key
 	return []tried{
-		{rights.Role{Name: rights.RoleAgent, Tenant: "doctor", Session: "s1"}, []string{"askv1.doctor.s1.get.none"}, []string{api, other, "askv1.doctor.s2.get.none", "ansv1.web.~.list"}},
-		{rights.Role{Name: rights.RoleResponder, Type: "doctor"}, []string{"ansv1.doctor.~.list"}, []string{api, other, "ansv1.web.~.list", "ansv1.doctor." + otherUser + ".list", "askv1.doctor.s1.get.none"}},
-		{rights.Role{Name: rights.RoleGateway}, []string{"ansv1.gateway.~.list", "ansv1.gateway.~.doctor.s1.wait.none"}, []string{api, other, "ansv1.web.~.list", "askv1.doctor.s1.get.none"}},
-		{rights.Role{Name: rights.RoleOperator}, []string{"$SRV.PING.askbus", "ansv1.operator.~.list"}, []string{api, other, "ansv1.web.~.list"}},
-		{rights.Role{Name: rights.RoleBroker}, []string{"_INBOX.a.doctor"}, []string{api, other}},
-		{rights.Role{Name: rights.RoleLedger}, []string{api}, []string{"$JS.API.STREAM.DELETE.DOCTOR", "outv1.doctor"}},
-		{rights.Role{Name: rights.RoleClock}, []string{servertime.Subject}, []string{api, other, "$SYS.REQ.SERVER.PING.JSZ"}},
-		{rights.Role{Name: rights.RoleMaintenance}, []string{api}, []string{other, "outv1.doctor", "$JS.API.STREAM.DELETE.DOCTOR"}},
+		{rights.Role{Name: rights.RoleAgent, Tenant: rights.Probe, Session: "s1"}, []string{get}, []string{api, other, "askv1." + rights.Probe + ".s2.get.none", web}},
+		{rights.Role{Name: rights.RoleResponder, Type: rights.Probe}, []string{"ansv1." + rights.Probe + ".~.list"}, []string{api, other, web, "ansv1." + rights.Probe + "." + otherUser + ".list", get}},
+		{rights.Role{Name: rights.RoleGateway}, []string{"ansv1.gateway.~.list", "ansv1.gateway.~." + of + ".wait.none"}, []string{api, other, web, get}},
+		{rights.Role{Name: rights.RoleOperator}, []string{"$SRV.PING.askbus", "ansv1.operator.~.list"}, []string{api, other, web}},
+		{rights.Role{Name: rights.RoleBroker}, []string{"_INBOX.a." + rights.Probe}, []string{api, other}},
+		{rights.Role{Name: rights.RoleLedger}, []string{"$JS.API.INFO"}, []string{stop, "outv1." + rights.Probe}},
+		{rights.Role{Name: rights.RoleClock}, []string{servertime.Subject}, []string{api, other, "$SYS.REQ.SERVER.PING." + rights.Probe}},
+		{rights.Role{Name: rights.RoleMaintenance}, []string{"$JS.API.INFO"}, []string{other, "outv1." + rights.Probe, stop}},
 	}
 }
 

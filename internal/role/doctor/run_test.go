@@ -152,7 +152,7 @@ func TestRightsThatAreTooWide(t *testing.T) {
 		}
 		return connection.Connect(connection.Credential(c), nil)
 	}
-	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor.s1.get.none")
+	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor-probe.s1.get.none")
 }
 
 // A check that there was no time for is reported as not made, not as failed.

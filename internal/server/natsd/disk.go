@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -74,6 +75,16 @@ func freeDisk(dir string) (int64, error) {
 		return 0, fmt.Errorf("measure the disk of %s: %w", dir, err)
 	}
 	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; their types differ by system
+}
+
+// NearlyFull returns the free space of the disk on which a server's directory has its store, and whether it is so little
+// that the server is not ready. The error is [fs.ErrNotExist] if no store is there.
+func NearlyFull(dir string) (free int64, full bool, err error) {
+	if _, err := os.Stat(filepath.Join(dir, rights.StoreDir)); err != nil {
+		return 0, false, err
+	}
+	free, err = freeDisk(dir)
+	return free, free < lowDisk, err
 }
 
 // warnOfDisk warns, at start and while the server runs, if the budget does not

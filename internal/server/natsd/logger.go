@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/askbus/askbus/internal/server/rights"
 )
 
 // logger passes the server's log to slog and remembers fatal errors, on which
@@ -112,9 +116,21 @@ func (l *logger) Errorf(format string, v ...any) {
 	if !about { // lines about clients say nothing about the disk
 		l.remember(s)
 	}
-	if write {
+	switch {
+	case write && isProbe(s):
+		l.log.Debug("nats-server", slog.String("text", s))
+	case write:
 		l.log.Error("nats-server", slog.String("text", s))
 	}
+}
+
+// refused matches the subject of a refused message. The name of a client is quoted before it, so it cannot pass for this.
+var refused = regexp.MustCompile(`Publish Violation - Subject "([^"]*)"`)
+
+// isProbe reports whether a message was refused that "askbus doctor" sent to be refused.
+func isProbe(line string) bool {
+	m := refused.FindStringSubmatch(line)
+	return m != nil && slices.Contains(strings.Split(m[1], "."), rights.Probe)
 }
 
 func (l *logger) Fatalf(format string, v ...any) {

@@ -83,3 +83,24 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 		t.Error("a disk that failed is not noticed")
 	}
 }
+
+// What "askbus doctor" tries is denied on purpose. No client hides its own attempts by its name.
+func TestProbesOfTheDoctorAreNoErrors(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	const who = `127.0.0.1:5000 - cid:7 - "v1.52.0:go:%s" - "BUS/agent"`
+	for _, subject := range []string{"ledgerv1.doctor-probe", "ansv1.web.UA.doctor-probe.s1.wait.none"} {
+		l.Errorf(who+" - Publish Violation - Subject %q", "askbus doctor as agent", subject)
+	}
+	if said := out.String(); said != "" {
+		t.Errorf("logged %q", said)
+	}
+	for _, line := range []string{`ledgerv1.doctor-probes`, `a" - Subject "ledgerv1.doctor-probe`} {
+		l.Errorf(who+" - Publish Violation - Subject %q", "x", line)
+	}
+	l.Errorf(`127.0.0.1:5000 - cid:8 - %q - "BUS/agent" - Publish Violation - Subject %q`, `Publish Violation - Subject "ledgerv1.doctor-probe"`, "ledgerv1.acme")
+	if n := strings.Count(out.String(), "level=ERROR"); n != 3 {
+		t.Errorf("%d errors: %s", n, out.String())
+	}
+}

@@ -22,6 +22,10 @@ const (
 	SubjectRemove  = "$JS.API.SERVER.REMOVE"
 )
 
+// Probe is in every subject on which "askbus doctor" tries what a role must not do. No ask, stream or surface has this
+// name, so the server's log has such a refusal only at debug.
+const Probe = "doctor-probe"
+
 // Role is the role of a connection, which determines its permissions
 // (docs/protocol.md, section 7). Type, Tenant and Session restrict it, as far
 // as the role has them.

@@ -63,8 +63,9 @@ function rowIntoView() {
   const row = $('#list a[aria-current]');
   if (!row || !matchMedia('(min-width: 62rem)').matches) return;
   const [at, list] = [row.getBoundingClientRect(), $('#waiting').getBoundingClientRect()];
+  const top = Math.max(list.top, 0) + $('#tools').offsetHeight; // it stays above the rows
   const below = at.bottom - Math.min(list.bottom, innerHeight);
-  $('#waiting').scrollTop += below > 0 ? Math.ceil(below) : Math.floor(Math.min(0, at.top - Math.max(list.top, 0)));
+  $('#waiting').scrollTop += below > 0 ? Math.ceil(below) : Math.floor(Math.min(0, at.top - top));
   if (row.getBoundingClientRect().bottom > innerHeight + 1) row.scrollIntoView({ block: 'nearest' });
 }
 
