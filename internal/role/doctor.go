@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -57,7 +58,11 @@ is broken.`,
 				return err
 			}
 			found = append(found, doctor.Files(a.Dir)...)
-			found = append(found, doctor.Disk(a.Dir)...)
+			if disk := doctor.Disk(a.Dir); disk.Broken() > 0 {
+				found = append(disk, found...) // most of the others follow from it
+			} else {
+				found = append(found, disk...)
+			}
 			found = append(found, chatFindings(ctx, a, entries)...)
 			if pagerDutySet(pages) {
 				found = append(found, pagerDutyFindings(ctx, a, pages)...)
@@ -87,7 +92,11 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
 	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet, nats.RetryOnFailedConnect(false))
 	if err != nil {
-		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("cannot connect to %s: %v; start the server, or give the right --nats-url and credential", cred.URL, err)}}, nil
+		advice := "start the server, or give the right --nats-url and credential"
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			advice = fmt.Sprintf("give a credential of this bus; if it is one, a clock may be wrong (here it is %s): set it by NTP", time.Now().UTC().Format(time.RFC3339))
+		}
+		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("cannot connect to %s: %v; %s", cred.URL, err, advice)}}, nil
 	}
 	defer nc.Close()
 	opts.Operator = nc

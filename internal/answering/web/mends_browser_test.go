@@ -107,6 +107,7 @@ func TestBrowserSignedOutWhileTyping(t *testing.T) {
 	b.click(".send")
 	b.sees("You are signed out")
 	b.sees("askbus login --dir /srv/askbus")
+	b.wait(`document.querySelector('#lost').hidden`) // it does not say that it connects as well
 	b.wait(`document.querySelector('.typed').value === 'my words' && document.querySelector('article').dataset.key.endsWith('/t')`)
 	// In another tab of the same browser.
 	b.do(chromedp.Evaluate[chromedp.Void](`fetch(` + quoted(in.link(t, mei)) + `)`))

@@ -70,7 +70,7 @@ func (s *Server) showWaiting(w http.ResponseWriter, r *http.Request, me board.Vi
 		Me: card.Name(me.By), Now: card.Moment{At: now}.Stamp(), Problem: s.problem(me),
 		Periods: []periodView{{say(me, "Today"), "/waiting", !week}, {say(me, "Last 7 days"), "/waiting?period=week", week}},
 		Blocked: stats.BlockedAgents, Pending: stats.PendingAsks, Asked: stats.Asked, Answered: stats.Answered,
-		Longest: spanOf(me, stats.LongestWait), Waited: say(me, "%s h", hours(stats.Waited)), Median: spanOf(me, stats.Median),
+		Longest: spanOf(me, stats.LongestWait), Waited: waitedOf(me, stats.Waited), Median: spanOf(me, stats.Median),
 		People: costs(me, stats.People), Agents: costs(me, stats.Agents), Teams: costs(me, stats.Teams),
 	}
 	if stats.Answered == 0 {
@@ -115,7 +115,10 @@ func spanOf(me board.Viewer, d waiting.Seconds) string {
 	return viewer(me).When(began, began.Add(time.Duration(d)), card.Since).Words
 }
 
-// hours formats a duration in hours.
-func hours(d waiting.Seconds) string {
-	return strconv.FormatFloat(time.Duration(d).Hours(), 'f', 1, 64)
+// waitedOf formats the time that all agents waited, of which a tenth of an hour is little.
+func waitedOf(me board.Viewer, d waiting.Seconds) string {
+	if time.Duration(d) < time.Hour {
+		return spanOf(me, d)
+	}
+	return say(me, "%s h", strconv.FormatFloat(time.Duration(d).Hours(), 'f', 1, 64))
 }

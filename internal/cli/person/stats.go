@@ -93,13 +93,21 @@ It covers only what the ledger still keeps: asks that ended longer ago than its 
 
 func span(d waiting.Seconds) string { return cli.Span(lang.English, time.Duration(d)) }
 
+// waited is the time of all agents, of which a tenth of an hour is little.
+func waited(d waiting.Seconds) string {
+	if time.Duration(d) < time.Hour {
+		return span(d)
+	}
+	return fmt.Sprintf("%.1f hours", time.Duration(d).Hours())
+}
+
 // digestText is what waiting cost in a week, beside the week before.
 func digestText(s *waiting.Stats, before waiting.Stats, top int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "askbus, %s to %s\n\n", s.From.Format("Monday, 2 January"), s.To.Format("Monday, 2 January 2006"))
 	b.WriteString(columns([][]string{
 		{"", "THIS WEEK", "THE WEEK BEFORE"},
-		{"hours that agents waited", fmt.Sprintf("%.1f", time.Duration(s.Waited).Hours()), fmt.Sprintf("%.1f", time.Duration(before.Waited).Hours())},
+		{"agents waited", waited(s.Waited), waited(before.Waited)},
 		{"half of the answers within", within(s), within(&before)},
 		{"questions asked", fmt.Sprint(s.Asked), fmt.Sprint(before.Asked)},
 		{"answered by people", fmt.Sprint(s.Answered), fmt.Sprint(before.Answered)},
@@ -128,7 +136,7 @@ func statsText(s *waiting.Stats, period string, top int) string {
 	default:
 		fmt.Fprintf(&b, "Now: %s blocked by %s, the longest for %s.\n", count(s.BlockedAgents, "agent is", "agents are"), count(s.PendingAsks, "ask", "asks"), span(s.LongestWait))
 	}
-	fmt.Fprintf(&b, "%s: agents waited %.1f hours and asked %s.", period, time.Duration(s.Waited).Hours(), count(s.Asked, "question", "questions"))
+	fmt.Fprintf(&b, "%s: agents waited %s and asked %s.", period, waited(s.Waited), count(s.Asked, "question", "questions"))
 	if s.Answered > 0 {
 		fmt.Fprintf(&b, " People answered %d, half of them within %s.", s.Answered, span(s.Median))
 	}

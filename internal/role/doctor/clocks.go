@@ -59,7 +59,11 @@ func Clocks(s *servertime.Servers, now time.Time) finding.List {
 
 // apart advises on servers whose clocks are ahead of this machine's.
 func apart(ahead time.Duration) string {
-	return fmt.Sprintf("the servers' clocks are %.1f s from this machine's: deadlines follow theirs, credentials expire by each machine's own; run NTP", ahead.Seconds())
+	by := "behind"
+	if ahead < 0 {
+		by = "ahead of"
+	}
+	return fmt.Sprintf("this machine's clock is %s %s the servers': deadlines follow theirs, credentials expire by each machine's own; set the wrong one by NTP", ahead.Abs().Round(100*time.Millisecond), by)
 }
 
 // LeadersClocks judges what the leader of each stream said, if the servers cannot

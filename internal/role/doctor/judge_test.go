@@ -110,7 +110,7 @@ func TestEachFindingOfTheClocks(t *testing.T) {
 		{map[string]time.Duration{"n1": 0, "n2": 0, "n3": 500 * time.Millisecond}, finding.Good, "those of n1, n2, n3 and of this machine agree"},
 		{map[string]time.Duration{"n1": 0, "n2": time.Hour, "n3": 0}, finding.Broken, "the clock of server n2 is 1h0m0s ahead of the others'; set it by NTP"},
 		{map[string]time.Duration{"n1": 0, "n2": 2 * time.Second}, finding.Broken, "no majority agrees: n1 says"},
-		{map[string]time.Duration{"askbus": -time.Minute}, finding.Missing, "-60.0 s from this machine's"},
+		{map[string]time.Duration{"askbus": -time.Minute}, finding.Missing, "this machine's clock is 1m0s ahead of the servers'"},
 		{nil, finding.Missing, "no server told its time"},
 	} {
 		s := servertime.NewServers(func() time.Time { return now }, 0)
@@ -126,7 +126,7 @@ func TestEachFindingOfTheClocks(t *testing.T) {
 	for i := range in.Streams {
 		in.Streams[i].Ahead = -time.Minute
 	}
-	said(t, doctor.LeadersClocks(in), "clocks", finding.Missing, "-60.0 s from this machine's")
+	said(t, doctor.LeadersClocks(in), "clocks", finding.Missing, "this machine's clock is 1m0s ahead of the servers'")
 }
 
 func TestEachFindingOfTheLedger(t *testing.T) {

@@ -157,6 +157,7 @@ function signedOut() {
   if (!touched(card())) { location.reload(); return; }
   remember(card());
   $('#signedout').hidden = false;
+  $('#lost').hidden = true; // it is reached
   stream?.close();
   setTimeout(async () => {
     const back = await request('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);

@@ -11,7 +11,7 @@ const doing = '[data-undo-back], [data-move-back], .act summary, .menu > summary
 let found = [];
 let at = 0;
 
-const label = (el) => [...el.childNodes].filter((n) => n.nodeName !== 'KBD' && n.nodeName !== 'svg').map((n) => n.textContent).join(' ').trim() || el.ariaLabel || '';
+const label = (el) => el.ariaLabel ?? [...el.childNodes].filter((n) => n.nodeName !== 'KBD' && n.nodeName !== 'svg').map((n) => n.textContent).join(' ').trim();
 
 // all returns what can be chosen: the asks by their questions, the rest by its words.
 function all() {
