@@ -77,16 +77,14 @@ func Line(s string, most int) string {
 
 // Accepted prints the outcome that this person caused by a command: the exit code is 0.
 func (a *App) Accepted(o *ask.Outcome, me ask.By) error {
-	if err := a.tellOutcome(o, me); ExitCode(err) == ExitFailure {
+	if err := a.TellOutcome(o, me); ExitCode(err) == ExitFailure {
 		return err
 	}
 	return nil
 }
 
-// TellOutcome prints an outcome and returns its exit code as an error.
-func (a *App) TellOutcome(o *ask.Outcome) error { return a.tellOutcome(o, ask.By{}) }
-
-func (a *App) tellOutcome(o *ask.Outcome, me ask.By) error {
+// TellOutcome prints an outcome for a person, or for a program if me is zero. It returns its exit code as an error.
+func (a *App) TellOutcome(o *ask.Outcome, me ask.By) error {
 	if a.AnswerIn != nil && o.Ask != nil && a.JSON() {
 		a.printIn(a.AnswerIn, o)
 	} else if a.JSON() {

@@ -161,13 +161,16 @@ func runAsk(ctx context.Context, a *cli.App, cmd *cobra.Command, f askFlags) err
 		a.Note("askbus: warning: %s", w)
 	}
 	if st.Outcome != nil {
-		return a.TellOutcome(st.Outcome)
+		return a.TellOutcome(st.Outcome, ask.By{})
 	}
 	w := waiting{a: a, asks: asks, asked: st, k: k, deadline: st.Deadline, present: st.Present, heading: card.Heading(&q), fresh: true}
 	if q.Timeout > 0 || !q.Deadline.IsZero() {
 		w.ends = st.Deadline
 	}
 	if f.answerHere {
+		if w.me, err = a.Me(b); err != nil {
+			return err
+		}
 		w.here = answerHere(a, b, cmd.InOrStdin())
 		defer w.here.dialog.close()
 	}
@@ -187,7 +190,7 @@ func withdrawInterrupted(ctx context.Context, a *cli.App, asks client.Session, k
 	if err != nil {
 		return err
 	}
-	return a.TellOutcome(&o)
+	return a.TellOutcome(&o, ask.By{})
 }
 
 // parseWait parses --wait. A negative duration means until the ask ends.

@@ -53,7 +53,7 @@ func WaitCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 				if rec.Outcome != nil {
-					return a.TellOutcome(rec.Outcome)
+					return a.TellOutcome(rec.Outcome, ask.By{})
 				}
 				w := waiting{a: a, asks: asks, asked: asks.Asked(k.ID), k: k, deadline: rec.Ask.Deadline, heading: card.Heading(&rec.Ask)}
 				if at, declared := rec.Deadline(); declared {

@@ -25,6 +25,7 @@ type waiting struct {
 	fresh    bool   // asked just now
 
 	here *answersHere // nil: no answering at this terminal
+	me   ask.By       // who is at this terminal and may answer; zero: nobody
 
 	// interrupted, if set, handles Ctrl-C instead of printing the status.
 	interrupted func(ctx context.Context) error
@@ -42,7 +43,7 @@ func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 		defer cancel()
 		o, err := w.wait(waitCtx)
 		if err == nil {
-			return w.a.TellOutcome(&o)
+			return w.a.TellOutcome(&o, w.me)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			return err
@@ -71,7 +72,7 @@ func (w *waiting) pending(ctx context.Context) error {
 	s := wire.StatusReply{State: ask.StatePending, Key: w.k, Deadline: w.deadline, Present: w.present}
 	if rec, err := w.asks.Get(ctx, w.k.ID); err == nil {
 		if rec.Outcome != nil {
-			return w.a.TellOutcome(rec.Outcome) // ended just now
+			return w.a.TellOutcome(rec.Outcome, w.me) // ended just now
 		}
 		s.AskedAt, s.Life, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Life, rec.Seq, rec.Ask.Deadline, rec.Receipts
 		s.Votes, s.Escalated, s.Progress = rec.Votes, rec.Escalated, rec.Waits("", time.Now())
