@@ -84,7 +84,6 @@ func groups() []cli.Group {
 	}
 }
 
-// settings returns the settings of all commands.
 func settings() []any {
 	return append([]any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Webhook{}, config.Push{}, config.PagerDuty{}, config.AuditLog{}, cli.SessionSetting{}, cli.HostSettings{}, cli.TerminalSettings{}, config.SSH{}}, role.ChatSettings()...)
 }

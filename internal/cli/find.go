@@ -88,6 +88,16 @@ func (a *App) Responder(b *Bus) (*responder.Responder, error) {
 	return responder.New(nc, typ, responder.Options{Tenant: b.Role.Tenant, Session: b.Role.Session, Logger: a.Logger()})
 }
 
+// Answering returns the responder, and who answers.
+func (a *App) Answering(b *Bus) (*responder.Responder, ask.By, error) {
+	r, err := a.Responder(b)
+	if err != nil {
+		return nil, ask.By{}, err
+	}
+	by, err := a.Me(b)
+	return r, by, err
+}
+
 // ownSurface reports whether this command line answers as a surface of its own.
 func (a *App) ownSurface(b *Bus) bool {
 	return b.Role.Name == rights.RoleOperator && a.Creds == "" && rights.HasKeys(a.Dir)

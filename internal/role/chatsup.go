@@ -146,7 +146,6 @@ func (r *Process) startChat(ctx context.Context, c *chatEntry, stamp, base strin
 	return one
 }
 
-// stop ends the chat.
 func (o *connectedChat) stop() {
 	o.cancel()
 	<-o.done

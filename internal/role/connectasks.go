@@ -71,7 +71,6 @@ type asked struct {
 
 const maxEntered = 16 << 10
 
-// line asks for one line.
 func (in *asked) line(ctx context.Context, what string) (string, error) {
 	return in.read(ctx, what, false)
 }

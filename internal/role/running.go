@@ -357,7 +357,6 @@ func (r *Process) watchExpiry(c client.Credential) {
 	}
 }
 
-// dial connects with a credential.
 func (r *Process) dial(c client.Credential) (*nats.Conn, error) {
 	if r.bus != nil {
 		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // in-process

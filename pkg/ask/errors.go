@@ -125,6 +125,13 @@ func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
+// At says which value of the request the refusal is about. The arguments are those
+// of [NewFault].
+func (e *Error) At(pointer string, what FaultCode, args ...any) *Error {
+	e.Faults = append(e.Faults, NewFault(pointer, what, args...))
+	return e
+}
+
 // InvalidError returns the refusal of an invalid request, or nil if there are
 // no faults.
 func InvalidError(what string, faults []Fault) error {

@@ -116,26 +116,21 @@ func (b *Board) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	beside.Go(func() {
-		if err := b.opts.Snoozes.Run(ctx, b.changed); err != nil {
-			b.r.opts.Logger.WarnContext(ctx, "board: no longer following snoozes", slog.Any("error", err))
-		}
-	})
-	beside.Go(func() { b.fade(ctx) })
-	beside.Go(func() { b.pauses.run(ctx, b) })
-	if b.opts.Handovers != nil {
+	follow := func(what string, run func() error) {
 		beside.Go(func() {
-			if err := b.opts.Handovers.run(ctx, b.setHandover); err != nil {
-				b.r.opts.Logger.WarnContext(ctx, "board: no longer following handovers", slog.Any("error", err))
+			if err := run(); err != nil {
+				b.r.opts.Logger.WarnContext(ctx, "board: no longer following a bucket", slog.String("bucket", what), slog.Any("error", err))
 			}
 		})
 	}
+	follow("snoozes", func() error { return b.opts.Snoozes.Run(ctx, b.changed) })
+	beside.Go(func() { b.fade(ctx) })
+	beside.Go(func() { b.pauses.run(ctx, b) })
+	if b.opts.Handovers != nil {
+		follow("handovers", func() error { return b.opts.Handovers.run(ctx, b.setHandover) })
+	}
 	if b.opts.StandIns != nil {
-		beside.Go(func() {
-			if err := b.opts.StandIns.cache.Run(ctx); err != nil {
-				b.r.opts.Logger.WarnContext(ctx, "board: no longer following stand-ins", slog.Any("error", err))
-			}
-		})
+		follow("stand-ins", func() error { return b.opts.StandIns.cache.Run(ctx) })
 	}
 	return b.r.follow(ctx, (*boardFollower)(b))
 }
@@ -289,7 +284,6 @@ func (b *Board) remove(h *head) {
 	b.bodies.drop(h.id())
 }
 
-// resolved records an outcome.
 func (b *Board) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
 	h := b.held[k.String()]

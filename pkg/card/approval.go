@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -40,14 +41,14 @@ type Vote struct {
 }
 
 // Text returns the vote in one line: "Mei on Slack approved, 3 min ago: OPS-17".
-func (v *Vote) Text(lang string) string {
-	w := catalogueOf(lang)
+func (v *Vote) Text(tag string) string {
+	w := lang.Of(tag)
 	said := w.Say("%[1]s %[2]s, %[3]s|who, voted how, when", v.Who, v.Said, v.At.Words)
 	if v.Void != "" {
-		said += fill(w.asideMark, v.Void)
+		said += w.Say(" (%s)", v.Void)
 	}
 	if v.Reason != "" {
-		said += w.colon + v.Reason
+		said += w.Say(": ") + v.Reason
 	}
 	return said
 }
@@ -105,14 +106,14 @@ func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 
 func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	w := v.words()
-	said := map[ask.Choice]string{ask.ChoiceApprove: w.approved, ask.ChoiceDeny: w.denied, ask.ChoiceWithdrawn: w.tookBack, ask.ChoiceRevoked: w.Say("had a vote, which was revoked")}[one.Choice]
+	said := map[ask.Choice]string{ask.ChoiceApprove: w.Say("approved"), ask.ChoiceDeny: w.Say("denied"), ask.ChoiceWithdrawn: w.Say("took the vote back"), ask.ChoiceRevoked: w.Say("had a vote, which was revoked")}[one.Choice]
 	switch {
 	case one.Declined:
-		said = w.declinedIt
+		said = w.Say("declined")
 	case one.Option != "" && len(r.Ask.Questions) == 1:
 		if o := r.Ask.Questions[0].Option(one.Option); o != nil {
 			label, _ := o.Caption()
-			said += w.colon + line(label)
+			said += w.Say(": ") + line(label)
 		}
 	}
 	own := v.By.Principal != "" && (r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal) || v.is(&one.By))
@@ -122,7 +123,7 @@ func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	if own {
 		you = by.Principal
 	}
-	return Vote{Who: line(actor(w.Language, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Files: newFiles(r.Ask.Key(), one.Files), Own: own}
+	return Vote{Who: line(actor(w, by, you)), Said: said, At: v.When(one.At, now, Ago), Reason: line(one.Reason), Files: newFiles(r.Ask.Key(), one.Files), Own: own}
 }
 
 // Unreasoned returns p.Reason if the reply is a vote that counts only with a reason, and has none.

@@ -3,6 +3,7 @@ package card
 import (
 	"strings"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -42,7 +43,7 @@ func newBreakGlass(r *ask.Record, v Viewer) *BreakGlass {
 
 // Elsewhere tells somebody whose vote does not count, on a surface without break-glass, where they may decide alone.
 func (b *BreakGlass) Elsewhere() string {
-	return catalogueOf(b.lang).Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox or a terminal, not in a chat.")
+	return lang.Of(b.lang).Say("Your vote does not count here. Your role may decide this alone (break-glass): in the inbox or a terminal, not in a chat.")
 }
 
 // Check returns the trimmed reason, or what is wrong with it in words for people.
@@ -52,13 +53,13 @@ func (b *BreakGlass) Check(reason string) (trimmed, wrong string) {
 		return "", b.Reason
 	}
 	for _, f := range b.role.CheckReason(trimmed) {
-		return trimmed, catalogueOf(b.lang).Say("The reason %s.", line(f.In(b.lang)))
+		return trimmed, lang.Of(b.lang).Say("The reason %s.", line(f.In(b.lang)))
 	}
 	return trimmed, ""
 }
 
 // aloneWords says who decided an ask alone: "Mei decided alone (break-glass): INC-77". It is empty if nobody did.
-func (w *catalogue) aloneWords(o *ask.Outcome, who string) string {
+func aloneWords(w *lang.Language, o *ask.Outcome, who string) string {
 	if o.BreakGlass == nil {
 		return ""
 	}

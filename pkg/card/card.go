@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -45,7 +46,7 @@ type Card struct {
 	Link     string
 
 	ask   *ask.Ask
-	words *catalogue
+	words *lang.Language
 }
 
 // Asker is who asks, for whom, and on what.
@@ -61,15 +62,15 @@ type Asker struct {
 }
 
 // Work describes the agent's work in a few words: "acme/payments, branch main".
-func (a *Asker) Work(lang string) string {
-	w := catalogueOf(lang)
+func (a *Asker) Work(tag string) string {
+	w := lang.Of(tag)
 	switch {
 	case a.Branch == "":
 		return a.Repository
 	case a.Repository == "":
-		return fill(w.branch, a.Branch)
+		return w.Say("branch %s", a.Branch)
 	}
-	return a.Repository + w.comma + fill(w.branch, a.Branch)
+	return a.Repository + w.Say(", ") + w.Say("branch %s", a.Branch)
 }
 
 // Priority is an ask's priority.
@@ -112,22 +113,22 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	case n == 1 && c.Title == line(a.Questions[0].Text):
 		c.Title = ""
 	case n > 1:
-		c.Several = w.several(n)
+		c.Several = w.Say("%d questions, answered together", n)
 	}
 	for i := range a.Questions {
 		c.Questions = append(c.Questions, newQuestion(a, i, w))
 	}
 	if len(c.Questions) > 1 {
-		c.HowTo = fill(w.severalHow, c.Questions[0].Name())
+		c.HowTo = w.Say("Answer with one line a question, such as %s=…", c.Questions[0].Name())
 	}
 	if c.Audience != "" {
-		c.ForThem = fill(w.forThem, c.Audience)
+		c.ForThem = w.Say("For %s to decide.", c.Audience)
 	}
-	if needs := w.needs(a.MinProof); needs != "" {
-		c.ForThem = strings.TrimSpace(c.ForThem + " " + fill(w.demands, needs))
+	if needs := ask.Needs(w.Tag, a.MinProof); needs != "" {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.Say("It %s.", needs))
 	}
 	if a.ExcludeAsker {
-		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.Say("The asker may not decide this."))
 	}
 	c.BreakGlass = newBreakGlass(r, v)
 	if _, as := v.as(r); as.For != nil {
@@ -148,9 +149,9 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	return c
 }
 
-func newAsker(a *ask.Ask, w *catalogue) Asker {
+func newAsker(a *ask.Ask, w *lang.Language) Asker {
 	asker := Asker{
-		Agent: cmp.Or(line(a.Agent.Name), line(a.Agent.ID), w.anAgent), For: line(a.Agent.Parent),
+		Agent: cmp.Or(line(a.Agent.Name), line(a.Agent.ID), w.Say("an agent")), For: line(a.Agent.Parent),
 		Repository: line(a.Agent.Repository), Branch: line(a.Agent.Branch), Session: sessionName(line(a.Session)),
 	}
 	if ask.ValidLink(a.Agent.Link) {
@@ -162,13 +163,13 @@ func newAsker(a *ask.Ask, w *catalogue) Asker {
 	return asker
 }
 
-func priority(a *ask.Ask, w *catalogue) Priority {
+func priority(a *ask.Ask, w *lang.Language) Priority {
 	p := Priority{Level: a.Priority}
 	switch a.Priority {
 	case ask.PriorityUrgent:
-		p.Words = w.urgent
+		p.Words = w.Say("urgent")
 	case ask.PriorityHigh:
-		p.Words = w.high
+		p.Words = w.Say("high priority")
 	case ask.PriorityNormal, ask.PriorityLow:
 	}
 	return p
@@ -185,7 +186,7 @@ func (p Priority) until(at time.Time, v Viewer, now time.Time) Priority {
 
 func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	if r.Ask.WhileWaiting {
-		c.Held = c.words.agentWaits
+		c.Held = c.words.Say("the agent waits")
 	}
 	at, declared := r.Deadline()
 	if !declared {
@@ -195,10 +196,10 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	c.Ends = &ends
 	c.Priority = c.Priority.until(at, v, now)
 	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
-		c.AtEnd = c.words.expires
+		c.AtEnd = c.words.Say("If nobody answers in time, it expires and the agent is told so. Nothing is decided.")
 		return
 	}
-	c.AtEnd = c.words.defaults
+	c.AtEnd = c.words.Say("If nobody answers in time, these defaults apply, marked as nobody’s answer:")
 	for _, ans := range r.Ask.Defaults() {
 		q := r.Ask.Question(ans.QuestionID)
 		if words := said(q, &ans, c.words); words != "" {
@@ -208,9 +209,9 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 }
 
 // short returns a question in a word, for lists of answers.
-func short(q *ask.Question, w *catalogue) string {
+func short(q *ask.Question, w *lang.Language) string {
 	if q.Header != "" {
-		return strings.TrimSpace(line(q.Header) + w.colon)
+		return strings.TrimSpace(line(q.Header) + w.Say(": "))
 	}
 	return text(q.Text)
 }
@@ -220,13 +221,13 @@ func (c *Card) places(r *ask.Record, v Viewer) {
 		if receipt.Type == v.Surface {
 			continue
 		}
-		p := Place{Where: line(c.words.place(receipt.Type))}
+		p := Place{Where: line(ask.SurfaceWordsIn(c.words.Tag, receipt.Type))}
 		switch receipt.State {
 		case ask.ReceiptPosted:
 		case ask.ReceiptPosting:
-			p.Words = c.words.onItsWay
+			p.Words = c.words.Say("on its way")
 		case ask.ReceiptFailed:
-			p.Words = c.words.failed
+			p.Words = c.words.Say("could not be shown there")
 		}
 		for _, at := range receipt.Places { // the first one with a link
 			if where := line(at.Where); p.Link == "" && (strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://")) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -32,7 +33,7 @@ type End struct {
 	denied bool   // by who decided alone
 	what   string // what was said, in the sentence
 	votes  string // how they stood
-	words  *catalogue
+	words  *lang.Language
 }
 
 // NewEnd returns how an ask ended, or nil while it is pending.
@@ -51,7 +52,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	}
 	e.Answers = len(o.Answers) > 0
 	if o.By != nil && o.By.Responder != "" {
-		e.Where = line(w.place(o.By.Responder))
+		e.Where = line(ask.SurfaceWordsIn(w.Tag, o.By.Responder))
 	}
 	if a.Approval != nil {
 		e.Who, e.Mine = "", false
@@ -65,7 +66,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	if e.kind == endDefault && e.what == "" { // nothing is the default
 		e.kind = endExpired
 	}
-	if e.Alone = w.aloneWords(o, v.who(o.By)); e.Alone != "" {
+	if e.Alone = aloneWords(w, o, v.who(o.By)); e.Alone != "" {
 		told := *o
 		told.Ask = a // the stored outcome has no copy of its ask
 		e.kind, e.denied = endAlone, told.Alone() == ask.ChoiceDeny
@@ -77,7 +78,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	return e
 }
 
-func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
+func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *lang.Language) {
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		l := Line{Question: text(q.Text), Answer: said(q, o.Answer(q.ID), w)}
@@ -88,7 +89,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 			l.Answer = label
 		}
 		if l.Answer == "" {
-			l.Answer = w.nothing
+			l.Answer = w.Say("no answer")
 		}
 		e.Detailed = e.Detailed || l.Note != "" || l.Files != nil || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
 		e.Lines = append(e.Lines, l)
@@ -106,42 +107,42 @@ func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 }
 
 // summary summarizes an outcome.
-func summary(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
+func summary(a *ask.Ask, o *ask.Outcome, w *lang.Language) string {
 	switch o.Status {
 	case ask.StatusCancelled:
 		if label := cancelLabel(a, o); label != "" {
 			return label
 		}
-		return w.summaryDeclined
+		return w.Say("Declined")
 	case ask.StatusWithdrawn:
 		if o.GaveUp() {
-			return w.summaryGaveUp
+			return w.Say("Withdrawn: the agent no longer waits")
 		}
-		return w.summaryWithdrawn
+		return w.Say("Withdrawn by the agent")
 	case ask.StatusAborted:
-		return w.summaryAborted
+		return w.Say("Withdrawn by an operator")
 	case ask.StatusExpired:
 		if len(o.Answers) == 0 && a.Approval != nil {
 			t := a.Tally(o.Votes, o.At)
 			return w.Say("Not enough votes: %s", line(t.Words(w.Tag)))
 		}
 		if len(o.Answers) == 0 {
-			return w.summaryNobody
+			return w.Say("Nobody answered in time")
 		}
 	case ask.StatusAnswered:
 	}
 	all := spoken(a, o, w)
 	switch {
 	case all == "":
-		return w.summaryAnswered
+		return w.Say("Answered")
 	case o.Status == ask.StatusExpired:
-		return fill(w.summaryDefault, ask.Clip(all, 160))
+		return w.Say("Nobody answered; default: %s", ask.Clip(all, 160))
 	}
 	return all
 }
 
 // spoken says in a few words what was answered, or which option ended the ask.
-func spoken(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
+func spoken(a *ask.Ask, o *ask.Outcome, w *lang.Language) string {
 	if label := cancelLabel(a, o); label != "" {
 		return label
 	}
@@ -153,14 +154,14 @@ func spoken(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 			continue
 		}
 		if q.Header != "" && len(a.Questions) > 1 {
-			words = line(q.Header) + w.colon + words
+			words = line(q.Header) + w.Say(": ") + words
 		}
 		parts = append(parts, line(words))
 	}
 	if o.Response != "" {
-		parts = append(parts, fill(w.quoted, line(o.Response)))
+		parts = append(parts, w.Say("“%s”", line(o.Response)))
 	}
-	return ask.Clip(strings.Join(parts, w.dot), 200)
+	return ask.Clip(strings.Join(parts, w.Say(" · ")), 200)
 }
 
 // Earlier is a person's earlier answer to the same question text. Defaults do not count.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -73,7 +74,7 @@ func (c *Card) AllFiles() []File {
 }
 
 // Text returns the file in one line: "shot.png (PNG, 47 KiB)".
-func (f *File) Text(lang string) string { return f.Name + fill(catalogueOf(lang).asideMark, f.Words) }
+func (f *File) Text(tag string) string { return f.Name + lang.Of(tag).Say(" (%s)", f.Words) }
 
 func newFiles(k ask.Key, of []ask.File) (files []File) {
 	for i := range of {

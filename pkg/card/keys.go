@@ -23,21 +23,21 @@ func (c *Card) Keys() []KeyHint {
 			keys = append(keys, KeyHint{key, words})
 		}
 	}
-	add(c.May.Answer && options, "1–9 0", w.keyChoose)
-	add(c.May.Answer && other, "o", w.keyOther)
-	add(c.May.Answer && !typed, "Enter", w.keySend)
-	add(c.May.Answer && typed, "Ctrl+Enter", w.keySend)
-	add(c.May.Answer && c.Approval == nil, "n", w.keyNote)
-	add(c.May.Answer && c.Approval != nil, "n", w.keyReason)
-	add(c.May.Answer && c.Approval == nil, "r", w.keyReply)
-	add(c.May.Decline, "x", w.keyDecline)
+	add(c.May.Answer && options, "1–9 0", w.Say("choose an option, 0 is the tenth"))
+	add(c.May.Answer && other, "o", w.Say("Other, in your words"))
+	add(c.May.Answer && !typed, "Enter", w.Say("send"))
+	add(c.May.Answer && typed, "Ctrl+Enter", w.Say("send"))
+	add(c.May.Answer && c.Approval == nil, "n", w.Say("add a note"))
+	add(c.May.Answer && c.Approval != nil, "n", w.Say("add a reason"))
+	add(c.May.Answer && c.Approval == nil, "r", w.Say("reply in your own words"))
+	add(c.May.Decline, "x", w.Say("decline, with a reason"))
 	add(c.BreakGlass != nil, "B", w.Say("decide alone (break-glass)"))
 	if c.Approval != nil {
-		add(c.Approval.TakeBack != "", "z", w.keyTakeBack)
+		add(c.Approval.TakeBack != "", "z", w.Say("take the vote back"))
 	}
-	add(c.Context != nil, "c", w.keyContext)
-	add(previews, "p", w.keyPreview)
-	add(c.May.Answer && filter, "/", w.keyFind)
-	add(true, "j k", w.keyMove)
+	add(c.Context != nil, "c", w.Say("what the agent is doing"))
+	add(previews, "p", w.Say("read the preview in full"))
+	add(c.May.Answer && filter, "/", w.Say("find an option in a long list"))
+	add(true, "j k", w.Say("next and previous ask"))
 	return keys
 }

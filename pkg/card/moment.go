@@ -34,7 +34,7 @@ func (v Viewer) onDay(at, now time.Time) string {
 	if at.Sub(now) >= 6*24*time.Hour {
 		return at.Format(w.Say("2 Jan 15:04")) + zone
 	}
-	return w.shortDay(at.Weekday()) + at.Format(" 15:04") + zone
+	return shortDay(w, at.Weekday()) + at.Format(" 15:04") + zone
 }
 
 // When formats a time for this viewer.
@@ -42,15 +42,15 @@ func (v Viewer) When(at, now time.Time, style Style) Moment {
 	w, m := v.words(), Moment{At: at, Style: style}
 	switch style {
 	case Since:
-		m.Words = w.span(now.Sub(at))
+		m.Words = span(w, now.Sub(at))
 	case Ago:
-		m.Words = w.ago(now.Sub(at))
+		m.Words = ago(w, now.Sub(at))
 	case Until:
-		m.Words = w.until(at.Sub(now))
+		m.Words = until(w, at.Sub(now))
 	case Left:
-		m.Words = w.left(at.Sub(now))
+		m.Words = left(w, at.Sub(now))
 	case Clock:
-		m.Words = w.clock(v.zoned(at, now), v.zoned(now, now))
+		m.Words = clock(w, v.zoned(at, now), v.zoned(now, now))
 	case OnDay:
 		m.Words = v.onDay(at, now)
 	}

@@ -52,7 +52,7 @@ func (c *Card) Notice(life string) Notice {
 	if c.Priority.Words != "" {
 		who = append(who, c.Priority.Words)
 	}
-	lines := []string{strings.Join(who, c.words.dot)}
+	lines := []string{strings.Join(who, c.words.Say(" · "))}
 	if len(c.Questions) > 1 {
 		lines = append(lines, c.Several)
 	} else {
@@ -64,7 +64,7 @@ func (c *Card) Notice(life string) Notice {
 			labels[i] = InlinePlain(c.Questions[0].Options[i].Label)
 		}
 		if len(labels) > 0 {
-			lines = append(lines, strings.Join(labels, c.words.dot))
+			lines = append(lines, strings.Join(labels, c.words.Say(" · ")))
 		}
 	}
 	n.Body = ask.Clip(strings.Join(lines, "\n"), noticeBody)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -62,25 +63,25 @@ const (
 	No  = "false"
 )
 
-func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
+func newQuestion(a *ask.Ask, i int, w *lang.Language) Question {
 	q, of := &a.Questions[i], len(a.Questions)
 	someOptional := slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.Optional })
 	v := Question{
 		ID: q.ID, Number: i + 1, Of: of, Kind: q.Kind, Chip: line(q.Header), Text: strings.TrimSpace(text(q.Text)), Dir: direction(q.Text),
 		Optional: q.Optional, Multiple: q.Multiple, Placeholder: line(q.Placeholder), Limits: q.Limits,
-		Hint: w.limits(q), HowTo: text(w.howTo(q)),
+		Hint: limits(w, q), HowTo: text(q.HowToIn(w.Tag)),
 	}
 	v.Brief = brief(v.Text)
 	if of > 1 {
-		v.Step = fill(w.step, strconv.Itoa(i+1), strconv.Itoa(of))
+		v.Step = w.Say("%[1]s of %[2]s", strconv.Itoa(i+1), strconv.Itoa(of))
 	}
 	switch {
 	case q.Optional:
-		v.Marks = []string{w.optional}
+		v.Marks = []string{w.Say("optional")}
 	case someOptional:
-		v.Marks = []string{w.required}
+		v.Marks = []string{w.Say("required")}
 	}
-	none := &Option{Label: w.noAnswer}
+	none := &Option{Label: w.Say("No answer")}
 	switch q.Kind {
 	case ask.KindChoice:
 		v.choice(q, a.Key(), w)
@@ -88,7 +89,7 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 			v.None = none
 		}
 	case ask.KindBoolean:
-		v.Options = []Option{{ID: Yes, Key: "1", Label: w.yes}, {ID: No, Key: "2", Label: w.no}}
+		v.Options = []Option{{ID: Yes, Key: "1", Label: w.Say("Yes")}, {ID: No, Key: "2", Label: w.Say("No")}}
 		if q.Optional {
 			v.None = none
 		}
@@ -96,12 +97,12 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 		v.Long = q.Limits.MaxLength == 0 || q.Limits.MaxLength > 120
 	case ask.KindNumber, ask.KindDate:
 	default:
-		v.Unknown, v.Hint, v.HowTo = true, "", fill(w.unknown, line(string(q.Kind)))
+		v.Unknown, v.Hint, v.HowTo = true, "", w.Say("This question is of the kind “%s”, which this version does not know yet. Reply to the whole ask in your own words, or answer it where a newer askbus runs.", line(string(q.Kind)))
 	}
 	return v
 }
 
-func (v *Question) choice(q *ask.Question, k ask.Key, w *catalogue) {
+func (v *Question) choice(q *ask.Question, k ask.Key, w *lang.Language) {
 	v.Filter, v.Previews = len(q.Options) > filterFrom, q.Previews()
 	shown := -1
 	for i := range q.Options {
@@ -115,13 +116,13 @@ func (v *Question) choice(q *ask.Question, k ask.Key, w *catalogue) {
 			made.File, v.Shots = new(newFile(k, o.File)), true
 		}
 		if recommended {
-			made.Marks = append(made.Marks, w.recommended)
+			made.Marks = append(made.Marks, w.Say("recommended"))
 		}
 		if o.Destructive {
-			made.Marks = append(made.Marks, w.destructive)
+			made.Marks = append(made.Marks, w.Say("destructive"))
 		}
 		if o.Cancels {
-			made.Note = w.cancels
+			made.Note = w.Say("Ends the whole ask without an answer.")
 		}
 		if made.Preview != nil && (shown < 0 || recommended && !v.Options[shown].Recommended) {
 			shown = i
@@ -132,7 +133,7 @@ func (v *Question) choice(q *ask.Question, k ask.Key, w *catalogue) {
 		v.Options[shown].Shown = true
 	}
 	if q.Other() {
-		v.Other = &Option{Key: "o", Label: w.other}
+		v.Other = &Option{Key: "o", Label: w.Say("Other")}
 	}
 }
 
@@ -149,7 +150,7 @@ func (v *Question) Name() string { return line(v.ID) }
 
 // said summarizes an answer, or returns "" if there is none. It drops the recommended mark of
 // labels.
-func said(q *ask.Question, ans *ask.Answer, w *catalogue) string {
+func said(q *ask.Question, ans *ask.Answer, w *lang.Language) string {
 	if ans == nil {
 		return ""
 	}
@@ -171,9 +172,9 @@ func said(q *ask.Question, ans *ask.Answer, w *catalogue) string {
 	switch {
 	case ans.Boolean == nil:
 	case *ans.Boolean:
-		parts = append(parts, w.yes)
+		parts = append(parts, w.Say("Yes"))
 	default:
-		parts = append(parts, w.no)
+		parts = append(parts, w.Say("No"))
 	}
-	return strings.Join(parts, w.comma)
+	return strings.Join(parts, w.Say(", "))
 }

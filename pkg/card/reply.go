@@ -43,7 +43,7 @@ func (d *Draft) Read(typed string) []Again {
 	}
 	reply, wrong := a.ReadReply(typed)
 	if len(a.Questions) > 1 && reply.Response != "" {
-		return []Again{{Why: fill(d.card.words.which, d.card.Questions[0].Name()), Unclear: true}}
+		return []Again{{Why: d.card.words.Say("Which question does this answer? Begin with its id, such as “%s=…”.", d.card.Questions[0].Name()), Unclear: true}}
 	}
 	for _, ans := range reply.Answers {
 		d.Set(ans)
@@ -103,7 +103,7 @@ func (d *Draft) Open() []Again {
 	}
 	var open []Again
 	for _, q := range d.missing() {
-		open = append(open, d.card.again(q.ID, d.card.words.needsAnswer))
+		open = append(open, d.card.again(q.ID, d.card.words.Say("This one needs an answer.")))
 	}
 	return open
 }
@@ -127,7 +127,7 @@ func (d *Draft) Review() []Line {
 		ans := d.answers[q.ID]
 		l := Line{Question: short(q, d.card.words), Answer: said(q, &ans, d.card.words), Note: text(ans.Notes)}
 		if l.Answer == "" {
-			l.Answer = d.card.words.nothing
+			l.Answer = d.card.words.Say("no answer")
 		}
 		lines = append(lines, l)
 	}
@@ -147,7 +147,7 @@ func (c *Card) Faults(faults []ask.Fault) []Again {
 		}
 		why := f.Sentence(c.Lang)
 		if f.Code == ask.FaultNoAnswer {
-			why = c.words.needsAnswer
+			why = c.words.Say("This one needs an answer.")
 		}
 		one := c.again(f.QuestionID, why)
 		if !slices.ContainsFunc(again, func(other Again) bool { return other.Question == one.Question }) {
@@ -168,7 +168,9 @@ func (c *Card) again(questionID, why string) Again {
 }
 
 // NotSent says how many questions need another look.
-func (c *Card) NotSent(again []Again) string { return c.words.again(len(again)) }
+func (c *Card) NotSent(again []Again) string {
+	return c.words.Say("Not sent yet: %d questions need another look.", len(again))
+}
 
 // AskAgain formats what to ask again as text: each reason with its question.
 func (c *Card) AskAgain(again []Again) string {

@@ -49,7 +49,7 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 	}
 	because := ""
 	if e.Reason != "" {
-		because = w.colon + style(PartWhy, ask.Clip(line(e.Reason), maxReason))
+		because = w.Say(": ") + style(PartWhy, ask.Clip(line(e.Reason), maxReason))
 	}
 	switch e.kind {
 	case endChose:
@@ -65,7 +65,7 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 	case endVotes:
 		said := style(PartWhat, capital(e.votes)) + when
 		if e.what != "" {
-			said += w.colon + what.As
+			said += w.Say(": ") + what.As
 		}
 		return said + because
 	case endAlone:
@@ -74,9 +74,9 @@ func (e *End) tell(style func(p Part, s string) string, whole bool) string {
 			said = w.Say("Denied%s|when", when)
 		}
 		if e.what != "" {
-			said += w.colon + what.As
+			said += w.Say(": ") + what.As
 		}
-		return said + w.dot + style(PartWhy, ask.Clip(e.Alone, 2*maxReason))
+		return said + w.Say(" · ") + style(PartWhy, ask.Clip(e.Alone, 2*maxReason))
 	case endDeclined:
 		return w.Say("%[1]s declined%[2]s|who, when", who, when) + because
 	case endCancelled:
@@ -212,7 +212,7 @@ func (v Viewer) Snoozed(until, now time.Time) string {
 
 // HandedOver returns the sentence that says who handed an ask over to whom, a person or a group, with their note.
 func (v Viewer) HandedOver(to, by ask.By, note string) string {
-	you := v.words().you
+	you := v.words().Say("you")
 	whom, who := line(to.Called(v.Lang)), line(by.Called(v.Lang))
 	if v.is(&to) {
 		whom = you

@@ -22,7 +22,7 @@ func (e *End) Say(text string, args ...any) string {
 }
 
 // Asks returns who asks: "builder asks".
-func (c *Card) Asks() string { return fill(c.words.asks, c.Asker.Agent) }
+func (c *Card) Asks() string { return c.words.Say("%s asks", c.Asker.Agent) }
 
 // Others describes who else looks at an ask, one sentence per person. It omits the viewer.
 func (v Viewer) Others(all ...Attention) []string {
@@ -32,11 +32,12 @@ func (v Viewer) Others(all ...Attention) []string {
 		if v.is(&all[i].By) {
 			continue
 		}
-		pattern := w.looking
+		who := Name(all[i].By)
 		if all[i].Answering {
-			pattern = w.answering
+			words = append(words, w.Say("%s is answering", who))
+		} else {
+			words = append(words, w.Say("%s is looking at this", who))
 		}
-		words = append(words, fill(pattern, Name(all[i].By)))
 	}
 	return words
 }
@@ -44,13 +45,13 @@ func (v Viewer) Others(all ...Attention) []string {
 // Day formats a day with its weekday: "Monday, 2 January 2006".
 func (v Viewer) Day(at time.Time) string {
 	w, on := v.words(), v.zoned(at, at)
-	return strings.Replace(on.Format(w.Say("Monday, 2 January 2006")), on.Weekday().String(), w.weekday(on.Weekday()), 1)
+	return strings.Replace(on.Format(w.Say("Monday, 2 January 2006")), on.Weekday().String(), weekday(w, on.Weekday()), 1)
 }
 
-func (w *catalogue) shortDay(d time.Weekday) string {
+func shortDay(w *lang.Language, d time.Weekday) string {
 	return [...]string{w.Say("Sun"), w.Say("Mon"), w.Say("Tue"), w.Say("Wed"), w.Say("Thu"), w.Say("Fri"), w.Say("Sat")}[d]
 }
 
-func (w *catalogue) weekday(d time.Weekday) string {
+func weekday(w *lang.Language, d time.Weekday) string {
 	return [...]string{w.Say("Sunday"), w.Say("Monday"), w.Say("Tuesday"), w.Say("Wednesday"), w.Say("Thursday"), w.Say("Friday"), w.Say("Saturday")}[d]
 }

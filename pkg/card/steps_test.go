@@ -146,7 +146,7 @@ func TestExplain(t *testing.T) {
 	asked := ask.Refuse(ask.CodeForbidden, "os:mei asked")
 	asked.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
 	for err, want := range map[error]string{
-		r.Ask.CheckVote(&ask.Vote{By: proven.By, Choice: ask.ChoiceApprove}): "你不能回答此问题。这里只有 组 sre 的投票有效。 提问仍然开放。",
+		r.Ask.CheckVote(&ask.Vote{By: proven.By, Choice: ask.ChoiceApprove}): "你不能回答此问题。这里只有组 sre 的投票有效。提问仍然开放。",
 		asked: "你不能回答此问题：不能是提问者。提问仍然开放。",
 	} {
 		if got := chinese.Explain(r, err, now); got != want {

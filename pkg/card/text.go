@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -59,25 +60,24 @@ func (c *Card) Text() string {
 // Head returns one line: who asks, for whom, since when, until when.
 func (c *Card) Head() string {
 	w := c.words
-	pattern := w.asks
+	parts := []string{c.Asks()}
 	if c.End != nil {
-		pattern = w.asked
+		parts[0] = w.Say("%s asked", c.Asker.Agent)
 	}
-	parts := []string{fill(pattern, c.Asker.Agent)}
 	if c.Asker.For != "" {
-		parts[0] = w.Say("%s %s|who asks, for whom", parts[0], fill(w.forAgent, c.Asker.For))
+		parts[0] = w.Say("%s %s|who asks, for whom", parts[0], w.Say("for %s", c.Asker.For))
 	}
 	if work := c.Asker.Work(w.Tag); work != "" {
 		parts = append(parts, work)
 	}
-	parts = append(parts, fill(w.session, c.Asker.Session))
+	parts = append(parts, w.Say("session %s", c.Asker.Session))
 	if c.Asker.Tenant != "" {
-		parts = append(parts, fill(w.tenant, c.Asker.Tenant))
+		parts = append(parts, w.Say("tenant %s", c.Asker.Tenant))
 	}
 	if c.End == nil {
-		parts = append(parts, fill(w.waiting, c.Waits.Words))
+		parts = append(parts, w.Say("waiting %s", c.Waits.Words))
 		if c.Ends != nil {
-			parts = append(parts, fill(w.ends, c.Ends.Words))
+			parts = append(parts, w.Say("ends %s", c.Ends.Words))
 		}
 		if c.Held != "" {
 			parts = append(parts, c.Held)
@@ -86,7 +86,7 @@ func (c *Card) Head() string {
 			parts = append(parts, c.Priority.Words)
 		}
 	}
-	return strings.Join(append(parts, c.Attention...), w.dot)
+	return strings.Join(append(parts, c.Attention...), w.Say(" · "))
 }
 
 // about returns the lines below the questions: the deadline, who decides, where else it is shown,
@@ -107,13 +107,13 @@ func (c *Card) about() []string {
 		for i, p := range c.Places {
 			places[i] = p.Where
 			if also := strings.TrimSpace(p.Link + " " + p.Words); also != "" {
-				places[i] += fill(c.words.asideMark, also)
+				places[i] += c.words.Say(" (%s)", also)
 			}
 		}
-		lines = append(lines, fill(c.words.shownToo, strings.Join(places, c.words.comma)))
+		lines = append(lines, c.words.Say("Also shown %s.", strings.Join(places, c.words.Say(", "))))
 	}
 	if c.Link != "" && c.May.Answer {
-		lines = append(lines, fill(c.words.answerAt, c.Link))
+		lines = append(lines, c.words.Say("Answer it at %s", c.Link))
 	}
 	if len(lines) == 0 {
 		return nil
@@ -132,10 +132,10 @@ func (c *Card) QuestionText(i, width int, cells func(string) int) string {
 func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
 
 // heading returns the question without its options.
-func (v *Question) heading(w *catalogue) string {
+func (v *Question) heading(w *lang.Language) string {
 	s := quoteFurther(v.Text)
 	if v.Chip != "" {
-		s = v.Chip + w.colon + s
+		s = v.Chip + w.Say(": ") + s
 	}
 	if v.Of > 1 {
 		s = "[" + v.Name() + "] " + s
@@ -149,7 +149,7 @@ func (v *Question) text(c *Card, beside []string) string {
 	var b strings.Builder
 	b.WriteString(v.heading(c.words))
 	for _, mark := range v.Marks {
-		b.WriteString(fill(c.words.asideMark, mark))
+		b.WriteString(c.words.Say(" (%s)", mark))
 	}
 	b.WriteByte('\n')
 	for i := range v.Options {
@@ -166,16 +166,16 @@ func (v *Question) text(c *Card, beside []string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews bool) {
+func (o *Option) text(b *strings.Builder, number int, w *lang.Language, previews bool) {
 	b.WriteString("  " + strconv.Itoa(number) + ". " + o.Label)
 	for _, mark := range o.Marks {
-		b.WriteString(fill(w.asideMark, mark))
+		b.WriteString(w.Say(" (%s)", mark))
 	}
 	if o.Description != "" {
 		b.WriteString(" - " + line(o.Description))
 	}
 	if o.Cancels {
-		b.WriteString(fill(w.asideMark, w.endsAsk))
+		b.WriteString(w.Say(" (%s)", w.Say("ends the whole ask")))
 	}
 	b.WriteByte('\n')
 	if o.Preview == nil || !previews {
@@ -195,11 +195,11 @@ func (e *End) Text() string {
 	for _, l := range e.Lines {
 		question := line(l.Question)
 		if !strings.HasSuffix(question, "?") && !strings.HasSuffix(question, "？") {
-			question = strings.TrimSuffix(strings.TrimSuffix(question, ":"), "：") + strings.TrimSpace(e.words.colon)
+			question = strings.TrimSuffix(strings.TrimSuffix(question, ":"), "：") + strings.TrimSpace(e.words.Say(": "))
 		}
 		s += "\n  " + question + " " + line(l.Answer)
 		if l.Note != "" {
-			s += fill(e.words.asideMark, line(l.Note))
+			s += e.words.Say(" (%s)", line(l.Note))
 		}
 	}
 	if e.Reply != "" {

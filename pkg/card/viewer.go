@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -35,7 +36,7 @@ type Attention struct {
 	Answering bool // they have started an answer
 }
 
-func (v Viewer) words() *catalogue { return catalogueOf(v.Lang) }
+func (v Viewer) words() *lang.Language { return lang.Of(v.Lang) }
 
 // zoned converts a time to the viewer's time zone.
 func (v Viewer) zoned(at, now time.Time) time.Time {
@@ -52,7 +53,7 @@ func (v Viewer) who(by *ask.By) string {
 		return ""
 	case v.is(by):
 		you := *by
-		you.Name = v.words().you
+		you.Name = v.words().Say("you")
 		return line(you.Called(v.words().Tag))
 	}
 	return line(by.Called(v.words().Tag))
@@ -102,44 +103,44 @@ func (v Viewer) may(r *ask.Record) May {
 	w, a := v.words(), &r.Ask
 	switch {
 	case r.State == ask.StateResolved || r.Outcome != nil:
-		return May{Why: w.over}
+		return May{Why: w.Say("It has ended: nothing is left to decide.")}
 	case v.Shared:
 		return May{Answer: true, Decline: true}
 	case v.By.Principal != "" && !v.By.Proves(a.MinProof):
-		return May{Why: fill(w.tooWeak, w.needs(a.MinProof))}
+		return May{Why: w.Say("This one %s; answer it at a surface where that is known.", ask.Needs(w.Tag, a.MinProof))}
 	case !v.Access.Decides(v.By, a.Key(), a.Audience):
-		return May{Why: w.readOnly}
+		return May{Why: w.Say("You may read this, not decide it.")}
 	case a.Excludes(v.By) && slices.Contains(a.Asker, v.By.Principal):
-		return May{Why: w.excluded}
+		return May{Why: w.Say("You asked this, so somebody else has to decide.")}
 	case a.Excludes(v.By):
-		return May{Why: w.noPerson}
+		return May{Why: w.Say("The asker may not decide this, and it is not known who you are here. Answer where you sign in.")}
 	case a.Approval != nil && !v.By.ProvesPrincipal():
 		return May{Why: w.Say("Here people's votes count, and this surface does not prove who you are.")}
 	case a.Approval != nil && !a.Approval.MayVote(v.By):
 		return May{Why: w.Say("Only the votes of %s count here.", line(a.Approval.Who(w.Tag)))}
 	case len(a.Audience) > 0 && !v.By.ProvesPrincipal():
-		return May{Why: fill(w.unproven, audience(a, w))}
+		return May{Why: w.Say("Only %s may decide this, and this surface does not prove who you are.", audience(a, w))}
 	case !a.Allows(v.By):
-		return May{Why: fill(w.onlyThey, audience(a, w))}
+		return May{Why: w.Say("Only %s may decide this.", audience(a, w))}
 	}
 	return May{Answer: true, Decline: true}
 }
 
 // audience describes who may decide.
-func audience(a *ask.Ask, w *catalogue) string {
+func audience(a *ask.Ask, w *lang.Language) string {
 	listed := ask.Unresolved(a.Audience)
 	names := make([]string, len(listed))
 	for i, entry := range listed {
 		if schedule, _, ok := ask.ScheduleOf(entry); ok {
 			names[i] = w.Say("schedule %s", line(schedule))
 		} else if group, ok := strings.CutPrefix(entry, "group:"); ok {
-			names[i] = fill(w.group, line(group))
+			names[i] = w.Say("group %s", line(group))
 		} else {
 			names[i] = line(entry)
 		}
 	}
 	if last := len(names) - 1; last > 0 {
-		return strings.Join(names[:last], w.comma) + w.or + names[last]
+		return strings.Join(names[:last], w.Say(", ")) + w.Say(" or ") + names[last]
 	}
 	return strings.Join(names, "")
 }

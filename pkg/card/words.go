@@ -10,83 +10,36 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// newCatalogue builds the catalogue of a language.
-func newCatalogue(l *lang.Language) *catalogue {
-	say := func(text string) string { return l.Say(text) }
-	return &catalogue{
-		Language: l,
-
-		span: func(d time.Duration) string { return span(l, d) },
-		ago: func(d time.Duration) string {
-			if d < 10*time.Second {
-				return say("just now")
-			}
-			return l.Say("%s ago", span(l, d))
-		},
-		until: func(d time.Duration) string {
-			if d <= 0 {
-				return say("now")
-			}
-			return l.Say("in %s", span(l, nearest(d)))
-		},
-		clock: func(at, now time.Time) string {
-			if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
-				return at.Format(say("2 Jan 15:04"))
-			}
-			return at.Format("15:04")
-		},
-		comma: say(", "), or: say(" or "), dot: say(" · "),
-
-		anAgent: say("an agent"), you: say("you"), group: say("group %s"),
-		asks: say("%s asks"), asked: say("%s asked"), forAgent: say("for %s"),
-		session: say("session %s"), branch: say("branch %s"), tenant: say("tenant %s"), waiting: say("waiting %s"), ends: say("ends %s"),
-		shownToo: say("Also shown %s."), answerAt: say("Answer it at %s"),
-		several: func(n int) string { return l.Say("%d questions, answered together", n) },
-		step:    say("%[1]s of %[2]s"), urgent: say("urgent"), high: say("high priority"),
-		onItsWay: say("on its way"), failed: say("could not be shown there"),
-		looking: say("%s is looking at this"), answering: say("%s is answering"),
-		over:     say("It has ended: nothing is left to decide."),
-		onlyThey: say("Only %s may decide this."),
-		tooWeak:  say("This one %s; answer it at a surface where that is known."),
-		demands:  say("It %s."),
-		needs:    func(minProof string) string { return ask.Needs(l.Tag, minProof) },
-		unproven: say("Only %s may decide this, and this surface does not prove who you are."),
-		excluded: say("You asked this, so somebody else has to decide."),
-		noPerson: say("The asker may not decide this, and it is not known who you are here. Answer where you sign in."),
-		notAsker: say("The asker may not decide this."),
-		approved: say("approved"), denied: say("denied"), tookBack: say("took the vote back"), declinedIt: say("declined"),
-		agentWaits: say("the agent waits"), summaryGaveUp: say("Withdrawn: the agent no longer waits"),
-		readOnly: say("You may read this, not decide it."),
-		forThem:  say("For %s to decide."),
-		expires:  say("If nobody answers in time, it expires and the agent is told so. Nothing is decided."),
-		defaults: say("If nobody answers in time, these defaults apply, marked as nobody’s answer:"),
-		place:    func(responder string) string { return ask.SurfaceWordsIn(l.Tag, responder) },
-
-		recommended: say("recommended"), destructive: say("destructive"), cancels: say("Ends the whole ask without an answer."), endsAsk: say("ends the whole ask"), asideMark: say(" (%s)"), colon: say(": "),
-		optional: say("optional"), required: say("required"),
-		other: say("Other"), noAnswer: say("No answer"), yes: say("Yes"), no: say("No"),
-		unknown:     say("This question is of the kind “%s”, which this version does not know yet. Reply to the whole ask in your own words, or answer it where a newer askbus runs."),
-		howTo:       func(q *ask.Question) string { return q.HowToIn(l.Tag) },
-		severalHow:  say("Answer with one line a question, such as %s=…"),
-		limits:      func(q *ask.Question) string { return limits(l, q) },
-		needsAnswer: say("This one needs an answer."), which: say("Which question does this answer? Begin with its id, such as “%s=…”."),
-		again: func(n int) string { return l.Say("Not sent yet: %d questions need another look.", n) },
-
-		summaryDeclined: say("Declined"), summaryWithdrawn: say("Withdrawn by the agent"), summaryAborted: say("Withdrawn by an operator"), summaryNobody: say("Nobody answered in time"),
-		summaryAnswered: say("Answered"), summaryDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
-
-		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"), keyReason: say("add a reason"), keyTakeBack: say("take the vote back"),
-		keyReply: say("reply in your own words"), keyDecline: say("decline, with a reason"), keyContext: say("what the agent is doing"),
-		keyPreview: say("read the preview in full"), keyFind: say("find an option in a long list"), keyMove: say("next and previous ask"),
+// ago formats a time in the past.
+func ago(w *lang.Language, d time.Duration) string {
+	if d < 10*time.Second {
+		return w.Say("just now")
 	}
+	return w.Say("%s ago", span(w, d))
+}
+
+// until formats a time in the future.
+func until(w *lang.Language, d time.Duration) string {
+	if d <= 0 {
+		return w.Say("now")
+	}
+	return w.Say("in %s", span(w, nearest(d)))
+}
+
+// clock formats a time of day, with the day if it is not today.
+func clock(w *lang.Language, at, now time.Time) string {
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return at.Format(w.Say("2 Jan 15:04"))
+	}
+	return at.Format("15:04")
 }
 
 // left is the time that is left, with seconds in the last hour.
-func (w *catalogue) left(d time.Duration) string {
+func left(w *lang.Language, d time.Duration) string {
 	if d = max(0, d).Truncate(time.Second); d < time.Hour {
 		return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 	}
-	return w.span(nearest(d))
+	return span(w, nearest(d))
 }
 
 // nearest rounds the time that is left to the unit in which [span] shows it: of 1 h 59 min are left 2 h,

@@ -114,7 +114,6 @@ func a2aFile(part value) (f foreignFile, ok bool) {
 // the receiver of the task reads it. With neither, the file is only named.
 type A2AFile func(f *ask.File) (data []byte, url string)
 
-// parts returns the parts of files.
 func (carry A2AFile) parts(files iter.Seq2[string, *ask.File]) (parts []any) {
 	if carry == nil {
 		return nil

@@ -55,7 +55,6 @@ func (b *builder) as(name string) {
 	b.what, b.origin["name"] = name+" request", name
 }
 
-// add adds a question and remembers its place.
 func (b *builder) add(q ask.Question, p place) {
 	b.ask.Questions = append(b.ask.Questions, q)
 	b.places = append(b.places, p)

@@ -64,7 +64,6 @@ func cursorPending(a *ask.Ask, p Pending) Response {
 	return pending(waiting(a, p).with("async", ordered()), p)
 }
 
-// with sets a value and returns the object.
 func (o *object) with(key string, v any) *object {
 	o.set(key, v)
 	return o

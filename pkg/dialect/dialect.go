@@ -198,7 +198,6 @@ func ClipTimes(a *ask.Ask, now time.Time) []Warning {
 	return warnings
 }
 
-// respond returns a response with a JSON body.
 func respond(status int, body any) Response {
 	return Response{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: encode(body)}
 }

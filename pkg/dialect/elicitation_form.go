@@ -164,7 +164,6 @@ func elicitationReply(a *ask.Ask, v value) Given {
 	return given
 }
 
-// elicited reads the value of one property.
 func (v value) elicited(a *ask.Ask, i int) ask.Answer {
 	q := &a.Questions[i]
 	if q.Kind != ask.KindChoice {

@@ -138,7 +138,6 @@ func (b *builder) constants(i int, v value, titled, below string, q *ask.Questio
 	}
 }
 
-// elicited reads a default.
 func (b *builder) elicited(i int, v value, q *ask.Question) *ask.Answer {
 	if !v.given() {
 		return nil

@@ -264,7 +264,6 @@ func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
 	return s.edit(ctx, e.Post, Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error { return s.p.Update(ctx, e) })
 }
 
-// edit edits posts with call.
 func (s *Server) edit(ctx context.Context, p Post, r Rank, call func(context.Context) error) error {
 	return s.try(ctx, s.route(p), r, func(ctx context.Context) error {
 		began := s.opts.Clock.Now()
@@ -276,7 +275,6 @@ func (s *Server) edit(ctx context.Context, p Post, r Rank, call func(context.Con
 	})
 }
 
-// rank returns the rank of posting an ask.
 func (p Post) rank() Rank {
 	return Rank{Urgent: p.Ask.Priority == ask.PriorityUrgent, At: p.AskedAt}
 }

@@ -242,7 +242,6 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	}()
 }
 
-// handle carries out one item.
 func (s *Server) handle(ctx context.Context, it Item) error {
 	s.count(1)
 	defer s.count(-1)

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/card"
@@ -12,6 +13,9 @@ type Part struct {
 	Text string
 	Code bool
 }
+
+// headings are the marks of headings in Markdown.
+var headings = regexp.MustCompile(`(?m)^#{1,6}[ \t]+`)
 
 // Parts returns a preview or a context in pieces, for chats that draw no Markdown of an agent: prose has no marks. Clip cuts prose to a number of characters; of a layout the middle is
 // left out. Cut reports whether that was necessary.
@@ -32,7 +36,7 @@ func Parts(p *card.Preview, most int, clip func(s string, most int) string) (par
 			continue
 		}
 		if !code {
-			text = card.InlinePlain(text)
+			text = card.InlinePlain(headings.ReplaceAllString(text, ""))
 		}
 		parts = append(parts, Part{text, code})
 	}

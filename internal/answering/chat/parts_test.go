@@ -20,6 +20,7 @@ func TestProseAndCode(t *testing.T) {
 		cut  bool
 	}{
 		"a fence between prose":      {"**One** of [two](https://docs.example/a):\n```sql\nSELECT 1;\n\n  SELECT **2**;\n```\n\nTwo.", card.Prose, 100, []chat.Part{{"One of two (docs.example):", false}, {"SELECT 1;\n\n  SELECT **2**;", true}, {"Two.", false}}, false},
+		"headings":                   {"# One\n\nText #1\n## Two\n```\n# three\n```", card.Prose, 100, []chat.Part{{"One\n\nText #1\nTwo", false}, {"# three", true}}, false},
 		"a fence alone":              {"```\nmake test\n```", card.Prose, 100, []chat.Part{{"make test", true}}, false},
 		"a fence that never ends":    {"Run\n```\nmake", card.Prose, 100, []chat.Part{{"Run", false}, {"make", true}}, false},
 		"prose that is cut":          {"abcdef", card.Prose, 4, []chat.Part{{"abc…", false}}, true},

@@ -21,6 +21,7 @@ const formatNtfy = "ntfy"
 // takes two.
 const (
 	maxNotice  = 3_000 // bytes of the text
+	maxContext = 1_200 // of these for the context
 	maxHeading = 200
 	maxActions = 3
 	maxPressed = 60 // characters of a button
@@ -96,7 +97,7 @@ func (a *App) notify(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
 	if n.Priority == 0 {
 		n.Priority = 3
 	}
-	c.HowTo = "" // for typing
+	cut := shorten(c)
 	text := c.Text()
 	n.Message = clipBytes(text, maxNotice)
 	if secrets := e.endpoint().Secrets; a.opts.BaseURL != "" && len(secrets) > 0 {
@@ -109,10 +110,27 @@ func (a *App) notify(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
 	if len(n.Actions) == 0 && n.Click != "" {
 		n.Actions = []action{{Action: "view", Label: c.Say("Open in browser"), URL: n.Click}}
 	}
-	if n.Message != text && n.Click != "" { // there is room for it
+	if cut = cut || n.Message != text; cut && n.Click != "" { // there is room for it
 		n.Message += "\n" + c.Say("Not everything fits here.")
 	}
 	return wire.Marshal(n)
+}
+
+// shorten takes from a card what a message of ntfy has no use for: the title, which it has beside the text, how to type an
+// answer, and a context that leaves no room for the question. It reports whether that is cut.
+func shorten(c *card.Card) (cut bool) {
+	c.Title, c.HowTo = "", ""
+	for i := range c.Questions {
+		c.Questions[i].HowTo, c.Questions[i].Hint = "", ""
+	}
+	if c.Context == nil {
+		return false
+	}
+	short := *c.Context
+	short.Body = clipBytes(short.Body, maxContext)
+	cut = short.Body != c.Context.Body
+	c.Context = &short
+	return cut
 }
 
 // card returns what a surface of ntfy shows of an ask. It is nobody's in particular.

@@ -104,6 +104,9 @@ func TestATopicOfNtfy(t *testing.T) {
 		change(&a)
 		w.put(a)
 		n, want := w.published(), "view Open in browser"
+		if !strings.Contains(n.Message, "Which database?") && id != "words" || strings.Contains(n.Message, "number") {
+			t.Errorf("%s says %q", id, n.Message)
+		}
 		if id == "long" {
 			want = "http PostgreSQL, http SQLite"
 		}

@@ -148,7 +148,6 @@ func (p *Protocol) Close(json.RawMessage) []byte { return nil }
 // Refused is false: a client's error means that it cannot show the question.
 func (p *Protocol) Refused(*jsonrpc.Error) bool { return false }
 
-// input makes the question of a request for input.
 func input(q *relay.Question, params json.RawMessage) {
 	speak(q, "codex", params, func(d dialect.Dialect, o *ask.Outcome) []byte {
 		if r := d.Answer(o.Ask, o); r.Status == http.StatusOK {

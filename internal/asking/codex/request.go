@@ -184,7 +184,6 @@ func (p *Protocol) lasting() bool {
 	return p.MinProof != "" && ask.By{Proof: p.MinProof}.Proves(ask.ProofOS)
 }
 
-// permit makes the question of an approval.
 func (p *Protocol) permit(q *relay.Question, a *approval, what permit) error {
 	what.Dir, what.Place = a.Dir, []string{a.Thread, a.Turn, a.Item, a.Approval}
 	prompt, err := hostcall.ReadAction(what.Action, lang.Of(p.Language))
@@ -346,7 +345,6 @@ type kind struct {
 	Type string `json:"type"`
 }
 
-// files is the approval of file changes.
 func (a *approval) files(changes []change, old bool) permit {
 	type words = map[bool]any
 	r := permit{

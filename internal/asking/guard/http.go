@@ -130,7 +130,6 @@ func (r *Remote) post(line []byte, m message) {
 // codeServer is the JSON-RPC code of a server that failed.
 const codeServer = -32000
 
-// receive reads a response.
 func (r *Remote) receive(res *http.Response, m message) error {
 	if res.StatusCode == http.StatusUnauthorized {
 		return errors.New(res.Status + ": the guard does not sign in by itself; give it a token that the server accepts with --token-file")

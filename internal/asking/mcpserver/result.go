@@ -111,7 +111,6 @@ func result(l *lang.Language, lines []string, object []byte, more map[string]any
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: isError}
 }
 
-// failed returns the result of a failed call.
 func failed(err error) *mcp.CallToolResult {
 	structured := map[string]any{"status": "error"}
 	text := err.Error()

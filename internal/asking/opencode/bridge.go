@@ -155,7 +155,6 @@ func (b *bridge) follow(ctx, life context.Context, reached func()) error {
 	}, b.happened)
 }
 
-// happened handles an event.
 func (b *bridge) happened(e event) {
 	typ, of := e.Payload.Type, e.Payload.Properties
 	ours := strings.HasPrefix(typ, "question.") || strings.HasPrefix(typ, "permission.")
@@ -303,7 +302,6 @@ func (b *bridge) serve(ctx context.Context, h *held) {
 	}
 }
 
-// read makes the ask of a request.
 func (b *bridge) read(ctx context.Context, r *request) (q asking, err error) {
 	if r.permit {
 		tool, input, missing := b.server.arguments(ctx, r)
@@ -352,7 +350,6 @@ func (b *bridge) store(ctx context.Context, h *held, q *asking, life int) (asks 
 	}
 }
 
-// wait waits for the outcome.
 func (b *bridge) wait(ctx context.Context, q *asking, asked client.Asked) (ask.Outcome, error) {
 	if b.opts.Waiting != nil {
 		defer b.opts.Waiting(&q.ask)()

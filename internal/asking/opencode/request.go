@@ -171,7 +171,6 @@ type asking struct {
 	prompt  hostcall.Prompt
 }
 
-// question reads a question.
 func (r *request) question() (q asking, err error) {
 	q.dialect = dialect.Named("opencode")
 	q.ask, _, err = q.dialect.Ask(r.raw)

@@ -292,9 +292,7 @@ func (f *File) Bind(a *ask.Ask, now time.Time, asker func() ([]string, error)) (
 			a.ExcludeAsker, a.Asker = true, slices.Clone(who)
 		}
 		if d.OneAnswer && a.AtDeadline == ask.AtDeadlineDefault {
-			e := ask.Refuse(ask.CodeForbidden, "the policy %s of this bus wants an answer of somebody, and silence is none: leave at_deadline out", p.Name)
-			e.Faults = []ask.Fault{ask.NewFault("/at_deadline", ask.FaultNotAllowed, string(a.AtDeadline))}
-			return false, e
+			return false, ask.Refuse(ask.CodeForbidden, "the policy %s of this bus wants an answer of somebody, and silence is none: leave at_deadline out", p.Name).At("/at_deadline", ask.FaultNotAllowed, string(a.AtDeadline))
 		}
 		for _, principal := range d.Exclude {
 			if !slices.Contains(a.Exclude, principal) {
@@ -361,7 +359,6 @@ func names(policies []ask.Policy) string {
 	return "the policy " + strings.Join(all, " and the policy ")
 }
 
-// applies reports whether a policy is about an ask.
 func (p *Policy) applies(a *ask.Ask) bool {
 	return matches(p.Tenants, a.Tenant) && matches(p.Sessions, a.Session) && (p.Asks == All || a.Permits())
 }

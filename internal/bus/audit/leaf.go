@@ -82,6 +82,9 @@ type leaf struct {
 	line   int
 	fields []Field // nil: not wanted
 	salts  cipher.Block
+
+	counter, salt [saltSize]byte // here, or each would be an allocation
+
 	path   []byte
 	names  []string // of headers
 	quoted []byte   // the last text that was quoted
@@ -128,13 +131,12 @@ func (w *leaf) addText(path, value string) {
 
 // add adds the value at the path. It is canonical JSON: see [canonical].
 func (w *leaf) add(value []byte) {
-	var counter, salt [saltSize]byte
-	binary.BigEndian.PutUint64(counter[8:], uint64(w.line)) //nolint:gosec // a line's number
-	w.salts.Encrypt(salt[:], counter[:])
-	w.text, w.buf = appendHash(w.text, w.buf, salt[:], w.path, value)
+	binary.BigEndian.PutUint64(w.counter[saltSize-8:], uint64(w.line)) //nolint:gosec // a line's number
+	w.salts.Encrypt(w.salt[:], w.counter[:])
+	w.text, w.buf = appendHash(w.text, w.buf, w.salt[:], w.path, value)
 	w.text = append(w.text, '\n')
 	if w.fields != nil {
-		w.fields = append(w.fields, Field{Line: w.line, Path: string(w.path), Value: json.RawMessage(bytes.Clone(value)), Salt: slices.Clone(salt[:])})
+		w.fields = append(w.fields, Field{Line: w.line, Path: string(w.path), Value: json.RawMessage(bytes.Clone(value)), Salt: slices.Clone(w.salt[:])})
 	}
 	w.line++
 }

@@ -38,7 +38,6 @@ const (
 	Rejoined = "rejoined" // an operator said that the audit's end was lost, or that it was restored
 )
 
-// leaf returns the leaf with which the run begins.
 func (r *Run) leaf() []byte {
 	return fmt.Appendf(nil, "%s\n%s\nnext %d\n", audit.LeafVersion, r.Why, r.Seq)
 }

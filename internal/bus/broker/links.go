@@ -35,9 +35,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 		return err
 	}
 	if !by.IsPerson() || !strings.HasPrefix(by.Principal, schemeOf(r.Type)+":") {
-		e := ask.Refuse(ask.CodeForbidden, "%.80q is not a member of %s: a surface lets only its own members be linked", by.Principal, r.Type)
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
-		return e
+		return ask.Refuse(ask.CodeForbidden, "%.80q is not a member of %s: a surface lets only its own members be linked", by.Principal, r.Type).At("/by/principal", ask.FaultNoPerson)
 	}
 	if err := b.mayLink(by.Principal); err != nil {
 		return err
@@ -100,9 +98,7 @@ func (b *Broker) link(ctx context.Context, r *request) error {
 		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
-		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who wants to be linked: only people who are signed in, or users of this machine, link their chats")
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
-		return e
+		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who wants to be linked: only people who are signed in, or users of this machine, link their chats").At("/by/principal", ask.FaultNoPerson)
 	}
 	if l.End != "" {
 		return b.unlink(ctx, r, by, &l)

@@ -33,7 +33,6 @@ type removals struct {
 	whole time.Time // when all of them were read
 }
 
-// of returns the removal of a tenant.
 func (r *removals) of(tenant string) (wire.Removal, bool) {
 	all := r.marks.Load()
 	if all == nil || tenant == "" {

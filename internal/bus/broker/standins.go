@@ -47,9 +47,7 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
-		e := ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them")
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
-		return e
+		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them").At("/by/principal", ask.FaultNoPerson)
 	}
 	to, err := b.standInOf(ctx, r.Tenant, &by, a.To)
 	if err != nil {
@@ -108,9 +106,7 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 // name of the list of people, or, of a user of a machine, another user of it.
 func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named string) (string, error) {
 	wrong := func(why string, args ...any) (string, error) {
-		e := ask.Refuse(ask.CodeInvalid, why, args...)
-		e.Faults = []ask.Fault{ask.NewFault("/to", ask.FaultNoStandIn, ask.Clip(named, 80))}
-		return "", e
+		return "", ask.Refuse(ask.CodeInvalid, why, args...).At("/to", ask.FaultNoStandIn, ask.Clip(named, 80))
 	}
 	list, _ := b.listed()
 	to := named

@@ -183,7 +183,6 @@ func (l *login) current() (user, token string) {
 	return l.user, l.jwt
 }
 
-// sign signs the server's nonce.
 func (l *login) sign(nonce []byte) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

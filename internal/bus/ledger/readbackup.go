@@ -91,7 +91,6 @@ func (p *picture) add(e *backupEntry) error {
 	return nil
 }
 
-// counts reports whether a message counts.
 func (p *picture) counts(e *backupEntry) bool {
 	if isAudit(e.Subject) {
 		return false // decided when all asks have been read

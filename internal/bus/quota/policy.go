@@ -200,7 +200,6 @@ func (p *Policy) Connections(tenant string) (ofTenant, ofSession int) {
 // each ask says.
 func (p *Policy) MinProof(tenant string) string { return p.of(tenant).MinProof }
 
-// of returns the limits of a tenant.
 func (p *Policy) of(tenant string) *Tenant {
 	if t, ok := p.Tenants[tenant]; ok {
 		return &t

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -14,20 +14,7 @@ import (
 // ListLinks returns which members of chats are which people, of the bucket [Links], the
 // earliest first.
 func ListLinks(ctx context.Context, bucket *Bucket) ([]ask.Link, error) {
-	entries, err := bucket.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]ask.Link, 0, len(entries))
-	for i := range entries {
-		l, err := LinkOf(&entries[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	slices.SortStableFunc(all, func(x, y ask.Link) int { return x.Since.Compare(y.Since) })
-	return all, nil
+	return list(ctx, bucket, LinkOf, func(l ask.Link) time.Time { return l.Since })
 }
 
 // LinkOf reads an entry of the bucket [Links].

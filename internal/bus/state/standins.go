@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -13,19 +14,22 @@ import (
 // ListStandIns returns who stands in for whom, of the bucket [StandIns], the
 // earliest first.
 func ListStandIns(ctx context.Context, bucket *Bucket) ([]ask.StandIn, error) {
+	return list(ctx, bucket, StandInOf, func(s ask.StandIn) time.Time { return s.Since })
+}
+
+// list reads the values of a bucket, the earliest first.
+func list[T any](ctx context.Context, bucket *Bucket, read func(*Entry) (T, error), since func(T) time.Time) ([]T, error) {
 	entries, err := bucket.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]ask.StandIn, 0, len(entries))
+	all := make([]T, len(entries))
 	for i := range entries {
-		s, err := StandInOf(&entries[i])
-		if err != nil {
+		if all[i], err = read(&entries[i]); err != nil {
 			return nil, err
 		}
-		all = append(all, s)
 	}
-	slices.SortStableFunc(all, func(x, y ask.StandIn) int { return x.Since.Compare(y.Since) })
+	slices.SortStableFunc(all, func(x, y T) int { return since(x).Compare(since(y)) })
 	return all, nil
 }
 

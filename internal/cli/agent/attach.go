@@ -131,7 +131,6 @@ func readBelow(dir *os.Root, path string) ([]byte, error) {
 	return data, nil
 }
 
-// upload uploads the attachments.
 func (f *askFlags) upload(ctx context.Context, asks client.Session) error {
 	for _, a := range f.attachments {
 		if _, err := asks.Upload(ctx, a.Name, a.data); err != nil {

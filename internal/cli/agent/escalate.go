@@ -8,7 +8,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ladder adds the ladder of the flags to an ask.
 func (f *askFlags) ladder(q *ask.Ask) error {
 	if len(f.escalate) == 0 {
 		if f.escalateRepeat != 0 || f.escalateWiden || f.escalateHours != "" {

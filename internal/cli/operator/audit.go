@@ -100,7 +100,6 @@ func dialAuditor(a *cli.App) (*cli.Bus, error) {
 	return b, err
 }
 
-// read validates the flags.
 func (f *auditFlags) read(now time.Time) (err error) {
 	if f.limit < 1 {
 		return cli.Usage("invalid --limit %d: use 1 or more", f.limit)

@@ -79,7 +79,6 @@ func newKeys(a *cli.App) (map[string][]byte, error) {
 	return readFiles(filepath.Join(a.Dir, authFolder))
 }
 
-// readFiles reads the files of a folder.
 func readFiles(folder string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -181,7 +181,6 @@ func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, lea
 	return files, nil
 }
 
-// filesOf makes the files of one role.
 func filesOf(a *cli.App, role string, g ledger.Group, give func(rights.Role) (client.Credential, error)) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	put := func(name string, r rights.Role) error {

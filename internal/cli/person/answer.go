@@ -132,11 +132,7 @@ func (f *answerFlags) declineReason(args []string) (ref string, err error) {
 }
 
 func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerFlags) error {
-	r, err := a.Responder(b)
-	if err != nil {
-		return err
-	}
-	by, err := a.Me(b)
+	r, by, err := a.Answering(b)
 	if err != nil {
 		return err
 	}

@@ -71,11 +71,7 @@ whom. --end ends yours; an operator ends those of others with --of.`,
 }
 
 func setAway(ctx context.Context, a *cli.App, b *cli.Bus, f awayFlags, now time.Time) error {
-	r, err := a.Responder(b)
-	if err != nil {
-		return err
-	}
-	by, err := a.Me(b)
+	r, by, err := a.Answering(b)
 	if err != nil {
 		return err
 	}

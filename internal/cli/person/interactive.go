@@ -122,11 +122,7 @@ func answerInteractively(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key,
 	if rec.Outcome != nil {
 		return a.TellRecord(b, k, &rec)
 	}
-	r, err := a.Responder(b)
-	if err != nil {
-		return err
-	}
-	by, err := a.Me(b)
+	r, by, err := a.Answering(b)
 	if err != nil {
 		return err
 	}

@@ -158,11 +158,7 @@ func quietly(err error) error {
 func runScreen(ctx context.Context, a *cli.App, b *cli.Bus, opts tui.Options) (*ask.Outcome, error) {
 	b, hangUp := a.AsResponder(b)
 	defer hangUp()
-	r, err := a.Responder(b)
-	if err != nil {
-		return nil, err
-	}
-	by, err := a.Me(b)
+	r, by, err := a.Answering(b)
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,6 @@ func (s *listScreen) show(changed bool) {
 	cli.Draw(s.a.Stdout, text, height)
 }
 
-// print prints the list if it changed.
 func (s *listScreen) print() {
 	data, err := encodeList(s.items)
 	if err != nil || bytes.Equal(data, s.last) {

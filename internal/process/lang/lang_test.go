@@ -41,6 +41,8 @@ func TestMatch(t *testing.T) {
 		{[]string{"en-GB,zh;q=0.9"}, "en", true},
 		{[]string{"fr,zh-TW;q=0.5"}, "zh-Hans", true},
 		{[]string{"ja"}, "en", false},
+		{[]string{"EN_us"}, "en", true},
+		{[]string{"zh-Hant-TW"}, "zh-Hans", true},
 		{[]string{"", "zh"}, "zh-Hans", true},
 		{[]string{"en", "zh"}, "en", true},
 		{[]string{"\x00;;q=9"}, "en", false},

@@ -62,9 +62,7 @@ func (s *State) breakGlass(r ask.Reply, minProof string) (*ask.BreakGlassRole, e
 	case s.Ask.Excludes(by):
 		return nil, excluded(s.Ask, by)
 	case s.Ask.IsAsker(by, s.People):
-		e := ask.Refuse(ask.CodeForbidden, "%s asked, and nobody decides alone what they asked for: somebody else has to", by.Principal)
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
-		return nil, e
+		return nil, ask.Refuse(ask.CodeForbidden, "%s asked, and nobody decides alone what they asked for: somebody else has to", by.Principal).At("/by/principal", ask.FaultIsTheAsker)
 	case excludedAs(s, by) != nil:
 		return nil, excludedAs(s, by)
 	case len(s.Ask.Asker) > 0 && s.People.List != nil && s.People.Of(by.Principal) == "": // they may be the asker
@@ -114,7 +112,5 @@ func (s *State) roles() string {
 }
 
 func noRole(why string) error {
-	e := ask.Refuse(ask.CodeForbidden, "%s", why)
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultMayNotBreakGlass)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "%s", why).At("/by/principal", ask.FaultMayNotBreakGlass)
 }

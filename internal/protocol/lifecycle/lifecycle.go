@@ -193,46 +193,34 @@ func excludedAs(s *State, by ask.By) error {
 	if unknown {
 		return notListed(by)
 	}
-	e := ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People.Of(by.Principal))
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultExcluded)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "%s is %s, whom this ask excludes under another principal: somebody else has to decide", by.Principal, s.People.Of(by.Principal)).At("/by/principal", ask.FaultExcluded)
 }
 
 // notListed refuses somebody whom the operator's list of people does not have, where it
 // matters who they are.
 func notListed(by ask.By) error {
-	e := ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file, and a chat's principal can be linked to a person of that list on the page \"Your chats\" of the inbox", by.Principal)
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNotLinked)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "%s is linked to nobody in the list of people of this bus, so nothing says whose vote this is; this ask needs several people, or excludes somebody: an operator can add the principal to people in the approvals file, and a chat's principal can be linked to a person of that list on the page \"Your chats\" of the inbox", by.Principal).At("/by/principal", ask.FaultNotLinked)
 }
 
 // onlyAsker refuses everybody but the asker.
 func onlyAsker(by ask.By) error {
-	e := ask.Refuse(ask.CodeForbidden, "%s did not ask, and only the asker may decide this ask", by.Principal)
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNotTheAsker)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "%s did not ask, and only the asker may decide this ask", by.Principal).At("/by/principal", ask.FaultNotTheAsker)
 }
 
 // excluded refuses the asker and others whom the ask excludes, and anybody who
 // may be one of them.
 func excluded(a *ask.Ask, by ask.By) error {
 	if slices.Contains(a.Exclude, by.Principal) {
-		e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s: somebody else has to decide", by.Principal)
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultExcluded)}
-		return e
+		return ask.Refuse(ask.CodeForbidden, "this ask excludes %s: somebody else has to decide", by.Principal).At("/by/principal", ask.FaultExcluded)
 	}
 	if a.ExcludeAsker && slices.Contains(a.Asker, by.Principal) {
-		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
-		e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
-		return e
+		return ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal).At("/by/principal", ask.FaultIsTheAsker)
 	}
 	whom := "some people"
 	if a.ExcludeAsker {
 		whom = "its asker"
 	}
-	e := ask.Refuse(ask.CodeForbidden, "this ask excludes %s, and nothing says which person answers here", whom)
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultNoPerson)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "this ask excludes %s, and nothing says which person answers here", whom).At("/by/principal", ask.FaultNoPerson)
 }
 
 // unproven refuses a person whose proof is too weak.
@@ -241,9 +229,7 @@ func unproven(by ask.By, minProof, who string) error {
 	if by.Proof != "" {
 		known = fmt.Sprintf("%.80q proves too little of who answers", by.Proof)
 	}
-	e := ask.Refuse(ask.CodeForbidden, "%s: %s %s", known, who, ask.Needs("en", minProof))
-	e.Faults = []ask.Fault{ask.NewFault("/by/proof", ask.FaultProofTooWeak, minProof)}
-	return e
+	return ask.Refuse(ask.CodeForbidden, "%s: %s %s", known, who, ask.Needs("en", minProof)).At("/by/proof", ask.FaultProofTooWeak, minProof)
 }
 
 func left() error {

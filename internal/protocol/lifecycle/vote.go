@@ -98,8 +98,7 @@ func seatTaken(v, by *ask.Vote) error {
 	if by.By.For == nil {
 		e.Detail = v.By.Principal + " stands in for " + v.By.For.Principal + ", who has voted already"
 	}
-	e.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultSeatTaken)}
-	return e
+	return e.At("/by/principal", ask.FaultSeatTaken)
 }
 
 // indexOf returns the last vote of the person that a principal is; -1: none.

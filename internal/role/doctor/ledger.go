@@ -49,7 +49,6 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 // lagMuch is the number of messages from which the audit is behind.
 const lagMuch = 10_000
 
-// audited judges the audit.
 func audited(l *finding.List, in *ledger.Inspection) {
 	a := &in.Audit
 	full := "drops the oldest when it is full"

@@ -62,7 +62,6 @@ func Open(path string, opts SourceOptions) (*Source, error) {
 	return s, nil
 }
 
-// current returns the current rules and verifiers.
 func (s *Source) current() (*Rules, map[string]*verifier) {
 	if s.file == nil {
 		return &Rules{}, nil

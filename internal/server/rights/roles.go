@@ -407,7 +407,6 @@ func special() []string {
 	return types
 }
 
-// account returns the account of a role's connections.
 func (r Role) account() string {
 	switch r.Name {
 	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:

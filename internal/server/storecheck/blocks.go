@@ -36,7 +36,6 @@ type block struct {
 	end         int64 // start of the first unreadable record
 }
 
-// add counts a record.
 func (b *block) add(r record) {
 	b.last = max(b.last, r.seq)
 	if r.removed {

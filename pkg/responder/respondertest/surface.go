@@ -46,7 +46,6 @@ type Preparer interface {
 // the suite does not have fails the test.
 type Without map[string]string
 
-// left reports whether a case is left out.
 func left(t *testing.T, without []Without, name string) bool {
 	t.Helper()
 	for _, w := range without {
@@ -221,7 +220,6 @@ func (s *scene) elsewhere(id string) {
 	}
 }
 
-// posts returns the posts of an ask.
 func (s *scene) posts(id string) (posts []Post) {
 	rec, err := s.own.Get(s.t.Context(), s.key(id))
 	if err != nil {

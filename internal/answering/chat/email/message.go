@@ -93,9 +93,16 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	if mail := (ask.By{Proof: ask.ProofEmail}); !mail.Proves(rec.Ask.MinProof) {
 		d.Reply = ""
 	}
+	if d.Reply == "" { // then nothing is typed
+		d.HowTo = ""
+	}
 	for i := range d.Questions {
-		if q := &d.Questions[i]; len(q.Options) > maxOptions {
+		q := &d.Questions[i]
+		if len(q.Options) > maxOptions {
 			q.Options, d.Cut = q.Options[:maxOptions], true
+		}
+		if d.Reply == "" {
+			q.HowTo = ""
 		}
 	}
 	if q := &d.Questions[0]; d.Page != "" && len(d.Questions) == 1 && q.Kind != ask.KindText && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons {

@@ -124,7 +124,7 @@ func (d *drawing) text(draft chat.Draft) text {
 		t.add(chat.ClipUnits(d.Title, 200)+"\n", "bold", "")
 	}
 	if d.Context != nil {
-		d.body(&t, d.Context, maxContext)
+		d.body(&t, d.Context, d.contextRoom())
 	}
 	for _, line := range chat.FileTexts(d.Files, literal) {
 		t.add(line+"\n", "", "")
@@ -145,10 +145,29 @@ func (d *drawing) text(draft chat.Draft) text {
 	return t
 }
 
-func (d *drawing) body(t *text, p *card.Preview, most int) {
+// previewRoom is how much of an option's preview is shown, and contextRoom of the context: in a rich message what the
+// previews leave.
+func (d *drawing) previewRoom() int {
 	if d.rich {
-		most *= maxRich / maxText
+		return richPreview
 	}
+	return maxPreview
+}
+
+func (d *drawing) contextRoom() int {
+	if !d.rich {
+		return maxContext
+	}
+	room := maxRich - richRest
+	for i := range d.Questions[0].Options {
+		if p := d.Questions[0].Options[i].Preview; p != nil {
+			room -= min(chat.Units(p.Body), richPreview)
+		}
+	}
+	return max(room, maxContext)
+}
+
+func (d *drawing) body(t *text, p *card.Preview, most int) {
 	parts, cut := chat.Parts(p, most, chat.ClipUnits)
 	t.cut = t.cut || cut
 	for _, part := range parts {
@@ -175,7 +194,7 @@ func (d *drawing) question(t *text, q *card.Question) {
 			short := func(s string) string { return chat.ClipUnits(s, 200) }
 			t.add(chat.OptionText(i, &q.Options[i], short, short, short)+"\n", "", "")
 			if p := q.Options[i].Preview; p != nil {
-				d.body(t, p, maxPreview)
+				d.body(t, p, d.previewRoom())
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func TestFilesComeAfterTheButtons(t *testing.T) {
 	}
 	w.start()
 	a := chattest.Choice("a1", "Which database?")
-	a.Files, a.Context = []ask.File{f}, strings.Repeat("It is long. ", 1_000)
+	a.Files, a.Context = []ask.File{f}, strings.Repeat("It is long. ", 2_000)
 	w.Ask(a)
 	w.open("Which database?")
 	w.message("the file", sent)

@@ -18,9 +18,11 @@ import (
 
 // Limits of a rich message: Telegram takes 32,768 characters, 500 blocks (each row of a table is one) and 20 columns.
 const (
-	maxRich    = 30_000 // UTF-16 units
-	maxBlocks  = 450
-	maxColumns = 20
+	maxRich     = 30_000 // UTF-16 units
+	richRest    = 12_000 // of these that the context leaves: the longest question has 10,000
+	richPreview = 4_000  // of each option's preview
+	maxBlocks   = 450
+	maxColumns  = 20
 )
 
 // richMessage is an InputRichMessage of the Bot API in blocks, in which nothing that an agent writes is markup.

@@ -11,6 +11,8 @@ import (
 	"github.com/askbus/askbus/internal/asking/sameask"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // callTimeout bounds one command on the bus. An agent's own connection repeats a
@@ -68,6 +70,14 @@ func (a *Asks) Pending(ctx context.Context, at ask.Session) iter.Seq2[ask.Record
 
 // Close ends every wait.
 func (a *Asks) Close() { a.client.Close() }
+
+// Decide carries out a person's answer or decline.
+func Decide(ctx context.Context, resp *responder.Responder, k ask.Key, given dialect.Given) (ask.Outcome, error) {
+	if given.Decision == dialect.Declined {
+		return resp.Cancel(ctx, k, responder.Decline{AnswerID: given.Reply.AnswerID, Reason: given.Reason, By: given.Reply.By})
+	}
+	return resp.Answer(ctx, k, given.Reply)
+}
 
 // Detached returns a context for a command that completes even if its caller disconnects.
 func Detached(ctx context.Context) (context.Context, context.CancelFunc) {

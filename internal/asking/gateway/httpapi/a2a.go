@@ -18,7 +18,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // AgentCardPath is the path of the agent card of the Agent2Agent protocol.
@@ -168,22 +167,16 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err := api.uploadAll(r, k.InSession(), given.Files); err != nil {
 		return nil, err
 	}
-	ctx, cancel := asking.Detached(r.Context())
-	defer cancel()
-	by, answerID := c.By(r.URL.Query().Get("by")), cloudevent.NewID()
-	if messageID != "" { // a repeated message is the same answer
-		answerID = ask.Token(messageID)
-	}
-	var o ask.Outcome
-	switch given.Decision {
-	case dialect.Replied:
-		given.Reply.By, given.Reply.AnswerID = by, answerID
-		o, err = api.resp.Answer(ctx, k, given.Reply)
-	case dialect.Declined:
-		o, err = api.resp.Cancel(ctx, k, responder.Decline{AnswerID: answerID, Reason: given.Reason, By: by})
-	case dialect.Dismissed:
+	if given.Decision == dialect.Dismissed {
 		return api.a2aShow(w, r, c, k, &rec)
 	}
+	ctx, cancel := asking.Detached(r.Context())
+	defer cancel()
+	given.Reply.By, given.Reply.AnswerID = c.By(r.URL.Query().Get("by")), cloudevent.NewID()
+	if messageID != "" { // a repeated message is the same answer
+		given.Reply.AnswerID = ask.Token(messageID)
+	}
+	o, err := asking.Decide(ctx, api.resp, k, given)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // answer handles a person's reply, in native JSON or with ?dialect= in a foreign format.
@@ -51,7 +50,7 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	if err != nil {
 		return err
 	}
-	return api.reply(w, r, k, reply)
+	return api.decide(w, r, k, dialect.Given{Decision: dialect.Replied, Reply: reply})
 }
 
 // decision reads the ask and the body of a decision.
@@ -86,14 +85,14 @@ func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) ([]byt
 	return json.Marshal(fields)
 }
 
-func (api *API) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply ask.Reply) error {
+func (api *API) decide(w http.ResponseWriter, r *http.Request, k ask.Key, given dialect.Given) error {
 	ctx, cancel := asking.Detached(r.Context())
 	defer cancel()
-	o, err := api.resp.Answer(ctx, k, reply)
+	o, err := asking.Decide(ctx, api.resp, k, given)
 	if err != nil {
 		return voted(w, k, err)
 	}
-	api.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", reply.By.Principal))
+	api.opts.Logger.InfoContext(ctx, "decided", slog.String("ask_id", k.ID), slog.String("decision", string(given.Decision)), slog.String("principal", given.Reply.By.Principal))
 	return sendOutcome(w, &o)
 }
 
@@ -117,18 +116,7 @@ func (api *API) decline(w http.ResponseWriter, r *http.Request, c *access.Caller
 	if err != nil {
 		return err
 	}
-	return api.refusal(w, r, k, responder.Decline{AnswerID: reply.AnswerID, Reason: reason, By: reply.By})
-}
-
-func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d responder.Decline) error {
-	ctx, cancel := asking.Detached(r.Context())
-	defer cancel()
-	o, err := api.resp.Cancel(ctx, k, d)
-	if err != nil {
-		return voted(w, k, err)
-	}
-	api.opts.Logger.InfoContext(ctx, "declined", slog.String("ask_id", k.ID), slog.String("principal", d.By.Principal))
-	return sendOutcome(w, &o)
+	return api.decide(w, r, k, dialect.Given{Decision: dialect.Declined, Reply: reply, Reason: reason})
 }
 
 // unvote takes back the vote that the token's principal gave, and responds with the status.
@@ -153,17 +141,12 @@ func (api *API) unvote(w http.ResponseWriter, r *http.Request, c *access.Caller)
 
 // given applies the decision of a person at a foreign screen.
 func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, rec *ask.Record, given dialect.Given) error {
-	k, by := rec.Ask.Key(), c.By(r.URL.Query().Get("by"))
-	answerID := r.Header.Get("Idempotency-Key")
-	switch given.Decision {
-	case dialect.Replied:
-		given.Reply.By, given.Reply.AnswerID = by, answerID
-		return api.reply(w, r, k, given.Reply)
-	case dialect.Declined:
-		return api.refusal(w, r, k, responder.Decline{AnswerID: answerID, Reason: given.Reason, By: by})
-	case dialect.Dismissed:
+	k := rec.Ask.Key()
+	if given.Decision == dialect.Dismissed {
+		return api.sendStatus(w, k, rec, false) // closing the window is no decision
 	}
-	return api.sendStatus(w, k, rec, false) // closing the window is no decision
+	given.Reply.By, given.Reply.AnswerID = c.By(r.URL.Query().Get("by")), r.Header.Get("Idempotency-Key")
+	return api.decide(w, r, k, given)
 }
 
 // voted responds to a vote that did not end its ask with the status; other errors

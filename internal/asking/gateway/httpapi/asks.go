@@ -111,7 +111,6 @@ func stateOf(o *ask.Outcome) ask.State {
 	return ask.StateResolved
 }
 
-// location returns the URL of an ask.
 func location(c *access.Caller, r *http.Request, k ask.Key, dialect string) string {
 	q := url.Values{}
 	if k.Tenant != c.Tenant {

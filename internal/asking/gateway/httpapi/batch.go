@@ -83,7 +83,6 @@ func (api *API) one(r *http.Request, c *access.Caller, raw []byte, at string) ([
 	return msg.Data, nil
 }
 
-// isBatch reports whether a request is one.
 func isBatch(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == typeBatch

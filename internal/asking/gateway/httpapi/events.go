@@ -16,7 +16,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
-	"github.com/askbus/askbus/pkg/responder"
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 )
@@ -224,19 +223,17 @@ func (api *API) answerEvent(w http.ResponseWriter, r *http.Request, c *access.Ca
 	}
 	ctx, cancel := asking.Detached(r.Context())
 	defer cancel()
-	var o ask.Outcome
+	given := dialect.Given{Decision: dialect.Replied}
 	if in.Type() == cloudevent.TypeAnswered {
-		var reply ask.Reply
-		if reply, err = wire.DecodeReply(signed, in.key.ID); err == nil {
-			o, err = api.resp.Answer(ctx, in.key, reply)
-		}
+		given.Reply, err = wire.DecodeReply(signed, in.key.ID)
 	} else {
-		var reply ask.Reply
-		var reason string
-		if reply, reason, err = wire.DecodeDecline(signed, in.key.ID); err == nil {
-			o, err = api.resp.Cancel(ctx, in.key, responder.Decline{AnswerID: reply.AnswerID, Reason: reason, By: reply.By})
-		}
+		given.Decision = dialect.Declined
+		given.Reply, given.Reason, err = wire.DecodeDecline(signed, in.key.ID)
 	}
+	if err != nil {
+		return err
+	}
+	o, err := asking.Decide(ctx, api.resp, in.key, given)
 	return api.sendEnd(w, in, &o, err)
 }
 

@@ -20,7 +20,6 @@ const (
 	A2A  Endpoint = "a2a"  // tasks of the Agent2Agent protocol
 )
 
-// allEndpoints returns all endpoints.
 func allEndpoints() []Endpoint { return []Endpoint{HTTP, WS, MCP, Hook, NATS, A2A} }
 
 // EndpointAt returns the endpoint of a path.

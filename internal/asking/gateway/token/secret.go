@@ -47,7 +47,6 @@ func digest(secret string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// split splits a token into id and secret.
 func split(s string) (id, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(s, Prefix)
 	if !ok || len(rest) > 256 {

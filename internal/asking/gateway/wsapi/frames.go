@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// handle handles one frame.
 func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGroup) error {
 	if err := wire.CheckText(body); err != nil {
 		return s.complain(ctx, "", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // respondInteract handles an interaction_response. An ask with several questions needs one for
@@ -109,7 +108,6 @@ func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) err
 	return s.decide(ctx, rec, rec.Ask.ID, given, head.By)
 }
 
-// find returns the ask of a response.
 func (s *socket) find(session, id string) (ask.Key, error) {
 	k := ask.Key{Tenant: s.scope.tenant, Session: s.scope.session, ID: id}
 	var found []ask.Key
@@ -162,19 +160,14 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	given.Reply.AnswerID = cloudevent.NewID()
 	call, cancel := asking.Detached(ctx) // complete it even if the connection drops
 	defer cancel()
-	var o ask.Outcome
-	if given.Decision == dialect.Declined {
-		o, err = s.server.resp.Cancel(call, k, responder.Decline{AnswerID: given.Reply.AnswerID, Reason: given.Reason, By: given.Reply.By})
-	} else {
-		o, err = s.server.resp.Answer(call, k, given.Reply)
-	}
+	o, err := asking.Decide(call, s.server.resp, k, given)
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
 		o, err = *e.Outcome, nil // an answer came first
 	}
 	if err != nil {
 		return s.again(ctx, rec, id, err)
 	}
-	s.server.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
+	s.server.opts.Logger.InfoContext(ctx, "decided", slog.String("ask_id", k.ID), slog.String("decision", string(given.Decision)), slog.String("principal", given.Reply.By.Principal))
 	rec.State, rec.Outcome = ask.StateResolved, &o
 	s.server.board.Learn(*rec)
 	return s.dismiss(ctx, rec, true)

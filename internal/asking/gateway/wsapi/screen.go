@@ -200,7 +200,6 @@ func (s *socket) reveal(ctx context.Context, k ask.Key) error {
 	return nil
 }
 
-// open returns the open ask of an agent on a screen.
 func (s *screen) open(agent string) *ask.Key {
 	for k, c := range s.cards {
 		if c.agent == agent && !c.queued {

@@ -21,7 +21,6 @@ const (
 	maxCode   = 1000 // of a name or a path
 )
 
-// question returns the question of a permission.
 func (p *permission) question(l *lang.Language) string {
 	file := code(p.text("file_path", "notebook_path", "filePath"))
 	switch p.tool {
