@@ -5,11 +5,24 @@ import "strings"
 // The marks of browsers and systems in a User-Agent. Most name others for compatibility, so the first that matches counts.
 var (
 	browsers = [][2]string{ //nolint:gochecknoglobals // never changed
-		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"}, {"HeadlessChrome/", "Chrome (headless)"},
-		{"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+		{"Edg", "Edge"},
+		{"OPR/", "Opera"},
+		{"SamsungBrowser/", "Samsung Internet"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS/", "Firefox"},
+		{"CriOS/", "Chrome"},
+		{"HeadlessChrome/", "Chrome (headless)"},
+		{"Chrome/", "Chrome"},
+		{"Safari/", "Safari"},
 	}
 	systems = [][2]string{ //nolint:gochecknoglobals // never changed
-		{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"CrOS", "ChromeOS"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
+		{"iPhone", "iPhone"},
+		{"iPad", "iPad"},
+		{"Android", "Android"},
+		{"CrOS", "ChromeOS"},
+		{"Windows", "Windows"},
+		{"Mac OS X", "macOS"},
+		{"Linux", "Linux"},
 	}
 )
 

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
 )
 
@@ -37,11 +36,28 @@ func (w *wrapped) Write(p []byte) (int, error) {
 		if len(first) > w.width/2 {
 			first = ""
 		}
-		rest := ansi.Wrap(line[len(first):], w.width-1-len(first), "")
-		lines[i] = first + strings.ReplaceAll(rest, "\n", "\n"+strings.Repeat(" ", len(first)))
+		indent := displaywidth.String(first)
+		lines[i] = first + strings.Join(broken(line[len(first):], w.width-1-indent), "\n"+strings.Repeat(" ", indent))
 	}
 	if _, err := io.WriteString(w.out, strings.Join(lines, "\n")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// broken breaks a line between words, and a word that is too long, such as Chinese, between characters.
+func broken(line string, width int) (lines []string) {
+	at, used := "", 0
+	for word := range strings.SplitAfterSeq(line, " ") {
+		if used > 0 && used+displaywidth.String(strings.TrimRight(word, " ")) > width {
+			lines, at, used = append(lines, strings.TrimRight(at, " ")), "", 0
+		}
+		for g := displaywidth.StringGraphemes(word); g.Next(); {
+			if g.Value() != " " && used+g.Width() > width {
+				lines, at, used = append(lines, at), "", 0
+			}
+			at, used = at+g.Value(), used+g.Width()
+		}
+	}
+	return append(lines, at)
 }
