@@ -148,7 +148,11 @@ func waits(l *lang.Language, one *waiting.Line) string {
 
 func shortName(name string) string { return ask.Clip(ask.CleanLine(name), digestName) }
 
+// hours is the time of all agents, of which a tenth of an hour is little.
 func hours(l *lang.Language, d waiting.Seconds) string {
+	if time.Duration(d) < time.Hour {
+		return l.Say("%d min", int(time.Duration(d).Minutes()))
+	}
 	return l.Say("%s h", fmt.Sprintf("%.1f", time.Duration(d).Hours()))
 }
 
