@@ -39,7 +39,7 @@ func (d *driver) absences(ctx context.Context) {
 	for n := range uint64(3) { // the requests of one that waits for a broker do not hold up the others
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(d.shape.seed, 1<<40+n)) //nolint:gosec // a seed is the point
-			for until(ctx, time.Now().Add(100*time.Millisecond+span(r, 600*time.Millisecond))) {
+			for until(ctx, time.Now().Add(30*time.Millisecond+span(r, 200*time.Millisecond))) {
 				by, to := member(d.shape.run, r.IntN(members)), other(d.shape.run, r.IntN(standIns))
 				switch r.IntN(6) {
 				case 0, 1:

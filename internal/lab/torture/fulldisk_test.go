@@ -84,7 +84,7 @@ func TestAFullDiskLosesNothingAndIsReported(t *testing.T) {
 func TestAFullDiskIsLeftWithoutARestart(t *testing.T) {
 	t.Parallel()
 	dir := emptyDisk(t).dir
-	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Brokers: 1, MaxStore: 64 << 20})
+	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Brokers: 1, MaxStore: 64 << 20, Retention: time.Hour, Margin: torture.DefaultMargin})
 	c := agent(t, connect(t, bus, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s1"}))
 	kept := []string{"due"}
 	due := big("due")
