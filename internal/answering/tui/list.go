@@ -141,7 +141,7 @@ func (m *model) listRow(row, width int) string {
 	}
 	line := cursor + mark + " " + heading + pad + m.styles.dim.Render(age)
 	if h.Key == m.focus {
-		line = m.styles.picked.Render(cursor+mark+" ") + m.styles.picked.Inherit(m.styles.title).Render(ansi.Strip(heading)) + m.styles.picked.Render(pad+age)
+		line = m.styles.picked.Render(cursor+mark) + m.styles.picked.Render(" ") + m.styles.picked.Inherit(m.styles.title).Render(ansi.Strip(heading)) + m.styles.picked.Render(pad+age)
 	}
 	return line
 }
