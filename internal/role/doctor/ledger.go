@@ -183,7 +183,7 @@ func backlogs(l *finding.List, in *ledger.Inspection) {
 		case w.waiting >= backlogMuch:
 			l.Say(what, finding.Missing, "%d %s, %d in progress: start more replicas, or check what the surface waits for", w.waiting, things, w.underWay)
 		case w.again > 0:
-			l.Say(what, finding.Missing, "%d work items were delivered more than once: calls of the foreign service fail, or replicas crash; see the surface's log", w.again)
+			l.Say(what, finding.Missing, "%d work items were delivered more than once: replicas of the surface die, or lose the bus, while they post; see their log", w.again)
 		default:
 			l.Say(what, finding.Good, "%d %s, %d in progress", w.waiting, things, w.underWay)
 		}
