@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -417,10 +418,15 @@ func manyVotes(s *scene) {
 	for i := range most - 1 {
 		vote(i + 1)
 	}
+	// The replica has got all of them before its edit goes on, however slow the machine is.
+	work := ledger.NewWork(s.bus.Ledger())
+	natstest.Eventually(s.t, "each vote has reached the replica", func() bool {
+		all, err := work.Backlog(s.t.Context())
+		return err == nil && all[s.surface.Type()].Questions == 0
+	})
 	close(goOn)
 	natstest.Eventually(s.t, "all votes are shown", func() bool { return contains(s.open("v1").Text, fmt.Sprintf("%d of %d approvals", most, most+1)) })
-	// On a slow machine some votes reach the replica only after the first edit has ended.
-	if n := edits.Load(); n > most/2 {
+	if n := edits.Load(); n > 2 {
 		s.t.Errorf("%d votes are %d edits", most, n)
 	}
 }
