@@ -40,9 +40,9 @@ func AuditLogCmd(a *cli.App) *cobra.Command {
 minute: DIR/checkpoint, and the tiles beside it, can be published (C2SP tlog-tiles). They hold no text
 of the records. "askbus audit verify" checks the audit against them.
 
-Run it where whoever administers the bus's servers has no access, with an auditor's credential. One
-process extends a log; a second one waits for nothing and ends. --begin makes the log; without it an
-empty DIR is refused, so that a lost volume does not begin another log unnoticed.`,
+Run it with an auditor's credential, on a machine that the administrators of the bus's servers
+cannot reach. One process extends a log; a second one ends at once. --begin makes the log; without
+it an empty DIR is refused, so that a lost volume does not begin another log unnoticed.`,
 		Example: `  askbus audit key bus.example.com/audit audit.key > audit.pub
   ASKBUS_CREDS=auditor.json askbus audit log /srv/audit-log --key audit.key --begin --publish https://witness.example.com/checkpoint`,
 		RunE: func(cmd *cobra.Command, args []string) error {

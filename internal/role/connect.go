@@ -54,7 +54,7 @@ func ConnectCmd(a *cli.App) *cobra.Command {
 		Example: "  askbus connect telegram",
 		Long: `Asks for what a chat needs, checks it, pairs you with it, and writes it to files in --dir that only
 you can read. "askbus up" then runs the chat in its own process, also one that runs already, and
-"askbus doctor" checks it. Run it again to connect it anew; to disconnect it, remove the chat's
+"askbus doctor" checks it. Run it again to change the connection; to disconnect it, remove the chat's
 files from the folder chats in --dir.
 
 Secrets are asked for, or read from standard input, a line each, or from the variables of the chat

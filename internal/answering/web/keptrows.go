@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/board"
 )
 
-// rowStays is how long a row is used again: what depends on the time, and on the rights of stand-ins, is made anew
-// after it. The page itself counts the times on.
+// rowStays is how long a row is used again: then the times and the rights of stand-ins in
+// it are worked out again. Between the two, the page counts the times on.
 const rowStays = 10 * time.Second
 
 // source is what a row of one view is made from.

@@ -13,8 +13,8 @@ import (
 	"github.com/askbus/askbus/pkg/card"
 )
 
-// formatNtfy is the format of a surface whose URL is a topic of ntfy (https://ntfy.sh): people read the ask in ntfy's app,
-// and press a button. Whoever knows the topic can.
+// formatNtfy is the format of a surface whose URL is a topic of ntfy (https://ntfy.sh): people read the ask in ntfy's app
+// and press a button. Anyone who knows the topic can do both.
 const formatNtfy = "ntfy"
 
 // Limits of ntfy: a longer message becomes a file, and the JSON of one has at most 8,192 bytes, in which a quotation mark

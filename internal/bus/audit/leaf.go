@@ -53,8 +53,8 @@ type Field struct {
 const maxFields = 4096
 
 // AppendLeaf appends the leaf of a record, what the log of the audit holds of it: its sequence, when and
-// where it was stored, and a salted hash of each of its values, first those of its headers. The same
-// record has the same leaf, whoever computes it.
+// where it was stored, and a salted hash of each of its values, first those of its headers. Every
+// program that computes the leaf of a record gets the same bytes.
 func (m *Raw) AppendLeaf(to []byte) []byte {
 	w, _ := leaves.Get().(*leaf) // nothing else is put in
 	defer leaves.Put(w)

@@ -89,7 +89,7 @@ func checkFile(f *ask.File, data []byte) error {
 	return ask.InvalidError("upload", faults)
 }
 
-// file replies with what a file is, or with one of its parts. Whoever may read the
+// file replies with what a file is, or with one of its parts. Those who may read the
 // session's asks may read its files.
 func (b *Broker) file(ctx context.Context, r *request) error {
 	n, isPart, err := r.part()

@@ -142,7 +142,7 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 	if err := b.work.Settle(ctx, ledger.Group{Type: r.Type, Tenant: r.Tenant}, token, ledger.Verb(r.Verb), delay); err != nil {
 		return err
 	}
-	if r.Verb == subject.VerbLater && delay <= 0 { // for whoever waits
+	if r.Verb == subject.VerbLater && delay <= 0 { // requests that are held for work
 		b.republished[subject.Question].notifyAll()
 		b.republished[subject.Outcome].notifyAll()
 	}

@@ -127,7 +127,8 @@ func scopeOrAll(tenant string, every bool) string {
 
 func linkToken(principal string) string { return hashed("link", principal, sha256.Size) }
 
-// hashed returns a token of the first n bytes of the hash of what is no token itself, such as a principal, for one use.
+// hashed returns a token for a text that cannot be one, such as a principal: the first n bytes of its hash. Each use has
+// hashes of its own.
 func hashed(use, text string, n int) string {
 	sum := sha256.Sum256([]byte("askbus " + use + "\x00" + text))
 	return base64.RawURLEncoding.EncodeToString(sum[:n])
