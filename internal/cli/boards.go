@@ -12,10 +12,7 @@ import (
 // single session, and those of non-responders, have no access to that shared state: their boards
 // keep it in memory.
 func NewBoard(r *responder.Responder, role rights.Role) *board.Board {
-	if role.Name != rights.RoleResponder || role.Session != "" {
-		return board.New(r, board.Options{})
-	}
-	return board.New(r, board.Options{Snoozes: board.NewSharedSnoozes(r), Handovers: board.NewSharedHandovers(r), StandIns: board.NewSharedStandIns(r)})
+	return board.New(r, board.Options{Shared: role.Name == rights.RoleResponder && role.Session == ""})
 }
 
 // AsResponder connects as a responder if the keys of the directory are available: an operator may

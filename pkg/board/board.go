@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -24,14 +25,11 @@ type Options struct {
 	Limit  int // maximum number of pending asks; default 100,000
 	Bodies int // bytes of complete asks that are kept; default 16 MiB
 	Ended  int // how many ended asks are kept, of at most 16 MiB together; default 200
-	// Snoozes stores the asks that people put off; default: in this process
-	// only.
-	Snoozes SnoozeStore
-	// Handovers stores to whom asks were handed over; default: in this process
-	// only.
-	Handovers *SharedHandovers
-	// StandIns is who stands in for whom; default: nobody.
-	StandIns *SharedStandIns
+	// Shared keeps what people put off and hand over in the bus's shared state, so
+	// that every surface and every replica shows the same, and follows there who
+	// stands in for whom. It needs the credential of a responder of one tenant or of
+	// all, not of a single session. Default: in this process only, and nobody stands in.
+	Shared bool
 }
 
 // Board is a replica of the pending asks on the bus, for live screens: the
@@ -45,6 +43,9 @@ type Board struct {
 	id     string // identifies this board in its messages
 	opts   Options
 	bodies *bodies
+
+	snoozes  snoozeBook
+	standIns *SharedStandIns // nil: nobody stands in
 
 	echoLimit time.Duration // only tests change it
 
@@ -95,13 +96,14 @@ func newBoard(r *source, opts Options) *Board {
 	if opts.Ended <= 0 {
 		opts.Ended = 200
 	}
-	if opts.Snoozes == nil {
-		opts.Snoozes = &MemorySnoozes{}
-	}
-	return &Board{
+	b := &Board{
 		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
+	if opts.Shared {
+		b.standIns = newStandIns(r)
+	}
+	return b
 }
 
 // Run keeps the board up to date until ctx ends, and then returns nil. It
@@ -116,34 +118,30 @@ func (b *Board) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	follow := func(what string, run func() error) {
-		beside.Go(func() {
-			if err := run(); err != nil {
-				b.r.opts.Logger.WarnContext(ctx, "board: no longer following a bucket", slog.String("bucket", what), slog.Any("error", err))
-			}
-		})
-	}
-	follow("snoozes", func() error { return b.opts.Snoozes.Run(ctx, b.changed) })
+	beside.Go(func() { b.snoozes.run(ctx, b.changed) })
 	beside.Go(func() { b.fade(ctx) })
 	beside.Go(func() { b.pauses.run(ctx, b) })
-	if b.opts.Handovers != nil {
-		follow("handovers", func() error { return b.opts.Handovers.run(ctx, b.setHandover) })
-	}
-	if b.opts.StandIns != nil {
-		follow("stand-ins", func() error { return b.opts.StandIns.cache.Run(ctx) })
+	if b.opts.Shared {
+		for _, bucket := range []*state.Cache{b.r.cache(state.Snoozes, b.followSnooze), b.r.cache(state.Handovers, b.followHandover), b.standIns.cache} {
+			beside.Go(func() {
+				if err := bucket.Run(ctx); err != nil {
+					b.r.opts.Logger.WarnContext(ctx, "board: no longer following shared state", slog.Any("error", err))
+				}
+			})
+		}
 	}
 	return b.r.follow(ctx, (*boardFollower)(b))
 }
 
-// SharedStandIns is that of the options; nil: there is none.
-func (b *Board) SharedStandIns() *SharedStandIns { return b.opts.StandIns }
+// SharedStandIns is who stands in for whom; nil without [Options.Shared].
+func (b *Board) SharedStandIns() *SharedStandIns { return b.standIns }
 
 // StandIns returns those who are away and have this person as stand-in.
 func (b *Board) StandIns(by ask.By) []ask.StandIn {
-	if b.opts.StandIns == nil {
+	if b.standIns == nil {
 		return nil
 	}
-	return b.opts.StandIns.Of(by)
+	return b.standIns.Of(by)
 }
 
 // Status says how complete and current the board is.

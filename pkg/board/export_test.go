@@ -4,8 +4,20 @@ import (
 	"context"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
+
+// PutOff snoozes an ask for a person, whether it is pending or not.
+func (b *Board) PutOff(ctx context.Context, by ask.By, k ask.Key, until time.Time) error {
+	return b.putOff(ctx, by, snooze{Key: k, Until: until})
+}
+
+// PutOffBy returns how many asks a person has snoozed.
+func (b *Board) PutOffBy(principal string) int {
+	return len(b.snoozes.of(subject.SnoozerToken(principal)))
+}
 
 // WatchEvery is [Watch] that reads everything again after a time.
 func WatchEvery(ctx context.Context, r *responder.Responder, every time.Duration, handle func(Event)) error {

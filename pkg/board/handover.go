@@ -2,17 +2,14 @@ package board
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Handover says who should answer an ask. It is not a permission: everybody in
@@ -82,8 +79,8 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	if len(faults) > 0 {
 		return ask.InvalidError("handover", faults)
 	}
-	if b.opts.Handovers != nil {
-		if err := b.opts.Handovers.put(ctx, v.By, o); err != nil {
+	if b.opts.Shared {
+		if err := b.r.note(ctx, k, subject.VerbHandOver, wire.Handover{By: v.By, Life: o.Life, To: o.To, Word: o.Word, ID: cloudevent.NewID()}); err != nil {
 			return err
 		}
 	}
@@ -205,50 +202,4 @@ func (b *Board) setHandover(k ask.Key, o *Handover) {
 	}
 	// Both the old and the new list of the ask must hear about it.
 	b.notify(Event{Kind: Changed, Record: h.record()}, nil)
-}
-
-// SharedHandovers stores handovers in the bus's shared state. It needs the
-// credential of a responder of one tenant or of all.
-type SharedHandovers struct {
-	r     *source
-	cache *state.Cache
-	tell  func(ask.Key, *Handover)
-}
-
-// NewSharedHandovers makes the store of a responder. It sends nothing; a board runs it, once.
-func NewSharedHandovers(of *responder.Responder) *SharedHandovers {
-	r := newSource(of)
-	s := &SharedHandovers{r: r}
-	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Handovers), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
-	return s
-}
-
-func (s *SharedHandovers) run(ctx context.Context, tell func(ask.Key, *Handover)) error {
-	s.tell = tell
-	return s.cache.Run(ctx)
-}
-
-func (s *SharedHandovers) put(ctx context.Context, by ask.By, o *Handover) error {
-	return s.r.note(ctx, o.Key, subject.VerbHandOver, wire.Handover{By: by, Life: o.Life, To: o.To, Word: o.Word, ID: cloudevent.NewID()})
-}
-
-// follow applies what any replica wrote.
-func (s *SharedHandovers) follow(old, now *state.Entry) {
-	e := now
-	if e == nil {
-		e = old
-	}
-	session, id, ok := strings.Cut(e.Key.Name, ".")
-	if !ok {
-		return
-	}
-	k := ask.Key{Tenant: e.Key.Tenant, Session: session, ID: id}
-	if now == nil {
-		s.tell(k, nil)
-		return
-	}
-	var o Handover
-	if json.Unmarshal(now.Value, &o) == nil && o.Key == k && o.To != "" {
-		s.tell(k, &o)
-	}
 }

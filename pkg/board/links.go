@@ -25,7 +25,7 @@ type SharedLinks struct {
 func NewSharedLinks(of *responder.Responder) *SharedLinks {
 	r := newSource(of)
 	s := &SharedLinks{r: r, held: map[string]map[state.Key]ask.Link{}}
-	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Links), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	s.cache = r.cache(state.Links, s.follow)
 	return s
 }
 

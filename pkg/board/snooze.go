@@ -4,27 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
-
-// Snooze is an ask that a person put off.
-type Snooze struct {
-	Key   ask.Key   `json:"key"`
-	Life  string    `json:"life"` // another life is not put off
-	Until time.Time `json:"until"`
-}
-
-// SnoozeStore stores what each person put off, for all surfaces.
-// Implementations are safe for concurrent use.
-type SnoozeStore interface {
-	// Put stores a snooze of a person, or removes it if Until is zero.
-	Put(ctx context.Context, by ask.By, s Snooze) error
-	// Of returns the current snoozes of a principal.
-	Of(ctx context.Context, principal string) ([]Snooze, error)
-	// Run calls changed with each ask whose snooze was added or removed
-	// elsewhere, or has ended, until ctx ends. The board runs it.
-	Run(ctx context.Context, changed func(ask.Key)) error
-}
 
 // Bounds of snoozes.
 const (
@@ -36,40 +20,12 @@ const (
 	lastCall = 2 * time.Minute
 )
 
-// MemorySnoozes stores snoozes in this process. The zero value is ready to use.
-type MemorySnoozes struct{ book snoozeBook }
-
-// Put implements [SnoozeStore]. The error is [ask.ErrQuota] if a person put off
-// more than 1,000 asks, or more than 10,000 people put off any.
-func (m *MemorySnoozes) Put(_ context.Context, by ask.By, s Snooze) error {
-	principal := by.Principal
-	if s.Until.IsZero() {
-		m.book.remove(principal, s.Key)
-		return nil
-	}
-	if err := m.book.checkQuota(principal, s.Key); err != nil {
-		return err
-	}
-	m.book.set(principal, s)
-	return nil
-}
-
-// Of implements [SnoozeStore].
-func (m *MemorySnoozes) Of(_ context.Context, principal string) ([]Snooze, error) {
-	return m.book.of(principal), nil
-}
-
-// Run implements [SnoozeStore]. It returns nil.
-func (m *MemorySnoozes) Run(ctx context.Context, changed func(ask.Key)) error {
-	m.book.run(ctx, changed)
-	return nil
-}
-
 // Snooze puts an ask off for a viewer until a time; the zero time takes it
 // back. Other viewers still see the ask. It comes back two minutes before its
 // deadline, and after 29 days at the latest. The error is [ask.ErrNotFound] if
 // the ask is not pending here, [ask.ErrInvalid] if it ends too soon to be put
-// off, or that of the [SnoozeStore].
+// off, [ask.ErrQuota] if this person put off more than 1,000 asks or more than
+// 10,000 people put off any, or, with [Options.Shared], what the broker refuses.
 func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time) error {
 	b.mu.Lock()
 	h := b.held[k.String()]
@@ -88,20 +44,38 @@ func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time
 			return ask.InvalidError("snooze", []ask.Fault{ask.NewFault("/until", ask.FaultEndsTooSoon)})
 		}
 	}
-	if err := b.opts.Snoozes.Put(ctx, v.By, Snooze{Key: k, Life: h.life, Until: until.Round(0)}); err != nil {
+	if err := b.putOff(ctx, v.By, snooze{Key: k, Life: h.life, Until: until.Round(0)}); err != nil {
 		return err
 	}
 	b.changed(k)
 	return nil
 }
 
+// putOff stores a snooze of a person, or takes it back if Until is zero.
+func (b *Board) putOff(ctx context.Context, by ask.By, s snooze) error {
+	who := subject.SnoozerToken(by.Principal)
+	if !s.Until.IsZero() {
+		if err := b.snoozes.checkQuota(who, s.Key); err != nil {
+			return err
+		}
+	}
+	if b.opts.Shared {
+		if err := b.r.note(ctx, s.Key, subject.VerbSnooze, wire.Snooze{By: by, Life: s.Life, Until: s.Until, ID: cloudevent.NewID()}); err != nil {
+			return err
+		}
+	}
+	if s.Until.IsZero() {
+		b.snoozes.remove(who, s.Key)
+	} else {
+		b.snoozes.set(who, s)
+	}
+	return nil
+}
+
 // Snoozed returns the pending asks that a viewer put off, by key. Use it as
 // [Filter.Without] to see the rest, or as [Filter.Only] to see these.
-func (b *Board) Snoozed(ctx context.Context, v Viewer) (map[ask.Key]time.Time, error) {
-	all, err := b.opts.Snoozes.Of(ctx, v.By.Principal)
-	if err != nil {
-		return nil, err
-	}
+func (b *Board) Snoozed(_ context.Context, v Viewer) (map[ask.Key]time.Time, error) {
+	all := b.snoozes.of(subject.SnoozerToken(v.By.Principal))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	off := map[ask.Key]time.Time{}

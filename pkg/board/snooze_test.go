@@ -45,9 +45,9 @@ func TestASnoozeHidesAnAskFromOnePersonOnly(t *testing.T) {
 
 func TestSnoozesAreBounded(t *testing.T) {
 	t.Parallel()
-	var m board.MemorySnoozes
+	var b board.Board
 	put := func(i int, until time.Time) error {
-		return m.Put(t.Context(), ask.By{Principal: "os:mei"}, board.Snooze{Key: key(fmt.Sprint("a", i)), Until: until})
+		return b.PutOff(t.Context(), ask.By{Principal: "os:mei"}, key(fmt.Sprint("a", i)), until)
 	}
 	for i := range 2000 { // they end at once
 		if err := put(i, time.Now().Add(-time.Second)); err != nil {
@@ -62,8 +62,8 @@ func TestSnoozesAreBounded(t *testing.T) {
 	if err := put(1000, time.Now().Add(time.Hour)); !errors.Is(err, ask.ErrQuota) {
 		t.Errorf("one too many: %v", err)
 	}
-	if all, err := m.Of(t.Context(), "os:mei"); err != nil || len(all) != 1000 {
-		t.Error(len(all), err)
+	if n := b.PutOffBy("os:mei"); n != 1000 {
+		t.Error(n)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return run(t, r, board.Options{Snoozes: board.NewSharedSnoozes(r)})
+		return run(t, r, board.Options{Shared: true})
 	}
 	web, tui := on(rights.Role{Name: rights.RoleResponder, Type: "web"}), on(rights.Role{Name: rights.RoleResponder, Type: "tui", Tenant: "acme"})
 	shown := func(br *board.Board) string {

@@ -6,14 +6,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// snoozeBook holds snoozes by person and knows when the next one ends. The zero
+// snooze is an ask that a person put off.
+type snooze = wire.StoredSnooze
+
+// snoozeBook holds snoozes by person, named as in the bus's shared state, and knows when the next one ends. The zero
 // value is ready to use.
 type snoozeBook struct {
 	mu      sync.Mutex
-	byWho   map[string]map[ask.Key]Snooze
+	byWho   map[string]map[ask.Key]snooze
 	stirred chan struct{} // holds a signal when a snooze was added
 }
 
@@ -45,14 +49,14 @@ func (b *snoozeBook) checkQuota(who string, k ask.Key) error {
 	return nil
 }
 
-func (b *snoozeBook) set(who string, s Snooze) {
+func (b *snoozeBook) set(who string, s snooze) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byWho == nil {
-		b.byWho = map[string]map[ask.Key]Snooze{}
+		b.byWho = map[string]map[ask.Key]snooze{}
 	}
 	if b.byWho[who] == nil {
-		b.byWho[who] = map[ask.Key]Snooze{}
+		b.byWho[who] = map[ask.Key]snooze{}
 	}
 	b.byWho[who][s.Key] = s
 	select {
@@ -70,11 +74,11 @@ func (b *snoozeBook) remove(who string, k ask.Key) {
 }
 
 // of returns the current snoozes of a person.
-func (b *snoozeBook) of(who string) []Snooze {
+func (b *snoozeBook) of(who string) []snooze {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	var all []Snooze
+	var all []snooze
 	for _, s := range b.byWho[who] {
 		if now.Before(s.Until) {
 			all = append(all, s)
@@ -128,9 +132,9 @@ func (b *snoozeBook) due(now time.Time) (due []ask.Key, next time.Duration) {
 }
 
 // drop removes snoozes that have ended.
-func drop(of map[ask.Key]Snooze) {
+func drop(of map[ask.Key]snooze) {
 	now := time.Now()
-	maps.DeleteFunc(of, func(_ ask.Key, s Snooze) bool { return !now.Before(s.Until) })
+	maps.DeleteFunc(of, func(_ ask.Key, s snooze) bool { return !now.Before(s.Until) })
 }
 
 func (b *snoozeBook) tidy() {

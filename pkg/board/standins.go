@@ -12,8 +12,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// SharedStandIns is who stands in for whom, as the bus's shared state has it. It
-// needs the credential of a responder of one tenant or of all.
+// SharedStandIns is who stands in for whom, as the bus's shared state has it; see
+// [Options.Shared]. Its board runs it.
 type SharedStandIns struct {
 	r     *source
 	cache *state.Cache
@@ -22,12 +22,9 @@ type SharedStandIns struct {
 	held map[state.Key]ask.StandIn
 }
 
-// NewSharedStandIns makes the store of a responder. It sends nothing; a board runs
-// it, once.
-func NewSharedStandIns(of *responder.Responder) *SharedStandIns {
-	r := newSource(of)
+func newStandIns(r *source) *SharedStandIns {
 	s := &SharedStandIns{r: r, held: map[state.Key]ask.StandIn{}}
-	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.StandIns), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	s.cache = r.cache(state.StandIns, s.follow)
 	return s
 }
 

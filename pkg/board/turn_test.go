@@ -83,8 +83,7 @@ func TestAnAskIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	on := func() *board.Board {
-		r := surface(t, b, responder.Options{})
-		return run(t, r, board.Options{Handovers: board.NewSharedHandovers(r)})
+		return run(t, surface(t, b, responder.Options{}), board.Options{Shared: true})
 	}
 	one, other := on(), on()
 	mei, tom := person("mei"), person("tom")

@@ -33,9 +33,9 @@ type bus struct {
 	people   people
 	handed   map[ask.Key]*board.Handover
 	there    map[ask.Key][]board.Attention
-	snoozes  board.MemorySnoozes
-	lists    int               // calls of List
-	heard    chan board.Filter // receives the filter of each opened page, if set
+	snoozes  map[string]map[ask.Key]time.Time // by principal
+	lists    int                              // calls of List
+	heard    chan board.Filter                // receives the filter of each opened page, if set
 	follows  map[*follow]struct{}
 }
 
@@ -49,6 +49,7 @@ type follow struct {
 func newBus() *bus {
 	return &bus{
 		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan struct{}]struct{}),
+		snoozes: make(map[string]map[ask.Key]time.Time),
 		follows: make(map[*follow]struct{}), handed: make(map[ask.Key]*board.Handover), there: make(map[ask.Key][]board.Attention),
 		receipts: make(chan ask.Receipt, 100), present: make(chan int, 100), now: time.Now,
 	}
@@ -406,21 +407,27 @@ func (b *bus) Attending(k ask.Key) []board.Attention {
 	return slices.Clone(b.there[k])
 }
 
-func (b *bus) Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error {
-	err := b.snoozes.Put(ctx, v.By, board.Snooze{Key: k, Until: until})
+func (b *bus) Snooze(_ context.Context, v board.Viewer, k ask.Key, until time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.snoozes[v.By.Principal] == nil {
+		b.snoozes[v.By.Principal] = map[ask.Key]time.Time{}
+	}
+	b.snoozes[v.By.Principal][k] = until
 	b.tell(k)
-	return err
+	return nil
 }
 
-func (b *bus) Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error) {
-	all, err := b.snoozes.Of(ctx, v.By.Principal)
+func (b *bus) Snoozed(_ context.Context, v board.Viewer) (map[ask.Key]time.Time, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	off := map[ask.Key]time.Time{}
-	for _, s := range all {
-		off[s.Key] = s.Until
+	for k, until := range b.snoozes[v.By.Principal] {
+		if time.Now().Before(until) {
+			off[k] = until
+		}
 	}
-	return off, err
+	return off, nil
 }
 
 func (b *bus) HandOver(_ context.Context, v board.Viewer, k ask.Key, to, word string) error {
