@@ -86,16 +86,9 @@ func (b *Broker) link(ctx context.Context, r *request) error {
 	if r.Type != subject.TypeWeb {
 		return ask.Refuse(ask.CodeForbidden, "only the web inbox, where people sign in, links chats")
 	}
-	may, err := b.assertions(r)
+	by, err := b.named(r, l.By)
 	if err != nil {
 		return err
-	}
-	by, err := b.vouched(r, l.By)
-	if err != nil {
-		return err
-	}
-	if !may.Names(by) {
-		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
 		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who wants to be linked: only people who are signed in, or users of this machine, link their chats").At("/by/principal", ask.FaultNoPerson)

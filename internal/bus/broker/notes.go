@@ -61,16 +61,9 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	may, err := b.assertions(r)
+	by, err := b.named(r, h.By)
 	if err != nil {
 		return err
-	}
-	by, err := b.vouched(r, h.By)
-	if err != nil {
-		return err
-	}
-	if !may.Names(by) {
-		by.Name = ""
 	}
 	deadline, now, err := b.open(ctx, r, h.Life, &by)
 	if err != nil {

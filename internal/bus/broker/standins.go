@@ -33,18 +33,12 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	may, err := b.assertions(r)
-	if err != nil {
-		return err
-	}
-	by, err := b.vouched(r, a.By)
+	by, err := b.named(r, a.By)
 	if err != nil {
 		return err
 	}
 	if list, _ := b.listed(); list[by.Principal] != "" { // as in their own votes
 		by.Name = list[by.Principal]
-	} else if !may.Names(by) {
-		by.Name = ""
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
 		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them").At("/by/principal", ask.FaultNoPerson)

@@ -44,6 +44,19 @@ func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 	return may.Speak(r.User, by)
 }
 
+// named is vouched without a name that the sender's credential may not assert.
+func (b *Broker) named(r *request, by ask.By) (ask.By, error) {
+	by, err := b.vouched(r, by)
+	if err != nil {
+		return by, err
+	}
+	may, err := b.assertions(r)
+	if !may.Names(by) {
+		by.Name = ""
+	}
+	return by, err
+}
+
 // assertions returns what the sender's credential may assert.
 func (b *Broker) assertions(r *request) (assertion.Set, error) {
 	switch len(r.jwt) {
