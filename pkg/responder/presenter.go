@@ -95,24 +95,6 @@ func (p Post) Text() string {
 	return text
 }
 
-// CanDraw reports whether every question has one of the given kinds; without
-// kinds, one known to this version. If not, present [Post.Text].
-func (p Post) CanDraw(kinds ...ask.Kind) bool {
-	if len(kinds) == 0 {
-		kinds = []ask.Kind{ask.KindChoice, ask.KindText, ask.KindNumber, ask.KindBoolean, ask.KindDate}
-	}
-	for i := range p.Ask.Questions {
-		known := false
-		for _, k := range kinds {
-			known = known || p.Ask.Questions[i].Kind == k
-		}
-		if !known {
-			return false
-		}
-	}
-	return len(p.Ask.Questions) > 0
-}
-
 // Ended is an ended ask and where it was posted.
 type Ended struct {
 	Post
