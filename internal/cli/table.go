@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/process/lang"
@@ -45,6 +46,23 @@ func (a *App) TellTable(items []ask.Record) {
 	}
 	width, _ := Size(a.Stdout)
 	_, _ = io.WriteString(a.Stdout, Table(items, width, time.Now()))
+}
+
+// TellList prints a list: as JSON what told is, or a table with a row of each item.
+func TellList[T any](a *App, told any, heading string, list []T, row func(*T) []string) error {
+	if a.JSON() {
+		return a.TellJSON(told)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for i := range list {
+		cells := row(&list[i])
+		for j := range cells {
+			cells[j] = ask.CleanLine(cells[j])
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
 }
 
 // tableRow is an ask in a list.

@@ -220,28 +220,29 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 		c, err := keys.HandOut(url, r, may, life, f.note)
 		return client.Credential(a.CarryTrust(c)), err
 	}
-	if role.Name == rights.RoleBackup {
-		c, err := makeBackupCreds(give)
-		if err != nil {
-			return err
-		}
-		return a.TellJSON(c)
-	}
-	if role.Name != rights.RoleBroker {
-		c, err := give(role)
-		if err != nil {
-			return err
-		}
-		return printCred(a, c)
-	}
-	c, err := MakeBrokerCreds(give)
+	c, err := credsOf(keys.Dir(), role, give)
 	if err != nil {
 		return err
 	}
-	if c.Account, err = rights.BusAccount(keys.Dir()); err != nil {
-		return err
+	if one, ok := c.(client.Credential); ok {
+		return printCred(a, one)
 	}
 	return a.TellJSON(c)
+}
+
+// credsOf makes what the file of a role holds: its credential, or all of those that a broker or a backup needs.
+func credsOf(dir string, r rights.Role, give func(rights.Role) (client.Credential, error)) (any, error) {
+	switch r.Name {
+	case rights.RoleBroker:
+		c, err := MakeBrokerCreds(give)
+		if err == nil {
+			c.Account, err = rights.BusAccount(dir)
+		}
+		return c, err
+	case rights.RoleBackup:
+		return makeBackupCreds(give)
+	}
+	return give(r)
 }
 
 // assertions returns the identities that a credential may assert: those of the flags, else the

@@ -29,7 +29,7 @@ listed.`,
 					shown = append(shown, i)
 				}
 			}
-			return printList(a, map[string]any{"items": shown}, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE", shown, func(i *identity.Issued) []string {
+			return cli.TellList(a, map[string]any{"items": shown}, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE", shown, func(i *identity.Issued) []string {
 				until := minute(i.Expires)
 				switch {
 				case i.Revoked != nil:

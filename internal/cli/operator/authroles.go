@@ -184,34 +184,15 @@ func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, lea
 func filesOf(a *cli.App, role string, g ledger.Group, give func(rights.Role) (client.Credential, error)) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	put := func(name string, r rights.Role) error {
-		c, err := give(r)
+		c, err := credsOf(a.Dir, r, give)
 		if err == nil {
 			files[name], err = json.Marshal(c)
 		}
 		return err
 	}
 	switch role {
-	case "broker":
-		c, err := MakeBrokerCreds(give)
-		if err != nil {
-			return nil, err
-		}
-		if c.Account, err = rights.BusAccount(a.Dir); err != nil {
-			return nil, err
-		}
-		files[credsFile], err = json.Marshal(c)
-		return files, err
-	case "gateway":
-		return files, put(credsFile, rights.Role{Name: rights.RoleGateway})
-	case rights.RoleIssuer:
-		return files, put(credsFile, rights.Role{Name: rights.RoleIssuer})
-	case rights.RoleBackup:
-		c, err := makeBackupCreds(give)
-		if err != nil {
-			return nil, err
-		}
-		files[credsFile], err = json.Marshal(c)
-		return files, err
+	case rights.RoleBroker, rights.RoleGateway, rights.RoleIssuer, rights.RoleBackup:
+		return files, put(credsFile, rights.Role{Name: role})
 	case "test":
 		return files, errors.Join(
 			put("agent.json", rights.Role{Name: rights.RoleAgent, Tenant: a.Tenant, Session: CheckSession}),

@@ -112,7 +112,7 @@ func peopleKeysCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE", list, func(h *passkey.Holder) []string {
+			return cli.TellList(a, list, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE", list, func(h *passkey.Holder) []string {
 				return []string{h.Principal, h.Name, strconv.Itoa(h.Keys), minute(h.Since)}
 			})
 		}),

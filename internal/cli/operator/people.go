@@ -3,14 +3,11 @@ package operator
 import (
 	"context"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/rights"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
 
@@ -50,23 +47,6 @@ func asOperator(a *cli.App, what string, do func(ctx context.Context, b *cli.Bus
 	}
 }
 
-// printList prints a list: as JSON what told is, or a table with a row of each item.
-func printList[T any](a *cli.App, told any, heading string, list []T, row func(*T) []string) error {
-	if a.JSON() {
-		return a.TellJSON(told)
-	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, heading)
-	for i := range list {
-		cells := row(&list[i])
-		for j := range cells {
-			cells[j] = ask.CleanLine(cells[j])
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
-	}
-	return w.Flush()
-}
-
 // minute formats a moment in a table.
 func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
@@ -79,7 +59,7 @@ func peopleListCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER", list, func(s *auth.Session) []string {
+			return cli.TellList(a, list, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER", list, func(s *auth.Session) []string {
 				return []string{s.Principal, s.Name, minute(s.Created), minute(s.Seen), s.ID, auth.BrowserName(s.Client)}
 			})
 		}),

@@ -33,7 +33,7 @@ func peopleLinksCmd(a *cli.App) *cobra.Command {
 					lines = append(lines, line{l.Account, l.Principal, l.Name, l.Tenant, l.Since})
 				}
 			}
-			return printList(a, lines, "PERSON\tIN A CHAT\tCALLED THERE\tTENANT\tSINCE", lines, func(l *line) []string {
+			return cli.TellList(a, lines, "PERSON\tIN A CHAT\tCALLED THERE\tTENANT\tSINCE", lines, func(l *line) []string {
 				return []string{l.Account, l.Principal, l.Name, cmp.Or(l.Tenant, "all"), minute(l.Since)}
 			})
 		}),

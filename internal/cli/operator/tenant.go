@@ -110,7 +110,7 @@ func tenantListCmd(a *cli.App) *cobra.Command {
 				lines[i].Tenant = entries[i].Key.Name
 				lines[i].Removal, _ = wire.DecodeRemoval(entries[i].Value) // one that cannot be read is listed as such
 			}
-			return printList(a, lines, "TENANT\tSTATE\tSINCE\tBY", lines, func(l *line) []string {
+			return cli.TellList(a, lines, "TENANT\tSTATE\tSINCE\tBY", lines, func(l *line) []string {
 				return []string{l.Tenant, string(l.State), minute(l.Since), l.Credential}
 			})
 		}),

@@ -169,7 +169,7 @@ func tokenListCmd(a *cli.App) *cobra.Command {
 					rows[i].Used = &tokens[i].Last
 				}
 			}
-			return printList(a, rows, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED", tokens, func(l *token.Used) []string {
+			return cli.TellList(a, rows, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED", tokens, func(l *token.Used) []string {
 				t := &l.Token
 				expires, used := minute(t.Expires), "never"
 				if t.Expired(time.Now()) {

@@ -1,11 +1,10 @@
 package person
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -173,35 +172,25 @@ func listAway(ctx context.Context, a *cli.App, b *cli.Bus) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON() {
-		type line struct {
-			Absent string    `json:"absent"`
-			Name   string    `json:"name,omitempty"`
-			By     string    `json:"stand_in"`
-			Tenant string    `json:"tenant,omitempty"`
-			Since  time.Time `json:"since"`
-			Until  time.Time `json:"until"`
-		}
-		lines := make([]line, 0, len(all))
-		for _, s := range all {
-			lines = append(lines, line{s.Absent.Principal, s.Absent.Name, s.By, s.Tenant, s.Since, s.Until})
-		}
-		return a.TellJSON(lines)
-	}
-	if len(all) == 0 {
+	if len(all) == 0 && !a.JSON() {
 		a.Note("nobody is away")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "AWAY\tSTAND-IN\tTENANT\tUNTIL")
-	for _, s := range all {
-		tenant := s.Tenant
-		if tenant == "" {
-			tenant = "all"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", ask.CleanLine(s.Absent.Principal), ask.CleanLine(s.By), tenant, s.Until.Local().Format("Mon 2006-01-02 15:04"))
+	type line struct {
+		Absent string    `json:"absent"`
+		Name   string    `json:"name,omitempty"`
+		By     string    `json:"stand_in"`
+		Tenant string    `json:"tenant,omitempty"`
+		Since  time.Time `json:"since"`
+		Until  time.Time `json:"until"`
 	}
-	return w.Flush()
+	lines := make([]line, 0, len(all))
+	for _, s := range all {
+		lines = append(lines, line{s.Absent.Principal, s.Absent.Name, s.By, s.Tenant, s.Since, s.Until})
+	}
+	return cli.TellList(a, lines, "AWAY\tSTAND-IN\tTENANT\tUNTIL", lines, func(l *line) []string {
+		return []string{l.Absent, l.By, cmp.Or(l.Tenant, "all"), l.Until.Local().Format("Mon 2006-01-02 15:04")}
+	})
 }
 
 // day returns until when somebody is away: the end of a day, a time, or after a
