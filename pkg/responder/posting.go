@@ -162,11 +162,7 @@ func (s *Server) postOnce(ctx context.Context, it Item, p Post) (places []ask.Pl
 				return err
 			}
 		}
-		began := s.opts.Clock.Now()
 		places, err = s.p.Present(leased{ctx, it.lease}, p) //nolint:contextcheck // it is ctx
-		if s.opts.Hooks.Presented != nil {
-			s.opts.Hooks.Presented(s.opts.Clock.Now().Sub(began), err)
-		}
 		_, refused := errors.AsType[*RetryError](err)
 		unsure = err != nil && !refused
 		return err
@@ -248,9 +244,6 @@ const posting = 2 * time.Minute
 func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err error) {
 	err = s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error {
 		places, err = s.p.Find(ctx, p)
-		if s.opts.Hooks.Searched != nil {
-			s.opts.Hooks.Searched(len(places) > 0, err)
-		}
 		return err
 	})
 	if len(places) == 0 {
@@ -265,14 +258,7 @@ func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
 }
 
 func (s *Server) edit(ctx context.Context, p Post, r Rank, call func(context.Context) error) error {
-	return s.try(ctx, s.route(p), r, func(ctx context.Context) error {
-		began := s.opts.Clock.Now()
-		err := call(ctx)
-		if s.opts.Hooks.Updated != nil {
-			s.opts.Hooks.Updated(s.opts.Clock.Now().Sub(began), err)
-		}
-		return err
-	})
+	return s.try(ctx, s.route(p), r, call)
 }
 
 func (p Post) rank() Rank {
@@ -357,12 +343,8 @@ func (s *Server) turns(ctx context.Context, places []string, r Rank) error {
 		return ctx.Err()
 	}
 	for _, place := range places {
-		began := s.opts.Clock.Now()
 		if err := s.limiter.Wait(ctx, "", place, r); err != nil {
 			return err
-		}
-		if s.opts.Hooks.Waited != nil {
-			s.opts.Hooks.Waited(place, s.opts.Clock.Now().Sub(began))
 		}
 	}
 	return nil

@@ -38,24 +38,12 @@ type ServeOptions struct {
 	// Link returns where people can answer any kind of ask, such as its page in
 	// the web inbox; default: nowhere.
 	Link  func(k ask.Key) string
-	Hooks Hooks
 	Clock Clock // default: the real time
-}
-
-// Hooks are called for metrics. Each may be nil; they are called concurrently
-// and must return at once.
-type Hooks struct {
-	Presented func(took time.Duration, err error) // a call of Present ended
-	Updated   func(took time.Duration, err error) // a call of Update ended
-	Searched  func(found bool, err error)         // a call of Find ended
-	Waited    func(place string, d time.Duration) // a call waited for its turn at a place
-	Again     func(err error)                     // an item was put off because of err
 }
 
 // Health describes the state of a [Server].
 type Health struct {
 	Connected bool      // to the bus
-	Serving   bool      // Run takes work
 	UnderWay  int       // items
 	Failing   int       // consecutive failed calls of the foreign service
 	Since     time.Time // the first of those
@@ -165,7 +153,6 @@ func (s *Server) Health() Health {
 	defer s.mu.Unlock()
 	h := s.failing
 	h.Connected = s.r.nc.Status() == nats.CONNECTED
-	h.Serving = s.stopping != nil && !s.closed && s.stopping.Err() == nil
 	h.UnderWay = s.underWay
 	return h
 }
@@ -254,9 +241,6 @@ func (s *Server) handle(ctx context.Context, it Item) error {
 	if permanent, ok := errors.AsType[*PermanentError](err); ok {
 		s.r.opts.Logger.ErrorContext(ctx, "gave up on a post", slog.String("ask_id", it.Key.ID), slog.Any("error", permanent))
 		return nil
-	}
-	if later, ok := errors.AsType[*LaterError](err); err != nil && s.opts.Hooks.Again != nil && (!ok || later.Err != nil) {
-		s.opts.Hooks.Again(err)
 	}
 	return err
 }
