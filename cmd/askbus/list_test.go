@@ -13,23 +13,31 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-func TestListShowsTheOldestPendingAndTheNewestEndedAsks(t *testing.T) {
+func TestListShowsTheMostUrgentPendingAndTheNewestEndedAsks(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	for i := range 6 {
-		pl.must(3, "ask", "--question", "Q?", "--id", fmt.Sprint("a", i), "--session", "s", "--wait", "0")
+		priority := "normal"
+		if i == 5 {
+			priority = "urgent"
+		}
+		pl.must(3, "ask", "--question", "Q?", "--id", fmt.Sprint("a", i), "--session", "s", "--priority", priority, "--wait", "0")
 	}
 	for _, id := range []string{"a4", "a0", "a2"} {
 		pl.must(0, "withdraw", "s/"+id)
 	}
 	for args, want := range map[string]string{
-		"":                             "a1 a3 a5",
-		"--limit 2":                    "a1 a3",
+		"":                             "a5 a1 a3",
+		"--limit 2":                    "a5 a1",
+		"--limit 1":                    "a5",
+		"--oldest":                     "a1 a3 a5",
+		"--oldest --limit 2":           "a1 a3",
 		"--state resolved":             "a2 a0 a4",
 		"--state resolved --limit 2":   "a2 a0",
 		"--state resolved --limit 1":   "a2",
-		"--state all":                  "a1 a3 a5 a2 a0 a4",
-		"--state all --limit 4":        "a1 a3 a5 a2",
+		"--state all":                  "a5 a1 a3 a2 a0 a4",
+		"--state all --oldest":         "a1 a3 a5 a2 a0 a4",
+		"--state all --limit 4":        "a5 a1 a3 a2",
 		"--state all --session nobody": "",
 	} {
 		stdout, stderr, code := pl.run(append([]string{"list"}, strings.Fields(args)...)...)

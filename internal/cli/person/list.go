@@ -13,9 +13,10 @@ import (
 
 // ListFlags are the flags of "askbus list".
 type ListFlags struct {
-	State string
-	Limit int
-	watch bool
+	State  string
+	Limit  int
+	oldest bool
+	watch  bool
 }
 
 // ListCmd is "askbus list".
@@ -24,8 +25,8 @@ func ListCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List asks: who waits for what, and since when", Args: cobra.NoArgs,
 		Long: `Lists asks of all sessions that the credential may see, unless --session is given:
-the pending ones, the oldest first; then, with --state resolved or all, those that
-ended, the newest first.`,
+the pending ones, the most urgent first, or with --oldest the oldest; then, with
+--state resolved or all, those that ended, the newest first.`,
 		Example: `  askbus list
   askbus list --state resolved --limit 20
   askbus list --session build-42 --watch`,
@@ -44,62 +45,77 @@ ended, the newest first.`,
 			if f.watch {
 				return watchList(cmd.Context(), a, b, f)
 			}
-			items, more, err := Listed(cmd.Context(), a, b, f)
+			items, total, err := Listed(cmd.Context(), a, b, f)
 			if err != nil {
 				return err
 			}
-			return printList(a, items, more)
+			return printList(a, items, total > len(items))
 		},
 	}
 	cmd.Flags().StringVar(&f.State, "state", "pending", "pending, resolved or all")
 	cmd.Flags().IntVar(&f.Limit, "limit", 200, "maximum number of asks")
+	cmd.Flags().BoolVar(&f.oldest, "oldest", false, "list what waits longest first, whatever its priority")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "keep the list on the screen and update it")
 	cli.Fixed(cmd, "state", "pending\twhat waits", "resolved\twhat ended", "all\tboth")
 	return cmd
 }
 
-// Listed reads the asks of a list: the oldest pending ones, then the newest ended ones. The bus
-// lists asks in the order of asking, so it reads all ended asks but holds at most twice the limit.
-func Listed(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) (items []ask.Record, more bool, err error) {
+// Listed reads the asks of a list: the pending ones in the order of every queue, or the oldest first, then the newest ended
+// ones. The total counts also those beyond the limit. The bus lists asks in the order of asking, so all are read, unless
+// only the oldest pending ones are wanted; at most twice the limit of each are held.
+func Listed(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) (items []ask.Record, total int, err error) {
 	var state ask.State
 	if f.State != "all" {
 		state = ask.State(f.State)
 	}
 	records, err := a.Records(ctx, b, a.Session, "", state)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	var pending, ended []ask.Record
+	pending, ended := first{order: inQueue, most: f.Limit}, first{order: newest, most: f.Limit}
+	if f.oldest {
+		pending.order = oldest
+	}
 	for rec, err := range records {
-		switch {
-		case err != nil:
-			return nil, false, err
-		case rec.Outcome != nil:
-			if ended = append(ended, rec); len(ended) >= 2*f.Limit {
-				ended, more = newest(ended, f.Limit), true
-			}
-		case len(pending) < f.Limit:
-			pending = append(pending, rec)
-		default:
-			more = true
+		if err != nil {
+			return nil, 0, err
 		}
-		if more && state == ask.StatePending {
+		if total++; rec.Outcome != nil {
+			ended.add(rec)
+		} else {
+			pending.add(rec)
+		}
+		if f.oldest && state == ask.StatePending && total > f.Limit {
 			break
 		}
 	}
-	ended = newest(ended, len(ended))
-	if over := len(pending) + len(ended) - f.Limit; over > 0 {
-		ended, more = ended[:len(ended)-over], true
-	}
-	return append(pending, ended...), more, nil
+	items = append(pending.sorted(), ended.sorted()...)
+	return items[:min(len(items), f.Limit)], total, nil
 }
 
-// newest returns the most recently ended asks, the newest first.
-func newest(ended []ask.Record, most int) []ask.Record {
-	slices.SortStableFunc(ended, func(x, y ask.Record) int {
-		return cmp.Or(y.Outcome.At.Compare(x.Outcome.At), y.AskedAt.Compare(x.AskedAt))
-	})
-	return ended[:min(most, len(ended))]
+// first keeps the first of many asks in an order.
+type first struct {
+	order func(x, y ask.Record) int
+	most  int
+	asks  []ask.Record
+}
+
+func (l *first) add(rec ask.Record) {
+	if l.asks = append(l.asks, rec); len(l.asks)/2 >= l.most {
+		l.asks = l.sorted()
+	}
+}
+
+func (l *first) sorted() []ask.Record {
+	slices.SortStableFunc(l.asks, l.order)
+	return l.asks[:min(l.most, len(l.asks))]
+}
+
+func oldest(x, y ask.Record) int { return x.AskedAt.Compare(y.AskedAt) }
+
+// newest orders ended asks: the last that ended is the first.
+func newest(x, y ask.Record) int {
+	return cmp.Or(y.Outcome.At.Compare(x.Outcome.At), y.AskedAt.Compare(x.AskedAt))
 }
 
 func printList(a *cli.App, items []ask.Record, more bool) error {

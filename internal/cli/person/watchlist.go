@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -69,7 +68,7 @@ func watchList(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) error {
 			continue
 		case <-changed:
 		}
-		items, total, err := watched(ctx, a, b, f)
+		items, total, err := Listed(ctx, a, b, f)
 		if err == nil {
 			s.items, s.total, s.offline = items, total, nil
 		} else if ctx.Err() == nil {
@@ -81,33 +80,6 @@ func watchList(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) error {
 		case <-time.After(watchCalm):
 		}
 	}
-}
-
-// watched reads a list as a person decides it: the most urgent first. The total counts also what is beyond the limit.
-func watched(ctx context.Context, a *cli.App, b *cli.Bus, f ListFlags) (items []ask.Record, total int, err error) {
-	if f.State != string(ask.StatePending) {
-		items, _, err = Listed(ctx, a, b, f)
-		return items, len(items), err
-	}
-	records, err := a.Records(ctx, b, a.Session, "", ask.StatePending)
-	if err != nil {
-		return nil, 0, err
-	}
-	first := func(most int) {
-		slices.SortFunc(items, inQueue)
-		items = items[:min(most, len(items))]
-	}
-	for rec, err := range records {
-		if err != nil {
-			return nil, 0, err
-		}
-		total++
-		if items = append(items, rec); len(items) >= 2*f.Limit {
-			first(f.Limit)
-		}
-	}
-	first(f.Limit)
-	return items, total, nil
 }
 
 // listScreen shows a followed list.
