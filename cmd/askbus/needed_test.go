@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/clipperhouse/displaywidth"
 )
 
 const (
@@ -57,5 +58,28 @@ func TestAHookReportsToItsTerminal(t *testing.T) {
 	pl.must(0, "answer", "t1", "--reply", "2")
 	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), saysNoMore) {
 		t.Errorf("exit %d: %q", code, p.out)
+	}
+}
+
+// In a narrow terminal an error breaks between words, and the line that counts while a command waits is drawn over itself.
+func TestANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	const width = 24
+	refused, _ := onTerminal(t, width, 10, nil, "list", "--state", "ended")
+	if code := refused.wait(); code != cli.ExitUsage || !strings.Contains(refused.out.String(), "askbus: invalid --state\r\n\"ended\": use pending,\r\nresolved or all\r\n") {
+		t.Errorf("exit %d: %q", code, refused.out)
+	}
+	pl, _ := up(t)
+	pl.must(3, "ask", "--question", "Which database?", "--text", "--id", "db", "--session", "s", "--wait", "0", "--timeout", "2h")
+	p, _ := onTerminal(t, width, 10, nil, "wait", "s/db", "--dir", pl.dir)
+	p.out.wait(t, "waiting for")
+	pl.must(0, "answer", "s/db", "--text", "PostgreSQL")
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+	for _, drawn := range strings.Split(p.out.String(), "\r\x1b[K")[1:] {
+		if line, _, _ := strings.Cut(drawn, "\r"); strings.Contains(line, "waiting for") && displaywidth.String(line) >= width {
+			t.Errorf("%q is as wide as the terminal", line)
+		}
 	}
 }

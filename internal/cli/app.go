@@ -96,7 +96,7 @@ func (a *App) Complain(err error) {
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Err == nil {
 		return
 	}
-	fmt.Fprintln(a.Stderr, "askbus: "+ask.CleanText(err.Error()))
+	a.Note("askbus: %s", err)
 }
 
 // prepare validates the shared settings.
@@ -121,7 +121,7 @@ func (a *App) prepare(cmd *cobra.Command, known []any) error {
 		a.Creds = os.Getenv(config.Prefix + "_CREDS")
 	}
 	if unknown := config.Unknown(known...); len(known) > 0 && len(unknown) > 0 { // askbus-lab has no settings of its own
-		fmt.Fprintf(a.Stderr, "askbus: warning: unknown setting %s; see \"%s\"\n", ask.CleanText(strings.Join(unknown, ", ")), a.Hint("settings"))
+		a.Note("askbus: warning: unknown setting %s; see \"%s\"", strings.Join(unknown, ", "), a.Hint("settings"))
 	}
 	return nil
 }
@@ -153,10 +153,11 @@ func (a *App) Logger() *slog.Logger {
 // JSON reports whether results are printed as JSON.
 func (a *App) JSON() bool { return a.Output == "json" }
 
-// Note writes a line for a person to standard error. It strips control characters, because the text
-// may be anybody's.
+// Note writes a line for a person to standard error, at a terminal with breaks between words. It strips control
+// characters, because the text may be anybody's.
 func (a *App) Note(format string, args ...any) {
-	fmt.Fprintln(a.Stderr, ask.CleanText(fmt.Sprintf(format, args...)))
+	width, _ := Size(a.Stderr)
+	fmt.Fprintln(a.Stderr, Wrap(ask.CleanText(fmt.Sprintf(format, args...)), width))
 }
 
 // PrintJSON writes a document to standard output, without control characters that a terminal would

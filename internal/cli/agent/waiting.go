@@ -131,7 +131,11 @@ func (w *waiting) spin(ctx context.Context) {
 		if d := time.Until(w.ends); !w.ends.IsZero() && d > 0 && d < 48*time.Hour {
 			left = ", ends in " + d.Round(time.Second).String()
 		}
-		fmt.Fprintf(w.a.Stderr, "\r\x1b[K%c waiting for a human: %s%s", frames[i%len(frames)], time.Since(began).Round(time.Second), left)
+		line := fmt.Sprintf("%c waiting for a human: %s%s", frames[i%len(frames)], time.Since(began).Round(time.Second), left)
+		if width, _ := cli.Size(w.a.Stderr); width > 1 { // a line that wraps cannot be drawn over
+			line = cli.Fit(line, width-1)
+		}
+		fmt.Fprint(w.a.Stderr, "\r\x1b[K"+line)
 		select {
 		case <-ctx.Done():
 			fmt.Fprint(w.a.Stderr, "\r\x1b[K")
