@@ -164,6 +164,46 @@ func TestTelegramIsConnectedToARunningBus(t *testing.T) {
 	}
 }
 
+// Paired again, the rules that people wrote stay, and so do the other settings.
+func TestAnotherPairingKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	f := telegramFor(t)
+	pl := place{t, t.TempDir()}
+	if p := pl.connect(f); p.wait() != 0 {
+		t.Fatal(p.err)
+	}
+	yaml, env := filepath.Join(pl.dir, "chats", "telegram.yaml"), filepath.Join(pl.dir, "chats", "telegram.env")
+	add := func(name, text string) {
+		t.Helper()
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, append(data, text...), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(yaml, "routes: # ours\n  - match: { tenant: shop }\n    to: { channel: \"-100500\" }\n")
+	add(env, "ASKBUS_TELEGRAM_DIGEST=Mon 09:00\n")
+	before, err := os.ReadFile(yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := pl.connect(f); p.wait() != 0 || !strings.Contains(p.err.String(), "the rules and people of ") {
+		t.Errorf("paired again: %s", p.err)
+	}
+	after, err := os.ReadFile(yaml)
+	settings, failed := os.ReadFile(env)
+	if err != nil || failed != nil || string(after) != string(before) || !strings.Contains(string(settings), "ASKBUS_TELEGRAM_DIGEST=Mon 09:00\n") {
+		t.Errorf("paired again, %v, %v: %s\n%s", err, failed, after, settings)
+	}
+	add(yaml, "groups: [\n")
+	broken := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL()}, faketelegram.Token+"\n", "connect", "telegram", "--dir", pl.dir)
+	if code := broken.wait(); code == 0 || !strings.Contains(broken.err.String(), "mend the file or remove it") || strings.Contains(broken.err.String(), "on your phone") {
+		t.Errorf("with a broken file: exit %d: %s", code, broken.err)
+	}
+}
+
 // Two "askbus up" with one token name each other, and both serve on; so does one whose settings are broken, until they are
 // mended.
 func TestTwoBusesWithOneTokenNameEachOther(t *testing.T) {

@@ -132,7 +132,7 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, exte
 		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
 	}
 	o := chat.Options{RouteFile: *c.Routes, Digest: *c.Digest.When, DigestPlace: *c.Digest.Place, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
-	o.Routes.Default = c.target(*c.Place)
+	o.Routes.Default = c.target(nil)
 	if extend != nil {
 		extend(&o)
 	}

@@ -133,25 +133,23 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 			settings[c.env()+s.Name+"_FILE"] = of
 		}
 	}
+	before, err := c.routedBefore(a.Dir, settings)
+	if err != nil {
+		return err
+	}
 	paired, err := c.place(ctx, a, in, app, name, f.within)
 	if err != nil {
 		return err
 	}
-	if paired != nil {
-		routes, err := routesOf(paired)
-		if err != nil {
+	if paired != nil || before != nil {
+		if beside[c.Type+".yaml"], err = c.routes(before, paired); err != nil {
 			return err
 		}
-		settings[c.env()+"ROUTES"] = c.Type + ".yaml"
-		for name, value := range paired.Settings {
-			settings[c.env()+name] = value
+		if before != nil {
+			to := c.target(paired)
+			a.Note("askbus: the rules and people of %s stay; its default is now %s", c.routesFile(a.Dir), to.Place())
 		}
-		beside[c.Type+".yaml"] = routes
-	} else if routes, err := c.rerouted(a.Dir, settings); err != nil {
-		return err
-	} else if routes != nil {
-		a.Note("askbus: who is whom stays as in %s; its default is now %s", c.routesFile(a.Dir), *c.Place)
-		beside[c.Type+".yaml"] = routes
+		c.keep(before, settings, paired)
 	} else {
 		settings[c.placeVariable()] = *c.Place
 	}
@@ -169,36 +167,64 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 // routesFile returns the routing file that pairing writes.
 func (c *chatEntry) routesFile(dir string) string { return filepath.Join(dir, "chats", c.Type+".yaml") }
 
-// rerouted returns the routing file of a chat that was paired before, with the given place as its default, and adds to
-// settings what posting there needs besides; nil: there is none. An earlier pairing says who people are, whatever the place.
-func (c *chatEntry) rerouted(dir string, settings map[string]string) ([]byte, error) {
+// routed is the routing file that an earlier pairing wrote, and the settings beside it.
+type routed struct {
+	file     []byte
+	routes   *chat.Routes
+	settings map[string]string
+}
+
+// routedBefore returns what an earlier pairing wrote; nil: there was none, or the environment names another routing file.
+func (c *chatEntry) routedBefore(dir string, settings map[string]string) (*routed, error) {
 	name := c.routesFile(dir)
 	before, err := c.connected(dir)
 	if err != nil || before[c.env()+"ROUTES"] != name || settings[c.env()+"ROUTES"] != "" {
 		return nil, err
 	}
-	data, err := os.ReadFile(name)
-	var r *chat.Routes
-	if err == nil {
-		r, err = c.ParseRoutes(data)
+	r := routed{settings: before}
+	if r.file, err = os.ReadFile(name); err == nil {
+		r.routes, err = c.ParseRoutes(r.file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend the file or remove it", name, err)
 	}
-	to := c.target(*c.Place)
-	to.Language = r.Default.Language
-	if !r.Default.At(to) {
-		if data, err = chat.WithDefault(data, to, c.ParseRoutes); err != nil {
-			return nil, err
-		}
+	return &r, nil
+}
+
+// routes returns a routing file that posts to the person who was paired, or to the place of the settings. They are also the
+// user of this machine, who proved it by seeing the code, and by having the directory. What an earlier pairing and people
+// wrote into the file stays.
+func (c *chatEntry) routes(before *routed, paired *chat.Paired) ([]byte, error) {
+	to, people := c.target(paired), map[string]string{}
+	if paired != nil {
+		people[cli.LocalUser(nil).Principal] = paired.Person
 	}
-	for variable, value := range before {
-		if _, given := settings[variable]; !given && !c.secretVariable(variable) && variable != c.placeVariable() {
-			settings[variable] = value
+	if before == nil {
+		body, err := yaml.Marshal(chat.Routes{Default: to, People: people})
+		return append([]byte("# Which ask goes where; \"askbus connect\" wrote this, and you may change it: docs/slack.md has all of it.\n"), body...), err
+	}
+	if before.routes.Default.At(to) {
+		to = before.routes.Default
+	}
+	to.Language = before.routes.Default.Language
+	return chat.WithPairing(before.file, to, people, c.ParseRoutes)
+}
+
+// keep adds to settings those of an earlier pairing that nothing replaces, and what posting to the paired person needs.
+func (c *chatEntry) keep(before *routed, settings map[string]string, paired *chat.Paired) {
+	if before != nil {
+		for variable, value := range before.settings {
+			if _, given := settings[variable]; !given && !c.secretVariable(variable) && variable != c.placeVariable() {
+				settings[variable] = value
+			}
 		}
 	}
 	settings[c.env()+"ROUTES"] = c.Type + ".yaml"
-	return data, nil
+	if paired != nil {
+		for name, value := range paired.Settings {
+			settings[c.env()+name] = value
+		}
+	}
 }
 
 // secretVariable reports whether a variable is that of a secret or of its file.
@@ -206,12 +232,15 @@ func (c *chatEntry) secretVariable(name string) bool {
 	return slices.ContainsFunc(c.Secrets, func(s chatSecret) bool { return name == c.env()+s.Name || name == c.env()+s.Name+"_FILE" })
 }
 
-// target returns the target that a place of the settings is.
-func (c *chatEntry) target(place string) chat.Target {
-	if c.PlaceIsPerson {
-		return chat.Target{Person: place}
+// target returns where asks go: to whom was paired, else to the place of the settings.
+func (c *chatEntry) target(paired *chat.Paired) chat.Target {
+	switch {
+	case paired != nil:
+		return paired.Target()
+	case c.PlaceIsPerson:
+		return chat.Target{Person: *c.Place}
 	}
-	return chat.Target{Channel: place}
+	return chat.Target{Channel: *c.Place}
 }
 
 // place finds out where asks go: to the place of the settings, or to whom the app pairs, or to a place that is asked for.
@@ -289,14 +318,6 @@ func (c *chatEntry) mailed(ctx context.Context, a *cli.App, in *asked, m chatMai
 	return nil, errors.New("no code of the mail was entered; run the command again")
 }
 
-// routesOf returns a routing file that posts to the person who was paired. They are also the user of this machine, who
-// proved it by seeing the code, and by having the directory.
-func routesOf(p *chat.Paired) ([]byte, error) {
-	routes := chat.Routes{Default: p.Target(), People: map[string]string{cli.LocalUser(nil).Principal: p.Person}}
-	body, err := yaml.Marshal(routes)
-	return append([]byte("# Which ask goes where; \"askbus connect\" wrote this, and you may change it: docs/slack.md has all of it.\n"), body...), err
-}
-
 // tryOut asks a test question at the new place and nowhere else, if "askbus up" runs in the directory: then it runs the
 // chat, too.
 func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, paired *chat.Paired) error {
@@ -321,9 +342,9 @@ func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, pair
 		Title: "A test of " + c.Name, Agent: ask.Agent{ID: "askbus connect", Name: "askbus"}, Timeout: answerFor,
 		Questions: []ask.Question{{ID: "test", Text: "Does this question reach you?", Options: []ask.Option{{ID: "yes", Label: "It does"}, {ID: "odd", Label: "It does, but something looks wrong"}}}},
 	}
-	to := c.target(*c.Place)
+	to := c.target(paired)
 	if paired != nil {
-		q.Audience, to = []string{paired.Principal}, paired.Target()
+		q.Audience = []string{paired.Principal}
 	}
 	q.Metadata = map[string]any{ask.MetadataTryOut: ask.TryOut(c.Type, to.Place())}
 	within, cancel := context.WithTimeout(ctx, answerFor+10*time.Second)

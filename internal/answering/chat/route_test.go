@@ -52,22 +52,33 @@ routes:
 	}
 }
 
-// Another default leaves the rest of a file as people wrote it; only a file of another layout is written again.
-func TestAnotherDefault(t *testing.T) {
+// Another pairing leaves the rest of a file as its authors wrote it; only a file of another layout is written again.
+func TestAnotherPairing(t *testing.T) {
 	t.Parallel()
 	parse := func(data []byte) (*chat.Routes, error) {
-		return chat.ParseRoutes(data, chat.IDs{Channel: "^C", Person: "^U"})
+		return chat.ParseRoutes(data, chat.IDs{Channel: "^C", Person: "^U", Group: "^S"})
 	}
-	for name, c := range map[string]struct{ before, after string }{
-		"a block": {"# ours\ndefault:\n  person: U1\n  # at night\npeople: # who\n  os:mei: U1\n", "# ours\ndefault:\n    channel: C2\npeople: # who\n  os:mei: U1\n"},
-		"a line":  {"default: { person: U1 }\n# rules\nroutes: []", "default:\n    channel: C2\n# rules\nroutes: []"},
-		"JSON":    {`{"default": {"person": "U1"}, "people": {"os:mei": "U1"}}`, "default:\n    channel: C2\npeople:\n    os:mei: U1\n"},
+	for name, c := range map[string]struct {
+		people        map[string]string
+		before, after string
+	}{
+		"a block":            {nil, "# ours\ndefault:\n  person: U1\n  # at night\npeople: # who\n  os:mei: U1\n", "# ours\ndefault:\n    channel: C2\npeople: # who\n  os:mei: U1\n"},
+		"a line":             {nil, "default: { person: U1 }\n# rules\nroutes: []", "default:\n    channel: C2\n# rules\nroutes: []"},
+		"JSON":               {nil, `{"default": {"person": "U1"}, "people": {"os:mei": "U1"}}`, "default:\n    channel: C2\npeople:\n    os:mei: U1\n"},
+		"somebody else":      {map[string]string{"os:jo": "U2"}, "default: { person: U1 }\npeople: # who\n  # the boss\n  os:mei: U1\ngroups: { dba: S1 }\n", "default:\n    channel: C2\npeople: # who\n  os:jo: U2\n  # the boss\n  os:mei: U1\ngroups: { dba: S1 }\n"},
+		"the same person":    {map[string]string{"os:mei": "U2"}, "default: { person: U1 }\npeople:\n  \"os:mei\": U1\n  os:mei2: U3\n", "default:\n    channel: C2\npeople:\n  os:mei: U2\n  os:mei2: U3\n"},
+		"the first person":   {map[string]string{"os:mei": "U2"}, "default: { channel: C1 }\n# rules\nroutes: []", "default:\n    channel: C2\n# rules\nroutes: []\npeople:\n    os:mei: U2\n"},
+		"people in one line": {map[string]string{"os:jo": "U2"}, "default: { channel: C1 }\npeople: { os:mei: U1 }\n", "default:\n    channel: C2\npeople:\n    os:jo: U2\n    os:mei: U1\n"},
+		"rules in a block":   {map[string]string{"os:mei": "U2"}, "default: { channel: C1 }\nroutes:\n- match: { tenant: a }\n  to: { channel: C3 }\npeople:\n  os:mei: U1", "default:\n    channel: C2\nroutes:\n- match: { tenant: a }\n  to: { channel: C3 }\npeople:\n  os:mei: U2\n"},
 	} {
-		if got, err := chat.WithDefault([]byte(c.before), chat.Target{Channel: "C2"}, parse); err != nil || string(got) != c.after {
+		if got, err := chat.WithPairing([]byte(c.before), chat.Target{Channel: "C2"}, c.people, parse); err != nil || string(got) != c.after {
 			t.Errorf("%s: %v\n%s", name, err, got)
 		}
 	}
-	if _, err := chat.WithDefault([]byte("default: { person: U1 }\n"), chat.Target{Channel: "D2"}, parse); err == nil {
+	if _, err := chat.WithPairing([]byte("default: { person: U1 }\n"), chat.Target{Channel: "D2"}, nil, parse); err == nil {
 		t.Error("an invalid id is taken")
+	}
+	if _, err := chat.WithPairing([]byte("default: [\n"), chat.Target{Channel: "C2"}, nil, parse); err == nil {
+		t.Error("a broken file is taken")
 	}
 }
