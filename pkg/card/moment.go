@@ -17,7 +17,7 @@ const (
 	Since Style = "since" // "5 min"
 	Ago   Style = "ago"   // "5 min ago", "just now"
 	Until Style = "until" // "in 40 min", "now"
-	Left  Style = "left"  // "4:32", "2 h": until an urgent ask ends
+	Left  Style = "left"  // "4:32 left", "2 h left": until an urgent ask ends
 	Clock Style = "clock" // "10:02", "3 Nov 10:02" on another day
 	OnDay Style = "day"   // "Mon 10:02", "3 Nov 10:02" from a week ahead; with "UTC+01:00" where the viewer's zone is unknown
 )

@@ -36,10 +36,13 @@ func clock(w *lang.Language, at, now time.Time) string {
 
 // left is the time that is left, with seconds in the last hour.
 func left(w *lang.Language, d time.Duration) string {
+	words := ""
 	if d = max(0, d).Truncate(time.Second); d < time.Hour {
-		return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+		words = fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+	} else {
+		words = span(w, nearest(d))
 	}
-	return span(w, nearest(d))
+	return w.Say("%s left", words)
 }
 
 // nearest rounds the time that is left to the unit in which [span] shows it: of 1 h 59 min are left 2 h,

@@ -26,7 +26,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 		s.put(hit{}, st.dim.Render(strings.ReplaceAll(l, noBreak, " ")))
 	}
 	if left := view.Priority.Left; left != nil && f.end == nil {
-		s.put(hit{}, st.urgent.Render("▲ "+view.Priority.Words+" "+left.Words))
+		s.put(hit{}, st.urgent.Render("▲ "+view.Priority.Words+m.say(" · ")+left.Words))
 	}
 	if words := m.handedWords(f.rec.Ask.Key()); words != "" && f.end == nil {
 		s.add(hit{}, st.accent.Render, "", "", words)

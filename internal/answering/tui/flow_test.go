@@ -142,7 +142,7 @@ func TestAFailedAnswerIsRetriedUnderTheSameID(t *testing.T) {
 	s, b := start(t, 80, 24, nil, database())
 	b.refuse = []error{errors.New("no reply")}
 	s.keys("enter 1 enter")
-	s.has("not sent: no reply")
+	s.has("Not sent: no reply")
 	s.keys("enter")
 	if got := b.replies(); len(got) != 2 || got[0].AnswerID != got[1].AnswerID || got[0].AnswerID == "" {
 		t.Errorf("sent %+v", got)
@@ -167,7 +167,7 @@ func TestOneKeySendsThroughTheHold(t *testing.T) {
 	s, b := start(t, 80, 24, func(o *tui.Options) { o.OneKey, o.Undo = true, tui.MaxUndo }, database())
 	s.keys("enter 2").has("sending SQLite in 10 s · z takes it back")
 	s.keys("z").hasNot("sending SQLite")
-	if s.has("taken back: nothing was sent", "(•) SQLite"); len(b.replies()) != 0 {
+	if s.has("Taken back: nothing was sent", "(•) SQLite"); len(b.replies()) != 0 {
 		t.Errorf("sent %+v", b.replies())
 	}
 	s, b = start(t, 80, 24, func(o *tui.Options) { o.OneKey, o.Undo = true, 10*time.Millisecond }, database())

@@ -38,7 +38,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.findKey(name, text)
 	}
 	if moving != nil && m.editor() == nil && m.keys.byKey[name] == actTakeBack && len(m.held) == 0 {
-		return m.change(moving.key, m.say("taken back"), moving.back, nil)
+		return m.change(moving.key, m.say("Taken back"), moving.back, nil)
 	}
 	f := m.form()
 	if m.inCard && f != nil {
@@ -139,10 +139,10 @@ func (m *model) anywhere(act action) tea.Cmd {
 		m.beginHandOver()
 	case actCopy:
 		if link := m.link(); link != "" {
-			m.message = m.say("copied %s", link)
+			m.message = m.say("Copied %s", link)
 			return tea.SetClipboard(link)
 		}
-		m.message = m.say("no web inbox is known, so there is no link")
+		m.message = m.say("No web inbox is known, so there is no link")
 	case actBrowser:
 		return m.browse()
 	case actTakeBack:
@@ -375,11 +375,11 @@ func (m *model) browse() tea.Cmd {
 	link := m.link()
 	switch {
 	case link == "":
-		m.message = m.say("no web inbox is known, so there is no link")
+		m.message = m.say("No web inbox is known, so there is no link")
 	case m.opts.Open == nil:
 		m.message = link
 	default:
-		m.message = m.say("opened %s", link)
+		m.message = m.say("Opened %s", link)
 		open := m.opts.Open
 		return func() tea.Msg { open(link); return nil }
 	}

@@ -358,7 +358,7 @@ const maxForms = 200
 func (m *model) loaded(msg recordMsg) tea.Cmd {
 	if msg.err != nil {
 		if m.focus == msg.key {
-			m.message = m.say("cannot read this ask: %s", ask.CleanLine(msg.err.Error()))
+			m.message = m.say("Cannot read this ask: %s", ask.CleanLine(msg.err.Error()))
 		}
 		if m.single() && msg.key == m.focus {
 			m.failed = msg.err

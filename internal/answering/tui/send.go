@@ -217,7 +217,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			return m.toldOf(f)
 		}
 	} else if msg.err != nil {
-		f.message = m.say("not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
+		f.message = m.say("Not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
 		return m.toldOf(f)
 	}
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
@@ -255,7 +255,7 @@ func (m *model) toldOf(f *form) tea.Cmd {
 	case f.end != nil:
 		m.message = m.card(f).End.Late()
 	default:
-		m.message = m.say("not sent: %s", cmp.Or(f.message, f.field().fault, m.say("look at it again")))
+		m.message = m.say("Not sent: %s", cmp.Or(f.message, f.field().fault, m.say("look at it again")))
 	}
 	return nil
 }

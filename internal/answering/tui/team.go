@@ -145,7 +145,7 @@ func (m *model) beginSnooze() tea.Cmd {
 		return nil
 	}
 	if _, is := m.off[m.focus]; is {
-		return m.change(m.focus, m.say("back in the list"), m.unsnooze, nil)
+		return m.change(m.focus, m.say("Back in the list"), m.unsnooze, nil)
 	}
 	m.overlay = overlay{kind: overlaySnooze}
 	return nil
@@ -229,7 +229,7 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
 			words = e.Detail
 			if len(e.Faults) > 0 {
-				words = m.say("not done: this %s", e.Faults[0].Message)
+				words = m.say("Not done: this %s", e.Faults[0].Message)
 			}
 		}
 		m.message = ask.CleanLine(words)

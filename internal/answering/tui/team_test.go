@@ -98,7 +98,7 @@ func TestSnoozing(t *testing.T) {
 	s.keys("H")
 	s.has("2 waiting")
 	s.keys("h 1").has("1 waiting")
-	s.keys("z").has("2 waiting", "taken back")
+	s.keys("z").has("2 waiting", "Taken back")
 	s.keys("h 1 j z").has("1 waiting") // z takes back only what is said
 }
 
@@ -106,14 +106,14 @@ func TestHandingOver(t *testing.T) {
 	t.Parallel()
 	s, c := withTeam(t, database())
 	s.keys("a").typed("Zoe").keys("enter enter")
-	s.has("not done: this is nobody who was seen here")
+	s.has("Not done: this is nobody who was seen here")
 	s.keys("a").typed("os:tom").keys("enter").typed("yours")
 	s.has("To    os:tom", "Word  yours")
 	s.keys("enter")
 	if s.has("Handed to os:tom by you: “yours” · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
 		t.Errorf("%q", c.handed)
 	}
-	if s.keys("z").has("taken back"); len(c.handed) != 2 || c.handed[1] != ": " {
+	if s.keys("z").has("Taken back"); len(c.handed) != 2 || c.handed[1] != ": " {
 		t.Errorf("%q", c.handed)
 	}
 	s.keys("a esc")

@@ -104,7 +104,7 @@ func (m *model) undo() tea.Cmd {
 	cmd := m.focusOn(h.key())
 	m.inCard = true
 	h.form.grab()
-	m.message = m.say("taken back: nothing was sent")
+	m.message = m.say("Taken back: nothing was sent")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func TestAnswersAreHeldAndTakenBackNewestFirst(t *testing.T) {
 	if got := strings.Count(plain(s.text()), "sending …"); got != 2 {
 		t.Errorf("%d rows say so", got)
 	}
-	s.keys("z").has("❯ ledger", "taken back: nothing was sent")
+	s.keys("z").has("❯ ledger", "Taken back: nothing was sent")
 	s.keys("esc z").has("(•) SQLite")
 	s.hasNot("sending")
 	if got := b.replies(); len(got) != 0 {

@@ -52,7 +52,7 @@ function words(style, at, now) {
   switch (style) {
     case 'since': return span(now - at);
     case 'ago': return now - at < 10_000 ? say('just now') : say('%s ago', span(now - at));
-    case 'left': return at - now < 3600e3 ? `${Math.floor(Math.max(0, at - now) / 60e3)}:${String(Math.floor(Math.max(0, at - now) / 1e3) % 60).padStart(2, '0')}` : left(at - now);
+    case 'left': return say('%s left', at - now < 3600e3 ? `${Math.floor(Math.max(0, at - now) / 60e3)}:${String(Math.floor(Math.max(0, at - now) / 1e3) % 60).padStart(2, '0')}` : left(at - now));
     case 'until': return at <= now ? say('now') : say('in %s', left(at - now));
     case 'day': return (at - now < 6 * 86400e3 ? weekdayClock : dayClock).format(at);
     default: return (new Date(at).toDateString() === new Date(now).toDateString() ? clock : dayClock).format(at);
