@@ -188,6 +188,40 @@ func TestBrowserNoAskIsMissedWhileTheTabIsHidden(t *testing.T) {
 	}
 }
 
+// TestBrowserAMinimizedWindowIsNotLookedAt runs the service worker's code in a page, because a window that was minimized loses
+// the focus within a moment.
+func TestBrowserAMinimizedWindowIsNotLookedAt(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	in := serve(t, bus)
+	b := in.notified(t)
+	k := bus.ask(question("db", database()), 0)
+	b.shows(k.String())
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then((all) => { all.forEach((n) => n.close()); return true; })`)
+	b.shows("")
+	u := in.signedIn(t, mei)
+	code, n := u.get("/sw.js").body, u.get("/ask/"+k.String()+"/notice").body
+	show := func(visibility string) {
+		b.hears(`navigator.serviceWorker.ready.then((registration) => (function (self) {` + code + `; return show(` + n + `); })({ registration, Notification, addEventListener() {}, clients: { matchAll: async () => [{ focused: true, visibilityState: '` + visibility + `' }] } })).then(() => true)`)
+	}
+	show("visible")
+	b.shows("")
+	show("hidden")
+	b.shows(k.String())
+}
+
+func TestBrowserAWorkerThatFailsToRegisterIsRegisteredAgain(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).notified(t)
+	b.js(`localStorage.setItem('askbus:rung', String(Date.now())) ?? ''`) // it does not register when it is loaded
+	b.do(chromedp.Reload())
+	b.hears(`document.documentElement.dataset.live === 'on'`)
+	b.js(`(navigator.serviceWorker.register = async () => { delete navigator.serviceWorker.register; throw new Error('busy'); }) && ''`)
+	k := bus.ask(question("db", database()), 0)
+	b.shows(k.String())
+}
+
 func TestBrowserASoundIsPlayedIfWantedAndNobodyLooks(t *testing.T) {
 	t.Parallel()
 	bus := newBus()

@@ -102,7 +102,7 @@ export function takeFrame(doc) {
     if (here.innerHTML !== there.innerHTML || here.hidden !== there.hidden) here.replaceWith(adopt(there));
   }
   undo.draw();
-  if (same && root.dataset.live === 'on') announce(came);
+  if (same) announce(came); // also those that came while the stream was interrupted: it does not name them again
   if (stream) connect(); // the current stream is of another list
 }
 

@@ -33,19 +33,38 @@ count();
 
 // ---- notices ----------------------------------------------------------------
 
+// register returns the service worker's registration. After a failure the next call tries again.
 let registration;
-const register = () => (registration ??= navigator.serviceWorker.register(policy.createScriptURL('/sw.js')).then(() => navigator.serviceWorker.ready));
+function register() {
+  registration ??= navigator.serviceWorker.register(policy.createScriptURL('/sw.js')).then(() => navigator.serviceWorker.ready)
+    .catch((failure) => { registration = undefined; throw failure; });
+  return registration;
+}
 
+// notice returns what a notification of an ask says, or undefined if the inbox does not say it: then it tries again for
+// some seconds, because another of its processes may not know a new ask yet.
 async function notice(key) {
+  for (let wait = 250; wait <= 4000; wait *= 2) {
+    const answer = await fetch(`/ask/${key}/notice`).catch(() => undefined);
+    if (answer?.ok) return answer.json();
+    if (answer?.status === 401) return undefined;
+    await new Promise((done) => { setTimeout(done, wait); });
+  }
+  return undefined;
+}
+
+// over reports whether an ask has ended, or is not known any more. An inbox that cannot be reached says neither.
+async function over(key) {
   const answer = await fetch(`/ask/${key}/notice`).catch(() => undefined);
-  return answer?.ok ? answer.json() : undefined;
+  if (answer?.ok) return (await answer.json()).ended;
+  return answer !== undefined && answer.status < 500;
 }
 
 async function tell(keys) {
   if (!document.hidden && document.hasFocus()) return; // a window that was just minimized may still have the focus
   if (get('sound') === 'on') beep();
   if (!wanted()) return;
-  const worker = (await register()).active;
+  const worker = (await register().catch(register)).active;
   for (const key of keys.slice(0, 3)) {
     const n = await notice(key);
     if (n && !n.ended) worker.postMessage({ show: n });
@@ -56,15 +75,20 @@ async function tell(keys) {
 // settle closes the notifications of asks that have ended, wherever they were
 // answered.
 let settling = false;
+let unsettled = false; // something changed meanwhile
 async function settle() {
-  if (settling || !wanted()) return; // asking the browser for notifications is slower than this check
+  if (!wanted()) return; // asking the browser for notifications is slower than this check
+  unsettled = true;
+  if (settling) return;
   settling = true;
   try {
-    const held = await navigator.serviceWorker.getRegistration('/');
-    for (const shown of await held?.getNotifications() ?? []) {
-      if (document.getElementById(`wait-${shown.tag}`)) continue;
-      const n = shown.tag === 'more' ? undefined : await notice(shown.tag);
-      if (!n || n.ended) shown.close();
+    while (unsettled) {
+      unsettled = false;
+      const held = await navigator.serviceWorker.getRegistration('/');
+      for (const shown of await held?.getNotifications() ?? []) {
+        if (document.getElementById(`wait-${shown.tag}`)) continue;
+        if (shown.tag === 'more' || await over(shown.tag)) shown.close();
+      }
     }
   } finally { settling = false; }
 }

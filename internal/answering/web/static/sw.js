@@ -30,8 +30,8 @@ async function show(n) {
     return;
   }
   if (before.some((b) => b.data?.life === n.life)) return; // a second message for the same life
-  const focused = (await pages()).some((c) => c.focused);
-  if (focused) return;
+  // A window that was just minimized is hidden, and may still have the focus.
+  if ((await pages()).some((c) => c.focused && c.visibilityState === 'visible')) return;
   const most = self.Notification?.maxActions ?? 0;
   const choices = n.choices ?? [];
   await self.registration.showNotification(n.title, {
