@@ -56,6 +56,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		"two ids":                  {[]string{"get", "a", "b"}, "askbus: unexpected argument \"b\": askbus get (ID | SESSION/ID); see \"askbus get --help\"\n"},
 		"an argument for none":     {[]string{"list", "x"}, "askbus: unexpected argument \"x\"; see \"askbus list --help\"\n"},
 		"an id with dots":          {[]string{"get", "a.b"}, "SESSION/ID"},
+		"the inbox's address":      {[]string{"list", "--nats-url", "http://127.0.0.1:8420"}, "invalid --nats-url \"http://127.0.0.1:8420\": that is an address of HTTP"},
 		"an output that is none":   {[]string{"list", "--output", "yaml"}, "text or json"},
 		"withdraw everything":      {[]string{"withdraw", "--all"}, "--session"},
 		"a role that is none":      {[]string{"creds", "king"}, "king"},

@@ -27,12 +27,33 @@ func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 	if list := pl.must(0, "status", "--all", "--format", "json"); list["waiting"] != 0.0 {
 		t.Errorf("left behind: %v", list)
 	}
+	// What one credential is for is broken, and everything else is checked.
+	if out, stderr, code := pl.runWith("", "doctor", "--no-ask", "--admin-creds", "/does/not/exist", "--output", "text"); code != cli.ExitFailure || !strings.Contains(out, "broken  ledger: cannot connect to read it") || !strings.Contains(out, "ok      brokers: 1 of ") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
 	p.stop()
 	if out, stderr, code := pl.run("doctor", "--output", "text"); code != cli.ExitFailure || !strings.HasPrefix(out, "broken  server: cannot connect to nats://") {
 		t.Errorf("stopped: exit %d: %s%s", code, out, stderr)
 	}
 	if _, stderr, code := pl.runWith("", "doctor", "--admin-creds", "/does/not/exist"); code != cli.ExitFailure {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// Without a bus and without a credential that can be read, doctor says so as one of its findings.
+func TestDoctorWithoutACredential(t *testing.T) {
+	t.Parallel()
+	pl := place{t, t.TempDir()}
+	for want, args := range map[string][]string{
+		"no bus found in":                     nil,
+		"there is no credential file \"/no\"": {"--creds", "/no"},
+		"is a directory":                      {"--creds", pl.dir},
+	} {
+		stdout, stderr, code := pl.run(append([]string{"doctor", "--output", "json"}, args...)...)
+		var found finding.List
+		if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitFailure || len(found) == 0 || found[0].What != "credential" || !strings.Contains(found[0].Words, want) {
+			t.Errorf("%s: exit %d, %v: %s%s", want, code, err, stdout, stderr)
+		}
 	}
 }
 

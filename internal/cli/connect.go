@@ -131,8 +131,11 @@ func (a *App) Credential() (client.Credential, error) {
 	case cred.URL == "":
 		cred.URL = ctx.NATSURL
 	}
-	if cred.URL == "" {
+	switch {
+	case cred.URL == "":
 		return client.Credential{}, errors.New("no NATS server known; set --nats-url or ASKBUS_NATS_URL")
+	case strings.HasPrefix(cred.URL, "http://"), strings.HasPrefix(cred.URL, "https://"):
+		return client.Credential{}, Usage("invalid --nats-url %q: that is an address of HTTP; give the NATS server's, such as nats://127.0.0.1:4222", cred.URL)
 	}
 	return a.Trust(cred), nil
 }
@@ -219,8 +222,11 @@ func (a *App) sayAway() {
 func ReadCreds(path string) (client.Credential, error) {
 	read := func() (client.Credential, error) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			return client.Credential{}, fmt.Errorf("cannot read credential file %q; make one with \"askbus auth\"", path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return client.Credential{}, fmt.Errorf("there is no credential file %q; make one with \"askbus auth\"", path)
+		case err != nil:
+			return client.Credential{}, fmt.Errorf("cannot read the credential: %w", err) // it names the file
 		}
 		c := client.Credential{Creds: string(data)}
 		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
@@ -317,6 +323,9 @@ func (a *App) InboxURL() string {
 func (a *App) KnownInbox() (string, error) {
 	url := a.InboxURL()
 	if url == "" {
+		if _, err := ReadContext(a.Dir); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.Hint("up"))
 	}
 	return url, nil

@@ -36,7 +36,10 @@ func ReadContext(dir string) (Context, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return Context{}, nil
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return Context{}, fmt.Errorf("the bus in %s is another user's: %w; sign in to answer with \"askbus login URL\" and the web inbox's address, or give an address and a credential of your own with ASKBUS_NATS_URL, ASKBUS_CREDS and another --dir", dir, err)
+	case err != nil:
 		return Context{}, fmt.Errorf("read context: %w", err)
 	}
 	var c Context

@@ -55,7 +55,10 @@ is broken.`,
 			defer cancel()
 			found, err := runDoctor(ctx, a, admin, noAsk)
 			if err != nil {
-				return err
+				if cli.ExitCode(err) == cli.ExitUsage {
+					return err
+				}
+				found.Say("credential", finding.Broken, "%v", err) // what is here can be checked without a bus
 			}
 			found = append(found, doctor.Files(a.Dir)...)
 			if disk := doctor.Disk(a.Dir); disk.Broken() > 0 {
@@ -92,7 +95,7 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
 	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet, nats.RetryOnFailedConnect(false))
 	if err != nil {
-		advice := "start the server, or give the right --nats-url and credential"
+		advice := fmt.Sprintf("start \"%s\" if it should run here, or give the right --nats-url and credential", a.Hint("up"))
 		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 			advice = fmt.Sprintf("give a credential of this bus; if it is one, a clock may be wrong (here it is %s): set it by NTP", time.Now().UTC().Format(time.RFC3339))
 		}
@@ -119,13 +122,15 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 		opts.Credential = as
 		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})
 	}
+	var found finding.List
 	if err != nil {
-		return finding.List{{What: "ledger", State: finding.Broken, Words: fmt.Sprintf("cannot connect: %v", err)}}, nil
+		opts.Reader = nil
+		found.Say("ledger", finding.Broken, "cannot connect to read it: %v", err)
 	}
 	if opts.Reader != nil {
 		defer opts.Reader.Close()
 	}
-	return doctor.Run(ctx, opts), nil
+	return append(found, doctor.Run(ctx, opts)...), nil
 }
 
 // claudeFindings returns findings for each settings file of Claude Code that has our hook: what cannot be seen while it
