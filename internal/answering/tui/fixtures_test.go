@@ -28,6 +28,7 @@ type bus struct {
 	records []ask.Record
 	ended   []ask.Record
 	offline bool
+	reading bool // not synchronised yet
 	sent    []ask.Reply
 	refuse  []error
 }
@@ -68,7 +69,7 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 func (b *bus) Status() board.Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return board.Status{Synced: true, Offline: b.offline, Pending: len(b.records)}
+	return board.Status{Synced: !b.reading, Offline: b.offline, Pending: len(b.records)}
 }
 
 func (b *bus) Learn(rec ask.Record) {

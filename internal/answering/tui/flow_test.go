@@ -42,6 +42,18 @@ func TestTwoKeysAnswerASingleChoice(t *testing.T) {
 	}
 }
 
+func TestAListThatIsNotReadYetIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	b := &bus{reading: true}
+	s := newScreen(t, options(b), 80, 24)
+	s.has("reading …")
+	s.hasNot("waiting", "Nothing waits for you.")
+	b.reading = false
+	s.send(tui.Changed())
+	s.has("0 waiting", "Nothing waits for you.")
+	s.hasNot("reading …")
+}
+
 func TestADraftAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, text("Name?"), database())

@@ -79,7 +79,10 @@ func (m *model) head() string {
 	if urgent > 0 {
 		mark = m.styles.urgent.Render("▲")
 	}
-	parts := []string{mark + " " + m.say("%d waiting", m.total)}
+	if m.total > 0 || m.status.Synced { // before that nobody knows how many
+		mark += " " + m.say("%d waiting", m.total)
+	}
+	parts := []string{mark}
 	if urgent > 0 {
 		parts = append(parts, m.styles.urgent.Render(m.say("%d urgent", urgent)))
 	}
@@ -114,13 +117,13 @@ func (m *model) head() string {
 func (m *model) listPane(width, height int) []string {
 	lines := m.listLines(width)
 	out := make([]string, 0, height)
-	if len(m.rows) == 0 {
+	if len(m.rows) == 0 && (m.status.Synced || !m.filter.empty()) {
 		words := m.say("Nothing waits for you.")
 		if !m.filter.empty() {
 			words = m.say("Nothing matches the filter.")
 		}
 		out = append(out, "", m.styles.title.Render(" "+words))
-		if m.filter.empty() && m.status.Synced {
+		if m.filter.empty() {
 			for _, l := range []string{"", " " + m.say("Try from another terminal:"), ``, ` askbus ask --question "` + m.say("Which?") + `" \`, `   --option A --option B`, ""} {
 				out = append(out, m.styles.dim.Render(l))
 			}
