@@ -11,12 +11,15 @@ import (
 
 // Names of a form's fields. The first three are followed by the number of a question, from 0.
 const (
-	FieldAnswer = "q" // numbers of options, words, a number or a date
+	FieldAnswer = "q" // numbers of options, or [ChosenOther]; words, a number or a date
 	FieldOther  = "o" // an answer of one's own
 	FieldNote   = "n"
 	FieldSure   = "sure"   // "true" confirms a destructive option
 	FieldReason = "reason" // of declining
 )
+
+// ChosenOther is the value of the option for an answer of one's own, in chats that list it with the others.
+const ChosenOther = "other"
 
 // Fields are what a person filled in, for chats whose forms have one text for each field: the options that were chosen
 // are their numbers with commas between them.
@@ -41,7 +44,10 @@ func (f Fields) Read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults
 			if len(q.Options) == 0 {
 				given, other = "", given+other
 			}
-			ans.Selected, ans.Other = chosen(q, given), other
+			ans.Selected, ans.Other = Chosen(q, given), other
+			if other == "" && slices.Contains(strings.Split(given, ","), ChosenOther) {
+				faults[Field(FieldOther, i)] = l.Say("This question needs an answer.")
+			}
 			if other != "" && !q.Multiple && len(ans.Selected) > 0 {
 				faults[Field(FieldOther, i)] = l.Say("Choose an option or write an answer of your own, not both.")
 			}
@@ -69,7 +75,7 @@ func (f Fields) Read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults
 		switch {
 		case ans.Empty() && q.Optional:
 			ans.Skipped = true
-		case ans.Empty() && faults[field] == "":
+		case ans.Empty() && faults[field]+faults[Field(FieldOther, i)] == "":
 			faults[field] = l.Say("This question needs an answer.")
 		}
 		answers = append(answers, ans)
@@ -77,8 +83,8 @@ func (f Fields) Read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults
 	return answers, faults
 }
 
-// chosen returns the ids of the options with these numbers.
-func chosen(q *ask.Question, numbers string) (ids []string) {
+// Chosen returns the ids of the options with these numbers.
+func Chosen(q *ask.Question, numbers string) (ids []string) {
 	for number := range strings.SplitSeq(numbers, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(number))
 		if err == nil && n >= 0 && n < len(q.Options) && !slices.Contains(ids, q.Options[n].ID) {

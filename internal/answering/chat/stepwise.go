@@ -67,7 +67,7 @@ func (s *Stepwise) Press(ctx context.Context, t *Turn, data string) (told string
 	case card.DoDecline:
 		return s.decline(ctx, t, rec, t.At, "")
 	case card.DoTakeBack:
-		by, refused := t.By(&rec.Ask)
+		by, refused := s.by(t, rec)
 		if refused != "" {
 			return refused
 		}
@@ -132,6 +132,14 @@ func (s *Stepwise) pending(ctx context.Context, t *Turn, message func(*ask.Recor
 	return &one, "", true
 }
 
+// by returns the person of a turn, or why they may not act at all, which it reports.
+func (s *Stepwise) by(t *Turn, rec *ask.Record) (by ask.By, refused string) {
+	if by, refused = t.By(&rec.Ask); refused != "" {
+		s.RefusePerson("answer", refused, by, &rec.Ask)
+	}
+	return by, refused
+}
+
 // held returns a person's steps so far: those that the message carries, else those in memory.
 func (s *Stepwise) held(t *Turn) card.Steps {
 	if t.Held.By == t.User {
@@ -150,7 +158,7 @@ func (s *Stepwise) advance(ctx context.Context, t *Turn, rec *ask.Record, at str
 		if steps.Lacks(view) != "" {
 			return s.prompt(ctx, t, rec, steps)
 		}
-		by, refused := t.By(&rec.Ask)
+		by, refused := s.by(t, rec)
 		if refused != "" {
 			return refused
 		}
@@ -171,7 +179,7 @@ func (s *Stepwise) restart(ctx context.Context, t *Turn, rec *ask.Record, at str
 }
 
 func (s *Stepwise) decline(ctx context.Context, t *Turn, rec *ask.Record, at, reason string) string {
-	by, refused := t.By(&rec.Ask)
+	by, refused := s.by(t, rec)
 	if refused != "" {
 		return refused
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -124,6 +125,33 @@ func votes(p *card.Approval, clean func(s string, most int) string) (lines []str
 		lines = append(lines, clean(said, 160))
 	}
 	return lines
+}
+
+// Beside returns what follows a verdict: when it was, and where, as far as that is known.
+func (s *Summary) Beside() []string {
+	return slices.DeleteFunc([]string{s.At.Words, s.Where}, func(part string) bool { return part == "" })
+}
+
+// Foot returns the last lines of a pending card: that it was cut, then further words, for whom it is, and when it ends.
+func Foot(c *card.Card, cut bool, more ...string) []string {
+	if cut {
+		more = append([]string{c.Say("Not everything fits here.")}, more...)
+	}
+	return slices.DeleteFunc(append(more, c.ForThem, c.AtEnd), func(words string) bool { return words == "" })
+}
+
+// Destroys reports whether an option of a pending card is destructive.
+func Destroys(c *card.Card) bool {
+	return slices.ContainsFunc(c.Questions, func(q card.Question) bool {
+		return slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Destructive })
+	})
+}
+
+// Tells reports whether an option of a question says more than its label, or its label is too long for a button.
+func Tells(q *card.Question, long func(label string) bool) bool {
+	return slices.ContainsFunc(q.Options, func(o card.Option) bool {
+		return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || long(o.Label)
+	})
 }
 
 // Details returns a line for each answer and note, the reply and the votes; the answers between two marks of emphasis.

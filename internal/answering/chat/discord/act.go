@@ -66,7 +66,7 @@ func (s *App) act(ctx context.Context, in *interaction) outcome {
 	}
 	by, refused := s.by(ctx, l, in, &rec.Ask)
 	if refused != "" {
-		s.Refuse(chat.Refusal{What: "answer", Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+		s.RefusePerson("answer", refused, by, &rec.Ask)
 		return tell(refused)
 	}
 	t := turn{s, l, &rec, key, at, by, chat.AnswerID(Type, in.ID), key + "/" + in.User.ID}

@@ -1,15 +1,11 @@
 package discord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -54,21 +50,13 @@ type call struct {
 
 // encode returns the body of a call, and its media type.
 func (c *call) encode() (body []byte, kind string, err error) {
-	data, err := json.Marshal(c.Body)
+	if c.Body != nil {
+		body, err = json.Marshal(c.Body)
+	}
 	if err != nil || c.File == nil {
-		return data, "application/json", err
+		return body, "application/json", err
 	}
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	err = w.WriteField("payload_json", string(data))
-	if err == nil {
-		var part io.Writer
-		if part, err = w.CreateFormFile("files[0]", c.File.Filename()); err == nil {
-			_, err = part.Write(c.File.Data)
-		}
-	}
-	err = errors.Join(err, w.Close())
-	return b.Bytes(), w.FormDataContentType(), err
+	return c.File.Upload(map[string]string{"payload_json": string(body)}, "files[0]")
 }
 
 // apiError is a refusal of Discord.
@@ -114,52 +102,34 @@ func (a *api) do(ctx context.Context, c call) error {
 	if err != nil {
 		return fmt.Errorf("encode a call: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, c.Method, a.base+c.Path, bytes.NewReader(body))
-	if err != nil {
-		return errors.New("discord: invalid API address")
-	}
-	if c.Body == nil {
-		req.Body, req.ContentLength = http.NoBody, 0
-	}
-	req.Header.Set("Content-Type", kind)
-	req.Header.Set("User-Agent", "DiscordBot (https://github.com/askbus/askbus, 1)")
+	header := map[string]string{"Content-Type": kind, "User-Agent": "DiscordBot (https://github.com/askbus/askbus, 1)"}
 	if c.Class != "" {
-		req.Header.Set("Authorization", "Bot "+a.token)
+		header["Authorization"] = "Bot " + a.token
 	}
-	res, err := a.http.Do(req)
+	res, err := (&chat.Request{Method: c.Method, URL: a.base + c.Path, Header: header, Body: body, Most: maxReply}).Do(ctx, a.http)
 	if err != nil {
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // the address of an interaction is a secret
-		}
 		return fmt.Errorf("discord cannot be reached: %w", err)
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
-	data, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxReply))
-	if err != nil {
-		return fmt.Errorf("read a reply of Discord: %w", err)
 	}
 	if left, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining")); err == nil && left <= 0 && c.Class != "" {
 		after, _ := strconv.ParseFloat(res.Header.Get("X-RateLimit-Reset-After"), 64) // 0: at once
 		a.limiter.Pause(c.Class, c.Place, time.Duration(after*float64(time.Second)))
 	}
-	if res.StatusCode < http.StatusMultipleChoices {
-		if c.Into == nil {
-			return nil
-		}
-		return json.Unmarshal(data, c.Into)
+	switch {
+	case !res.OK():
+		return a.refused(res, c)
+	case c.Into == nil:
+		return nil
 	}
-	return a.refused(res, c, data)
+	return json.Unmarshal(res.Data, c.Into)
 }
 
-func (a *api) refused(res *http.Response, c call, data []byte) error {
-	e := &apiError{Message: http.StatusText(res.StatusCode)}
-	_ = json.Unmarshal(data, e) // a proxy's page has no fields
-	e.Status = res.StatusCode
+func (a *api) refused(res *chat.Reply, c call) error {
+	e := &apiError{Message: http.StatusText(res.Status)}
+	_ = json.Unmarshal(res.Data, e) // a proxy's page has no fields
+	e.Status = res.Status
 	switch e.Status {
 	case http.StatusTooManyRequests:
-		if seconds, err := strconv.ParseFloat(res.Header.Get("Retry-After"), 64); err == nil {
-			e.After = max(e.After, seconds)
-		}
+		e.After = max(e.After, res.After("Retry-After").Seconds())
 		if e.Global || res.Header.Get("X-RateLimit-Global") != "" {
 			a.limiter.Pause(classBot, "", limited(e))
 		} else if c.Class != "" {

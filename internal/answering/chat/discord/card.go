@@ -212,19 +212,15 @@ func (d *drawing) options(p *page, q *card.Question) {
 
 // foot ends a message; there is room for it.
 func (d *drawing) foot(p *page, form bool) {
-	var lines []string
-	add := func(when bool, words string) {
-		if when && words != "" {
-			lines = append(lines, literal(words, 120))
-		}
+	more := ""
+	if !form {
+		more = d.Say("This is too much for a form of Discord: answer it in the web inbox, please.")
 	}
-	add(p.cut, d.Say("Not everything fits here."))
-	add(!form, d.Say("This is too much for a form of Discord: answer it in the web inbox, please."))
-	add(true, d.ForThem)
-	add(true, d.AtEnd)
-	if len(lines) > 0 {
-		p.put("-# " + strings.Join(lines, "\n-# "))
+	lines := chat.Foot(d.Card, p.cut, more)
+	for i := range lines {
+		lines[i] = "-# " + literal(lines[i], 120)
 	}
+	p.put(strings.Join(lines, "\n"))
 }
 
 // controls returns the rows of buttons, and whether the form fits.

@@ -59,9 +59,7 @@ func planOf(c *card.Card) (p plan) {
 		return true
 	}
 	reason := c.Approval != nil && c.Approval.Reason != ""
-	p.sure = take(some(func(q *card.Question) bool {
-		return slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Destructive })
-	}), true)
+	p.sure = take(chat.Destroys(c), true)
 	p.note = take(reason, true)
 	p.fits = room >= 0 && !some(func(q *card.Question) bool { return q.Unknown })
 	p.others = take(some(func(q *card.Question) bool { return listed(q) && q.Other != nil }), false)

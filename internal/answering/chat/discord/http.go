@@ -5,8 +5,6 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,11 +16,8 @@ import (
 // PathInteractions is the path of the endpoint for interactions.
 const PathInteractions = "/discord/interactions"
 
-// Bounds of a request.
-const (
-	maxBody = 1 << 20
-	maxSkew = 5 * time.Minute // of its time, so that nobody can send it again later
-)
+// maxSkew bounds the time of a request, so that nobody can send it again later.
+const maxSkew = 5 * time.Minute
 
 // Handler serves Discord's requests. Any replica serves any of them. It refuses what is not signed with the
 // application's key; Discord tries that, and does not accept an address that lets it pass.
@@ -33,14 +28,12 @@ func (s *App) Handler() http.Handler {
 }
 
 func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
+	body, ok := chat.ReadBody(w, r)
+	if !ok {
 		return
 	}
 	if !s.signed(r.Header, body) {
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: "wrong signature, or too old", Address: host})
+		s.RefuseRequest(r, ask.CodeUnauthorized, "wrong signature, or too old")
 		http.Error(w, "invalid request signature", http.StatusUnauthorized)
 		return
 	}

@@ -354,10 +354,8 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 // When says when and where an ask ended.
 func (d *ending) When() string {
 	var when strings.Builder
-	for _, part := range []string{d.At.Words, d.Where} {
-		if part != "" {
-			when.WriteString(d.Lang.Say(" · ") + part)
-		}
+	for _, part := range d.Beside() {
+		when.WriteString(d.Lang.Say(" · ") + part)
 	}
 	return when.String()
 }

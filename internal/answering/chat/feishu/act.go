@@ -216,7 +216,7 @@ func (s *App) clicked(ctx context.Context, e *event, c *click) reaction {
 	}
 	by, refused := s.by(ctx, e, c.Operator.user, c.Operator.Tenant, at.Channel, &rec.Ask)
 	if refused != "" {
-		s.Refuse(chat.Refusal{What: do, Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+		s.RefusePerson(do, refused, by, &rec.Ask)
 		return reaction{Toast: toasted("error", refused)}
 	}
 	id := chat.AnswerID(Type, e.Header.ID)
@@ -249,10 +249,11 @@ func (s *App) answers(l *lang.Language, rec *ask.Record, do string, n int, f for
 	case do == doPick:
 		return nil, l.Say("This question needs an answer.")
 	}
-	if answers, fault = f.read(l, &rec.Ask); fault != "" {
+	fields := f.fields(&rec.Ask)
+	if answers, fault = read(l, &rec.Ask, fields); fault != "" {
 		return nil, fault
 	}
-	if chosen := s.Card(l, rec).Destructive(answers); chosen != "" && !f.ticked(fieldSure) {
+	if chosen := s.Card(l, rec).Destructive(answers); chosen != "" && !fields.Sure() {
 		return nil, l.Say("“%s” is destructive: tick this to choose it.", chosen)
 	}
 	return answers, ""

@@ -2,20 +2,20 @@ package feishu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -108,9 +108,10 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	form         *upload // instead of a body
-	class        string  // its queue
-	place        string  // a chat, person or message, which has its own queue; may be empty
+	form         []byte // instead of a body
+	kind         string // its media type
+	class        string // its queue
+	place        string // a chat, person or message, which has its own queue; may be empty
 }
 
 // call makes a call at its turn. The answer's data is decoded into out, or the whole answer if it has none.
@@ -184,35 +185,22 @@ func (a *api) drop() {
 // send makes one call. What Feishu refuses is an [*apiError], by the code in the body, whatever the status.
 func (a *api) send(ctx context.Context, req request, token string, out any) error {
 	name := req.method + " " + strings.TrimPrefix(req.path, "/open-apis")
-	var body io.Reader = http.NoBody
+	data, kind := req.form, req.kind
 	if req.body != nil {
-		data, err := encode(req.body)
-		if err != nil {
+		var err error
+		if data, err = encode(req.body); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		body = bytes.NewReader(data)
 	}
-	kind := "application/json; charset=utf-8"
-	if req.form != nil {
-		body, kind = bytes.NewReader(req.form.data), req.form.kind
-	}
-	r, err := http.NewRequestWithContext(ctx, req.method, a.origin+req.path+"?"+req.query.Encode(), body)
-	if err != nil {
-		return errors.New("invalid address of Feishu's API")
-	}
-	r.Header.Set("Content-Type", kind)
+	header := map[string]string{"Content-Type": cmp.Or(kind, "application/json; charset=utf-8")}
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+		header["Authorization"] = "Bearer " + token
 	}
-	res, err := a.http.Do(r)
+	res, err := (&chat.Request{Method: req.method, URL: a.origin + req.path + "?" + req.query.Encode(), Header: header, Body: data, Most: maxReply}).Do(ctx, a.http)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxReply))
-	if err != nil {
-		return fmt.Errorf("%s: status %d: %w", name, res.StatusCode, err)
-	}
+	raw := res.Data
 	var head struct {
 		Code *int            `json:"code"`
 		Msg  string          `json:"msg"`
@@ -222,14 +210,13 @@ func (a *api) send(ctx context.Context, req request, token string, out any) erro
 	switch {
 	case err == nil && head.Code != nil && *head.Code != 0:
 		err = &apiError{name, *head.Code, head.Msg}
-	case res.StatusCode == http.StatusTooManyRequests:
-		err = &apiError{name, codeThrottled, res.Status}
-	case err != nil || res.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: status %d without a code", name, res.StatusCode)
+	case res.Status == http.StatusTooManyRequests:
+		err = &apiError{name, codeThrottled, http.StatusText(res.Status)}
+	case err != nil || res.Status != http.StatusOK:
+		return fmt.Errorf("%s: status %d without a code", name, res.Status)
 	}
 	if is(err, codeThrottled, codeThrottledChat, codeSending) {
-		seconds, _ := strconv.Atoi(res.Header.Get("x-ogw-ratelimit-reset"))
-		return &responder.RetryError{After: time.Duration(max(seconds, 1)) * time.Second, Err: err}
+		return &responder.RetryError{After: max(res.After("x-ogw-ratelimit-reset"), time.Second), Err: err}
 	}
 	if err != nil || out == nil {
 		return err
@@ -271,30 +258,14 @@ func (a *api) edit(ctx context.Context, r responder.Rank, id, content string) er
 	return a.call(ctx, r, request{method: http.MethodPatch, path: "/open-apis/im/v1/messages/" + url.PathEscape(id), body: map[string]string{"content": content}, class: classEdit, place: id}, nil)
 }
 
-// reply replies to a message in words. Feishu reads mentions in them.
-func (a *api) reply(ctx context.Context, r responder.Rank, chat, id, words, uuid string) error {
-	return a.replyWith(ctx, r, chat, id, textOf(words), uuid)
-}
-
-// replyWith replies to a message with the content of a text.
-func (a *api) replyWith(ctx context.Context, r responder.Rank, chat, id, content, uuid string) error {
-	return a.replyAs(ctx, r, chat, id, "text", content, uuid)
-}
-
-// replyAs replies to a message with the content of a kind.
-func (a *api) replyAs(ctx context.Context, r responder.Rank, chat, id, kind, content, uuid string) error {
+// reply replies to a message with the content of a kind.
+func (a *api) reply(ctx context.Context, r responder.Rank, chat, id, kind, content, uuid string) error {
 	body := map[string]string{"msg_type": kind, "content": content, "uuid": uuid}
 	return a.call(ctx, r, request{method: http.MethodPost, path: "/open-apis/im/v1/messages/" + url.PathEscape(id) + "/reply", body: body, class: classPost, place: chat}, nil)
 }
 
-// textOf returns the content of a text message, in which nothing is a mention.
-func textOf(words string) string {
-	data, _ := encode(map[string]string{"text": strings.ReplaceAll(words, "<", "<\u200b")}) // strings always marshal
-	return string(data)
-}
-
-// textCalling returns the content of a text message that mentions people.
-func textCalling(words string, ids []string) string {
+// textOf returns the content of a text message that mentions people; nothing in its words is a mention.
+func textOf(words string, ids ...string) string {
 	words = strings.ReplaceAll(words, "<", "<\u200b")
 	for _, id := range ids {
 		words += " <at" + ` user_id="` + id + `"></at>`

@@ -159,7 +159,7 @@ func (d *drawing) elements(r room) []object {
 		if q.Unknown {
 			all = append(all, small(q.HowTo))
 		}
-		if q.Kind == ask.KindChoice && (!d.open || len(q.Options) > maxListed || slices.ContainsFunc(q.Options, tells)) {
+		if q.Kind == ask.KindChoice && (!d.open || len(q.Options) > maxListed || chat.Tells(q, func(label string) bool { return len(label) > maxLabel })) {
 			for i := range q.Options {
 				o := &q.Options[i]
 				literally := func(s string) string { return escape(clip(s, r.option)) }
@@ -186,11 +186,6 @@ func (d *drawing) elements(r room) []object {
 	}
 	d.cut = cut
 	return append(all, d.foot()...)
-}
-
-// tells reports whether an option says more than its button or its place in a list.
-func tells(o card.Option) bool {
-	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || len(o.Label) > maxLabel
 }
 
 // oneForm reports whether the ask is answered with a form: always, but for a choice between few options that needs no
@@ -224,7 +219,7 @@ func (d *drawing) controls(all []object) []object {
 			all = append(all, d.pick(q, i))
 		}
 		if q.Other != nil {
-			all = append(all, d.form([]object{d.input(fieldOther, 0, q.Other.Label, "", false), d.send(d.Say("Send this as the answer"))}))
+			all = append(all, d.form([]object{d.input(chat.FieldOther, 0, q.Other.Label, "", false), d.send(d.Say("Send this as the answer"))}))
 		}
 		if q.Optional {
 			all = append(all, d.press(doSkip, 0, d.Say("Skip"), "default"))
@@ -233,10 +228,8 @@ func (d *drawing) controls(all []object) []object {
 		if len(d.Questions) == 1 {
 			all = append(all, d.fields(q)...)
 		}
-		if slices.ContainsFunc(d.Questions, func(q card.Question) bool {
-			return slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Destructive })
-		}) {
-			all = append(all, object{"tag": "checker", "name": fieldSure, "checked": false, "text": plain(d.Say("Yes, I choose a destructive option"), maxLabel)})
+		if chat.Destroys(d.Card) {
+			all = append(all, object{"tag": "checker", "name": chat.FieldSure, "checked": false, "text": plain(d.Say("Yes, I choose a destructive option"), maxLabel)})
 		}
 		label := d.Say("Send")
 		if d.Approval != nil {
@@ -253,14 +246,8 @@ func (d *drawing) controls(all []object) []object {
 
 // foot ends a card.
 func (d *drawing) foot() (all []object) {
-	more := ""
-	if d.cut {
-		more = d.Say("Not everything fits here.")
-	}
-	for _, words := range []string{more, d.ForThem, d.AtEnd} {
-		if words != "" {
-			all = append(all, small(words))
-		}
+	for _, words := range chat.Foot(d.Card, d.cut) {
+		all = append(all, small(words))
 	}
 	if d.link != "" {
 		all = append(all, object{"tag": "button", "text": plain(d.Say("Open in browser"), maxLabel), "type": "text", "behaviors": []object{{"type": "open_url", "default_url": d.link}}})
@@ -312,30 +299,21 @@ func (d *drawing) form(elements []object) object {
 	return object{"tag": "form", "name": "form_" + d.id, "elements": elements}
 }
 
-// Names of the fields of a form: with the number of the question, and of the option.
-const (
-	fieldAnswer = "answer_"
-	fieldCheck  = "check_"
-	fieldOther  = "other_"
-	fieldNote   = "note_"
-	fieldSure   = "sure"
-)
-
 // maxChecks is the number of options up to which those of a multiple choice are checkers.
 const maxChecks = 8
 
 // fields returns the fields of a question.
 func (d *drawing) fields(q *card.Question) (all []object) {
 	n := q.Number - 1
-	name := fieldAnswer + strconv.Itoa(n)
+	name := chat.Field(chat.FieldAnswer, n)
 	switch {
 	case q.Kind == ask.KindDate:
 		all = append(all, object{"tag": "date_picker", "name": name, "placeholder": plain(d.Say("Choose…"), maxLabel)})
 	case len(q.Options) == 0:
-		return append(all, d.input(fieldAnswer, n, d.Say("Answer…"), q.Placeholder, q.Long))
+		return append(all, d.input(chat.FieldAnswer, n, d.Say("Answer…"), q.Placeholder, q.Long))
 	case q.Multiple && len(q.Options) <= maxChecks:
 		for i := range q.Options {
-			all = append(all, object{"tag": "checker", "name": fieldCheck + strconv.Itoa(n) + "_" + strconv.Itoa(i), "checked": false, "text": plain(card.InlinePlain(q.Options[i].Label), maxLabel)})
+			all = append(all, object{"tag": "checker", "name": name + "_" + strconv.Itoa(i), "checked": false, "text": plain(card.InlinePlain(q.Options[i].Label), maxLabel)})
 		}
 	default:
 		list := make([]object, len(q.Options))
@@ -349,14 +327,14 @@ func (d *drawing) fields(q *card.Question) (all []object) {
 		all = append(all, object{"tag": tag, "name": name, "placeholder": plain(d.Say("Choose…"), maxLabel), "options": list})
 	}
 	if q.Other != nil {
-		all = append(all, d.input(fieldOther, n, q.Other.Label, "", false))
+		all = append(all, d.input(chat.FieldOther, n, q.Other.Label, "", false))
 	}
 	if len(d.Questions) == 1 || q.Kind == ask.KindChoice {
 		label := d.Say("Note")
 		if d.Approval != nil {
 			label = d.Approval.Note
 		}
-		all = append(all, d.input(fieldNote, n, label, "", false))
+		all = append(all, d.input(chat.FieldNote, n, label, "", false))
 	}
 	return all
 }
@@ -366,7 +344,7 @@ func (d *drawing) input(field string, n int, label, hint string, long bool) obje
 	if hint == "" {
 		hint = label
 	}
-	in := object{"tag": "input", "name": field + strconv.Itoa(n), "placeholder": plain(hint, maxLabel), "max_length": maxInput, "width": "fill"}
+	in := object{"tag": "input", "name": chat.Field(field, n), "placeholder": plain(hint, maxLabel), "max_length": maxInput, "width": "fill"}
 	if long {
 		in["input_type"], in["rows"] = "multiline_text", 3
 	}
@@ -380,10 +358,8 @@ func outcome(sum chat.Summary) (title, color string, elements []object) {
 		color = "green"
 	}
 	verdict := []string{sum.Mark.Sign() + "**" + escape(sum.Verdict) + "**"}
-	for _, part := range []string{sum.At.Words, sum.Where} {
-		if part != "" {
-			verdict = append(verdict, escape(part))
-		}
+	for _, part := range sum.Beside() {
+		verdict = append(verdict, escape(part))
 	}
 	lines := []string{strings.Join(verdict, " · ")}
 	for _, l := range sum.Lines {

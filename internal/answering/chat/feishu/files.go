@@ -1,10 +1,8 @@
 package feishu
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -18,31 +16,6 @@ const (
 	maxImage = 10 << 20 // Feishu's, of what is shown as an image
 )
 
-// upload is a body with a file.
-type upload struct {
-	kind string // content type
-	data []byte
-}
-
-// formOf returns a form with fields and a file.
-func formOf(fields map[string]string, name, filename string, data []byte) (*upload, error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	for field, value := range fields {
-		if err := w.WriteField(field, value); err != nil {
-			return nil, err
-		}
-	}
-	part, err := w.CreateFormFile(name, filename)
-	if err == nil {
-		_, err = part.Write(data)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	return &upload{w.FormDataContentType(), b.Bytes()}, err
-}
-
 // attach uploads a file, and replies with it to a card: as an image, or as a file. Feishu takes a reply with the same uuid
 // once within an hour.
 func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, uuid string, f *chat.Attached) error {
@@ -53,7 +26,7 @@ func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, uui
 			fields["file_type"] = "pdf"
 		}
 	}
-	body, err := formOf(fields, part, f.Filename(), f.Data)
+	body, mediaType, err := f.Upload(fields, part)
 	if err != nil {
 		return err
 	}
@@ -61,7 +34,7 @@ func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, uui
 		Image string `json:"image_key"`
 		File  string `json:"file_key"`
 	}
-	if err := a.call(ctx, r, request{method: http.MethodPost, path: path, form: body, class: classPost}, &key); err != nil {
+	if err := a.call(ctx, r, request{method: http.MethodPost, path: path, form: body, kind: mediaType, class: classPost}, &key); err != nil {
 		return err
 	}
 	content := map[string]string{"image_key": key.Image}
@@ -75,5 +48,5 @@ func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, uui
 	if err != nil {
 		return err
 	}
-	return a.replyAs(ctx, r, at.Channel, at.ID, kind, string(data), uuid)
+	return a.reply(ctx, r, at.Channel, at.ID, kind, string(data), uuid)
 }

@@ -1,10 +1,14 @@
 package feishu
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -13,86 +17,45 @@ import (
 // the person's client.
 type form map[string]json.RawMessage
 
-func (f form) text(name string, n int) (s string) {
-	_ = json.Unmarshal(f[name+strconv.Itoa(n)], &s) // another type is as none
-	return strings.TrimSpace(s)
-}
-
-// chosen returns the numbers of the chosen options of a question with so many.
-func (f form) chosen(n, options int) (numbers []int) {
-	var list []string
-	if json.Unmarshal(f[fieldAnswer+strconv.Itoa(n)], &list) != nil {
-		list = []string{f.text(fieldAnswer, n)}
-	}
-	for _, one := range list {
-		if i, err := strconv.Atoi(one); err == nil && i >= 0 && i < options {
-			numbers = append(numbers, i)
+// fields returns what was filled in. A checker of an option is named as its question's field, with the option's number
+// after a "_".
+func (f form) fields(a *ask.Ask) chat.Fields {
+	all := chat.Fields{}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		var text string
+		var list []string
+		var yes bool
+		switch of, number, option := strings.Cut(name, "_"); {
+		case json.Unmarshal(f[name], &text) == nil:
+			all[name] = strings.TrimSpace(text)
+		case json.Unmarshal(f[name], &list) == nil:
+			all[name] = strings.Join(list, ",")
+		case json.Unmarshal(f[name], &yes) != nil || !yes:
+		case option:
+			all[of] += "," + number
+		default:
+			all[name] = "true"
 		}
 	}
-	for i := range min(options, maxChecks) {
-		if f.ticked(fieldCheck + strconv.Itoa(n) + "_" + strconv.Itoa(i)) {
-			numbers = append(numbers, i)
+	for i := range a.Questions {
+		if field := chat.Field(chat.FieldAnswer, i); a.Questions[i].Kind == ask.KindDate {
+			all[field], _, _ = strings.Cut(all[field], " ") // "2026-11-25 +0800"
 		}
 	}
-	return numbers
-}
-
-func (f form) ticked(name string) (yes bool) {
-	_ = json.Unmarshal(f[name], &yes) // another type is as none
-	return yes
+	return all
 }
 
 // read returns the answers, or in words what is wrong with the first faulty field.
-func (f form) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, fault string) {
+func read(l *lang.Language, a *ask.Ask, f chat.Fields) (answers []ask.Answer, fault string) {
+	answers, faults := f.Read(l, a)
 	for i := range a.Questions {
-		ans, why := f.answer(l, &a.Questions[i], i)
-		if why == "" && ans.Empty() && !a.Questions[i].Optional {
-			why = l.Say("This question needs an answer.")
-		}
+		why := cmp.Or(faults[chat.Field(chat.FieldAnswer, i)], faults[chat.Field(chat.FieldOther, i)])
 		if why != "" && len(a.Questions) > 1 {
 			why = strconv.Itoa(i+1) + ". " + why
 		}
 		if why != "" {
 			return nil, why
 		}
-		ans.Skipped = ans.Empty()
-		answers = append(answers, ans)
 	}
 	return answers, ""
-}
-
-func (f form) answer(l *lang.Language, q *ask.Question, n int) (ans ask.Answer, fault string) {
-	ans = ask.Answer{QuestionID: q.ID, Notes: f.text(fieldNote, n)}
-	typed := f.text(fieldAnswer, n)
-	switch q.Kind {
-	case ask.KindChoice:
-		for _, i := range f.chosen(n, len(q.Options)) {
-			ans.Selected = append(ans.Selected, q.Options[i].ID)
-		}
-		ans.Other = f.text(fieldOther, n)
-		if len(q.Options) == 0 {
-			ans.Other = typed
-		}
-		if ans.Other != "" && len(ans.Selected) > 0 && !q.Multiple {
-			return ans, l.Say("Choose an option or write an answer of your own, not both.")
-		}
-	case ask.KindBoolean:
-		for _, i := range f.chosen(n, 2) {
-			ans.Boolean = new(i == 0)
-		}
-	case ask.KindNumber:
-		if typed == "" {
-			break
-		}
-		number, err := strconv.ParseFloat(typed, 64)
-		if err != nil {
-			return ans, l.Say("Type a number such as 3 or 2.5.")
-		}
-		ans.Number = &number
-	case ask.KindDate:
-		ans.Date, _, _ = strings.Cut(typed, " ") // "2026-11-25 +0800"
-	case ask.KindText:
-		ans.Text = typed
-	}
-	return ans, ""
 }

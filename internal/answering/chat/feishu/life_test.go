@@ -34,11 +34,11 @@ func TestSeveralQuestionsInOneForm(t *testing.T) {
 		{ID: "ok", Kind: ask.KindBoolean, Text: "Now?"},
 	}})
 	m := w.open("Which environments?")
-	form := map[string]any{"answer_0": "1", "note_0": "as before", "check_1_0": true, "check_1_2": true, "answer_2": "orders", "answer_3": "many", "answer_4": "2026-11-25 +0800", "answer_5": "0"}
+	form := map[string]any{"q0": "1", "n0": "as before", "q1_0": true, "q1_2": true, "q2": "orders", "q3": "many", "q4": "2026-11-25 +0800", "q5": "0"}
 	if told := w.click(mei, m, "Send", form); !strings.Contains(told, "4. Type a number") {
 		t.Errorf("told %q", told)
 	}
-	form["answer_3"] = "2.5"
+	form["q3"] = "2.5"
 	if told := w.click(mei, m, "Send", form); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
@@ -63,7 +63,7 @@ func TestClickAfterRestart(t *testing.T) {
 	m := w.open("Which database?")
 	stop()
 	w.start(&surface{})
-	if told := w.click(mei, m, "Send this as the answer", map[string]any{"other_0": "CockroachDB"}); told != "Stored" {
+	if told := w.click(mei, m, "Send this as the answer", map[string]any{"o0": "CockroachDB"}); told != "Stored" {
 		t.Errorf("told %q", told)
 	}
 	if o := w.Wait("a1"); o.Answers[0].Other != "CockroachDB" {
@@ -138,10 +138,10 @@ func TestDestructiveOptions(t *testing.T) {
 		}
 	}
 	m := w.open("Several?")
-	if told := w.click(tom, m, "Send", map[string]any{"check_0_0": true}); !strings.Contains(told, "destructive") {
+	if told := w.click(tom, m, "Send", map[string]any{"q0_0": true}); !strings.Contains(told, "destructive") {
 		t.Errorf("told %q", told)
 	}
-	w.click(tom, m, "Send", map[string]any{"check_0_0": true, "sure": true})
+	w.click(tom, m, "Send", map[string]any{"q0_0": true, "sure": true})
 	if o := w.Wait("a2"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
 	}
@@ -157,10 +157,10 @@ func TestAVoteWithItsReasonIsTakenBack(t *testing.T) {
 		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"chat:tom", "group:platform"}, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket", ReasonPattern: "^OPS-[0-9]+"}}, Deny: &ask.Denial{Need: 2}},
 	})
 	m := w.open("0 of 2 approvals")
-	if told := w.click(tom, m, "Vote", map[string]any{"answer_0": "0", "note_0": "because"}); !strings.Contains(told, "Not stored") {
+	if told := w.click(tom, m, "Vote", map[string]any{"q0": "0", "n0": "because"}); !strings.Contains(told, "Not stored") {
 		t.Errorf("Tom is told %q", told)
 	}
-	if told := w.click(tom, m, "Vote", map[string]any{"answer_0": "0", "note_0": "OPS-17"}); !strings.Contains(told, "Your vote is stored") {
+	if told := w.click(tom, m, "Vote", map[string]any{"q0": "0", "n0": "OPS-17"}); !strings.Contains(told, "Your vote is stored") {
 		t.Errorf("Tom is told %q", told)
 	}
 	voted := w.open("1 of 2 approvals")

@@ -81,7 +81,7 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 		if c.Ref == "" && post.Link != "" {
 			c.Words += "\n" + post.Link
 		}
-		words := textCalling(c.Words, c.Mention)
+		words := textOf(c.Words, c.Mention...)
 		if c.Ref == "" {
 			_, err := p.api.post(ctx, c.Rank, cmp.Or(c.To.Channel, c.To.Person), "text", words, uuid)
 			return err
@@ -90,7 +90,7 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 		if !ok {
 			return nil
 		}
-		return p.api.replyWith(ctx, c.Rank, m.Channel, m.ID, words, uuid)
+		return p.api.reply(ctx, c.Rank, m.Channel, m.ID, "text", words, uuid)
 	})
 }
 

@@ -98,7 +98,7 @@ func (s *App) heard(ctx context.Context, e *event, m *message, rec *ask.Record, 
 	}
 	by, refused := s.by(ctx, e, m.Sender.ID, m.Sender.Tenant, m.Message.Chat, &rec.Ask)
 	if refused != "" {
-		s.Refuse(chat.Refusal{What: "answer", Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+		s.RefusePerson("answer", refused, by, &rec.Ask)
 		return refused
 	}
 	where, _ := chat.ParseMessage(at)
@@ -124,7 +124,7 @@ func (s *App) answerTo(ctx context.Context, e *event, m *message, words string) 
 	if words == "" {
 		return
 	}
-	if err := s.api.reply(ctx, s.Now(), m.Message.Chat, m.Message.ID, words, ask.Clip("r-"+e.Header.ID, 50)); err != nil {
+	if err := s.api.reply(ctx, s.Now(), m.Message.Chat, m.Message.ID, "text", textOf(words), ask.Clip("r-"+e.Header.ID, 50)); err != nil {
 		s.Log.InfoContext(ctx, "cannot reply to a message", slog.String("error", err.Error()))
 	}
 }

@@ -9,9 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,11 +21,8 @@ import (
 // PathEvents is the path of webhooks: of events and of callbacks.
 const PathEvents = "/feishu/events"
 
-// Bounds of a webhook.
-const (
-	maxBody = 1 << 20
-	maxAge  = 8 * time.Hour // of a signature: Feishu delivers an event again for seven hours
-)
+// maxAge bounds the age of a signature: Feishu delivers an event again for seven hours.
+const maxAge = 8 * time.Hour
 
 // Handler serves webhooks. It keeps no state between requests: any replica serves any of them. A request must be
 // encrypted with the app's key, and signed; only the challenge that Feishu sends when the address is saved is not signed.
@@ -40,13 +35,11 @@ func (s *App) Handler() http.Handler {
 func (s *App) serveEvent(w http.ResponseWriter, r *http.Request) {
 	refuse := func(err error) { //nolint:contextcheck // a log line; all alike: who sends it learns nothing of the key
 		s.Log.WarnContext(r.Context(), "refused a webhook", slog.String("error", err.Error()))
-		address, _, _ := net.SplitHostPort(r.RemoteAddr)
-		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: err.Error(), Address: address})
+		s.RefuseRequest(r, ask.CodeUnauthorized, err.Error())
 		http.Error(w, "not a webhook of this app", http.StatusUnauthorized)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
+	body, ok := chat.ReadBody(w, r)
+	if !ok {
 		return
 	}
 	signed := s.signed(r.Header, body)

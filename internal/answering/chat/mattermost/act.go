@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -53,9 +52,8 @@ func (s *App) receive(handle func(*called) (of held, code string, do func(contex
 		}
 		of, person, do, answer := handle(&in)
 		if !idForm.MatchString(in.User) || !s.codes.valid(&of, person, s.Clock.Now()) || in.Post != "" && in.Post != of.Post {
-			host, _, _ := net.SplitHostPort(r.RemoteAddr)
 			s.Log.WarnContext(r.Context(), "refused a call without a code of this app, or with an old one")
-			s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: errCode.Error(), Address: host})
+			s.RefuseRequest(r, ask.CodeUnauthorized, errCode.Error())
 			http.Error(w, errCode.Error(), http.StatusUnauthorized)
 			return
 		}
@@ -136,13 +134,7 @@ func (s *App) turn(ctx context.Context, in *called, h *held, trigger string) *ch
 	at := chat.Message{Channel: in.Channel, ID: h.Post}
 	return &chat.Turn{
 		Post: h.Key, At: at.Ref(), User: in.User, Lang: l, Held: d, ID: chat.AnswerID(Type, h.Post, h.Data, h.Draft, in.Trigger, in.Submission[field], in.User),
-		By: func(a *ask.Ask) (ask.By, string) {
-			by, refused := s.by(ctx, l, in, a)
-			if refused != "" {
-				s.Refuse(chat.Refusal{What: "answer", Code: ask.CodeForbidden, Why: refused, By: by, Ask: a.Key()})
-			}
-			return by, refused
-		},
+		By: func(a *ask.Ask) (ask.By, string) { return s.by(ctx, l, in, a) },
 		Prompt: func(_ *ask.Record, d chat.Draft, question string) error {
 			if trigger == "" { // of a dialog, which stays open and says what is wrong
 				return nil

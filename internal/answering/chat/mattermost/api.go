@@ -1,14 +1,13 @@
 package mattermost
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,12 +113,7 @@ func (e *callError) Error() string {
 
 func refusedFor(err error, statuses ...int) bool {
 	e, ok := errors.AsType[*callError](err)
-	for _, s := range statuses {
-		if ok && e.Status == s {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(statuses, e.Status)
 }
 
 // gone reports errors for posts that cannot be edited any more.
@@ -147,48 +141,32 @@ func (a *api) turn(ctx context.Context, r responder.Rank, f func(context.Context
 }
 
 func (a *api) do(ctx context.Context, method, path string, body, into any) error {
-	var reader io.Reader
+	var data []byte
 	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("encode a call: %w", err)
 		}
-		reader = bytes.NewReader(data)
 	}
-	return a.request(ctx, method, path, "application/json", reader, into)
+	return a.request(ctx, method, path, "application/json", data, into)
 }
 
 // request sends a body of a type, and reads the reply.
-func (a *api) request(ctx context.Context, method, path, contentType string, reader io.Reader, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, reader)
-	if err != nil {
-		return fmt.Errorf("address of the server: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("Content-Type", contentType)
-	res, err := a.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
-	data, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxReply))
+func (a *api) request(ctx context.Context, method, path, contentType string, body []byte, into any) error {
+	header := map[string]string{"Authorization": "Bearer " + a.token, "Content-Type": contentType}
+	res, err := (&chat.Request{Method: method, URL: a.base + path, Header: header, Body: body, Most: maxReply}).Do(ctx, a.http)
 	switch {
 	case err != nil:
-		return fmt.Errorf("reply of the server: %w", err)
-	case res.StatusCode/100 == 2 && into == nil:
+		return err
+	case res.OK() && into == nil:
 		return nil
-	case res.StatusCode/100 == 2:
-		return json.Unmarshal(data, into)
+	case res.OK():
+		return json.Unmarshal(res.Data, into)
 	}
 	e := &callError{}
-	_ = json.Unmarshal(data, e) // another body says no more than the status
-	e.Status = res.StatusCode
-	for _, name := range []string{"Retry-After", "X-RateLimit-Reset"} {
-		if seconds, err := strconv.Atoi(res.Header.Get(name)); err == nil && e.After == 0 {
-			e.After = time.Duration(min(max(seconds, 1), 3600)) * time.Second
-		}
-	}
-	if res.StatusCode == http.StatusUnauthorized {
+	_ = json.Unmarshal(res.Data, e) // another body says no more than the status
+	e.Status, e.After = res.Status, res.After("Retry-After", "X-RateLimit-Reset")
+	if e.Status == http.StatusUnauthorized {
 		a.accepted(user{}, e)
 	}
 	return e

@@ -84,14 +84,8 @@ func (d *drawing) text(s card.Steps) string {
 	for _, vote := range chat.Standing(d.Card, clean) {
 		d.add(vote + "\n")
 	}
-	more := ""
-	if d.cut {
-		more = d.Say("Not everything fits here.")
-	}
-	for _, words := range []string{more, d.ForThem, d.AtEnd} {
-		if words != "" {
-			d.b.WriteString("*" + clean(words, 120) + "*\n")
-		}
+	for _, words := range chat.Foot(d.Card, d.cut) {
+		d.b.WriteString("*" + clean(words, 120) + "*\n")
 	}
 	if d.link != "" {
 		d.b.WriteString("[" + d.Say("Open in browser") + "](" + d.link + ")\n")
@@ -152,12 +146,7 @@ func (d *drawing) buttons(s card.Steps, address string, seal func(data string) h
 
 // outcome returns the text of an ended ask.
 func outcome(sum chat.Summary) string {
-	verdict := []string{sum.Mark.Sign() + "**" + sum.Verdict + "**"}
-	for _, part := range []string{sum.At.Words, sum.Where} {
-		if part != "" {
-			verdict = append(verdict, part)
-		}
-	}
+	verdict := append([]string{sum.Mark.Sign() + "**" + sum.Verdict + "**"}, sum.Beside()...)
 	all := []string{sum.Heading, strings.Join(verdict, " · ")}
 	return strings.Join(append(all, sum.Details("**")...), "\n")
 }

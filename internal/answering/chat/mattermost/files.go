@@ -1,11 +1,9 @@
 package mattermost
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -18,19 +16,8 @@ const maxFiles = 50 << 20
 
 // attach uploads a file, and posts it in the thread of a card.
 func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, f *chat.Attached) error {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	if err := form.WriteField("channel_id", at.Channel); err != nil {
-		return err
-	}
-	part, err := form.CreateFormFile("files", f.Filename())
+	body, kind, err := f.Upload(map[string]string{"channel_id": at.Channel}, "files")
 	if err != nil {
-		return err
-	}
-	if _, err := part.Write(f.Data); err != nil {
-		return err
-	}
-	if err := form.Close(); err != nil {
 		return err
 	}
 	var made struct {
@@ -38,9 +25,7 @@ func (a *api) attach(ctx context.Context, r responder.Rank, at chat.Message, f *
 			ID string `json:"id"`
 		} `json:"file_infos"`
 	}
-	err = a.turn(ctx, r, func(ctx context.Context) error {
-		return a.request(ctx, http.MethodPost, "files", form.FormDataContentType(), bytes.NewReader(body.Bytes()), &made)
-	})
+	err = a.turn(ctx, r, func(ctx context.Context) error { return a.request(ctx, http.MethodPost, "files", kind, body, &made) })
 	if err == nil && len(made.Files) == 0 {
 		err = errors.New("the server names no file that it has stored")
 	}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -174,10 +172,10 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 			}
 		}
 	case actionSelect:
-		ans.Selected = selected(q, act.chosen())
+		ans.Selected = chat.Chosen(q, act.text())
 	case actionSend:
 		for _, v := range in.State.Values[t.Question()] {
-			ans.Selected = append(ans.Selected, selected(q, v.chosen())...)
+			ans.Selected = append(ans.Selected, chat.Chosen(q, v.text())...)
 		}
 		if len(ans.Selected) == 0 && q.Optional {
 			ans.Skipped = true
@@ -189,16 +187,6 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	if why != "" {
 		s.notify(ctx, m, who.User, why)
 	}
-}
-
-func selected(q *ask.Question, numbers []int) []string {
-	var ids []string
-	for _, n := range numbers {
-		if n < len(q.Options) && !slices.Contains(ids, q.Options[n].ID) {
-			ids = append(ids, q.Options[n].ID)
-		}
-	}
-	return ids
 }
 
 // lost reports that a card's ask is not the current one, and closes the card.
@@ -296,7 +284,7 @@ func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor
 
 // refuse refuses a person who may not answer at all.
 func (s *App) refuse(what string, who actor, rec *ask.Record, why string) (string, error) {
-	s.Refuse(chat.Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: rec.Ask.Key()})
+	s.RefusePerson(what, why, ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, &rec.Ask)
 	return why, ask.Refuse(ask.CodeForbidden, "%s", why)
 }
 
@@ -307,7 +295,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	if !ok {
 		return nil
 	}
-	m, l := ref.message(), s.speaks(who.User, nil)
+	m, l, fields := ref.message(), s.speaks(who.User, nil), in.View.State.Values.fields()
 	rec, err := s.Bus.Get(ctx, t.Key)
 	if err != nil || rec.Life != t.Life {
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {
@@ -317,7 +305,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	}
 	id := chat.AnswerID(Type, m.Channel, m.ID, in.View.ID+in.View.Hash, who.User)
 	if in.View.CallbackID == callbackDecline {
-		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
+		reason := strings.TrimSpace(fields[chat.FieldReason])
 		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
 		switch {
 		case errors.Is(err, ask.ErrVoted):
@@ -327,12 +315,12 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 		}
 		return nil
 	}
-	answers, faults := in.View.State.Values.read(l, &rec.Ask)
+	answers, faults := fields.Read(l, &rec.Ask)
 	if len(faults) > 0 {
 		return map[string]any{"response_action": "errors", "errors": faults}
 	}
-	if chosen := s.askedIn(l, &rec, "").Card.Destructive(answers); chosen != "" && !in.View.State.Values.sure() {
-		return map[string]any{"response_action": "errors", "errors": map[string]string{fieldSure: clip(l.Say("“%s” is destructive: tick this to choose it.", chosen), 2000)}}
+	if chosen := s.askedIn(l, &rec, "").Card.Destructive(answers); chosen != "" && !fields.Sure() {
+		return map[string]any{"response_action": "errors", "errors": map[string]string{chat.FieldSure: clip(l.Say("“%s” is destructive: tick this to choose it.", chosen), 2000)}}
 	}
 	why, err := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: id, Answers: answers})
 	switch e, _ := errors.AsType[*ask.Error](err); {
@@ -353,9 +341,9 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 
 // sayErrors shows an error at a modal's first field; the modal stays open with its input.
 func sayErrors(in *interaction, text string) any {
-	field := fieldReason
+	field := chat.FieldReason
 	if in.View.CallbackID == callbackAnswer {
-		field = fieldAnswer + "0"
+		field = chat.Field(chat.FieldAnswer, 0)
 	}
 	return map[string]any{"response_action": "errors", "errors": map[string]string{field: clip(text, 2000)}}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -198,20 +197,11 @@ func (a *api) withdraw(ctx context.Context, responseURL string) error {
 	if responseURL == "" {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, responseURL, strings.NewReader(`{"delete_original":true}`))
-	if err != nil {
-		return err
+	res, err := (&chat.Request{Method: http.MethodPost, URL: responseURL, Header: map[string]string{"Content-Type": "application/json"}, Body: []byte(`{"delete_original":true}`), Most: maxReply}).Do(ctx, a.http)
+	if err == nil && res.Status != http.StatusOK {
+		err = fmt.Errorf("response_url replied %d", res.Status)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := a.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // not read
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("response_url replied %s", res.Status)
-	}
-	return nil
+	return err
 }
 
 func (a *api) openView(ctx context.Context, trigger string, v slackapi.ModalViewRequest) error {
@@ -334,42 +324,30 @@ func (a *api) history(ctx context.Context, channel, thread string, when window, 
 // stamp returns a time as a message's timestamp.
 func stamp(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) + ".000000" }
 
+// maxReply bounds a reply, in bytes.
+const maxReply = 8 << 20
+
 // raw calls a method and decodes only the fields of into.
 func (a *api) raw(ctx context.Context, method string, form url.Values, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+method, strings.NewReader(form.Encode()))
-	if err != nil {
+	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer " + a.token}
+	res, err := (&chat.Request{Method: http.MethodPost, URL: a.base + method, Header: header, Body: []byte(form.Encode()), Most: maxReply}).Do(ctx, a.http)
+	switch {
+	case err != nil:
 		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	res, err := a.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // fully read
-	if res.StatusCode == http.StatusTooManyRequests {
-		seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
-		if err != nil {
-			seconds = 30
-		}
-		return &slackapi.RateLimitedError{RetryAfter: time.Duration(seconds) * time.Second}
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("slack replied %s", res.Status)
-	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
-	if err != nil {
-		return err
+	case res.Status == http.StatusTooManyRequests:
+		return &slackapi.RateLimitedError{RetryAfter: cmp.Or(res.After("Retry-After"), 30*time.Second)}
+	case res.Status != http.StatusOK:
+		return fmt.Errorf("slack replied %d", res.Status)
 	}
 	var head struct {
 		OK    bool   `json:"ok"`
 		Error string `json:"error"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := json.Unmarshal(res.Data, &head); err != nil {
 		return err
 	}
 	if !head.OK {
 		return slackapi.SlackErrorResponse{Err: head.Error}
 	}
-	return json.Unmarshal(data, into)
+	return json.Unmarshal(res.Data, into)
 }

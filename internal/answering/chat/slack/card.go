@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -197,7 +198,7 @@ func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block
 // optionList renders the options as text, unless buttons show everything: only the options of the
 // only question have buttons.
 func optionList(q *card.Question) string {
-	if q.Kind != ask.KindChoice || q.Of == 1 && !wordy(q) {
+	if q.Kind != ask.KindChoice || q.Of == 1 && !chat.Tells(q, long) {
 		return ""
 	}
 	lines := make([]string, len(q.Options))
@@ -208,27 +209,11 @@ func optionList(q *card.Question) string {
 	return strings.Join(lines, "\n")
 }
 
-// wordy reports whether a button cannot show everything about an option.
-func wordy(q *card.Question) bool {
-	for i := range q.Options {
-		o := &q.Options[i]
-		if o.Description != "" || len(o.Marks) > 0 || o.Note != "" || o.Preview != nil || long(o.Label) {
-			return true
-		}
-	}
-	return false
-}
-
 func long(label string) bool { return utf8.RuneCountInString(label) > maxButton }
 
 // numbered reports whether buttons have numbers instead of labels.
 func numbered(q *card.Question) bool {
-	for i := range q.Options {
-		if long(q.Options[i].Label) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.Options, func(o card.Option) bool { return long(o.Label) })
 }
 
 // footer renders the hints below the questions.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,9 +23,6 @@ const (
 	PathCommands     = "/slack/commands"
 )
 
-// maxBody is the maximum size of a request from Slack.
-const maxBody = 1 << 20
-
 // Handler serves Slack's HTTP deliveries. It keeps no state between requests: any replica serves
 // any of them. It refuses a request whose raw body is not signed or whose timestamp is off by more
 // than five minutes; it ignores the query, which the signature does not cover.
@@ -43,7 +39,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		verifier, err := slackapi.NewSecretsVerifier(r.Header, s.opts.SigningSecret)
 		if err != nil { // before reading the body
 			s.Log.WarnContext(r.Context(), "refused an unsigned request", slog.String("error", err.Error()))
-			s.refusedRequest(r, "unsigned or too old")
+			s.RefuseRequest(r, ask.CodeUnauthorized, "unsigned or too old")
 			http.Error(w, "unsigned or too old", http.StatusUnauthorized)
 			return
 		}
@@ -51,15 +47,14 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 			http.Error(w, "queries are not signed and not accepted", http.StatusBadRequest)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
+		body, ok := chat.ReadBody(w, r)
+		if !ok {
 			return
 		}
 		_, _ = verifier.Write(body)
 		if err := verifier.Ensure(); err != nil {
 			s.Log.WarnContext(r.Context(), "refused a request with a wrong signature")
-			s.refusedRequest(r, "wrong signature")
+			s.RefuseRequest(r, ask.CodeUnauthorized, "wrong signature")
 			http.Error(w, "wrong signature", http.StatusUnauthorized)
 			return
 		}
@@ -69,17 +64,6 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		defer s.busy.End()
 		next(w, r, body)
 	}
-}
-
-// refusedRequest reports a request that does not come from Slack.
-func (s *App) refusedRequest(r *http.Request, why string) {
-	s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: address(r)})
-}
-
-// address returns the sender's address without its port.
-func address(r *http.Request) string {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return host
 }
 
 // proofHTTP and proofSocket are the proofs of a user's identity.
@@ -96,7 +80,7 @@ func (s *App) serveInteraction(w http.ResponseWriter, r *http.Request, body []by
 	}
 	payload := []byte(form.Get("payload"))
 	if _, err := readInteraction(payload); err != nil {
-		s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeInvalid, Why: err.Error(), Address: address(r)})
+		s.RefuseRequest(r, ask.CodeInvalid, err.Error())
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -20,15 +19,8 @@ const (
 	callbackDecline = "decline"
 )
 
-// Block ids of a modal's fields: a letter and the question's number.
-const (
-	fieldAnswer = "q"
-	fieldOther  = "o"
-	fieldNote   = "n"
-	fieldReason = "reason"
-	fieldSure   = "sure"  // confirms a destructive option
-	fieldValue  = "value" // action id of every field
-)
+// fieldValue is the action id of every field of a modal. Their block ids are the names of [chat.Fields].
+const fieldValue = "value"
 
 // modalRef is the private metadata of a modal: the ask, and the card from which it was opened.
 type modalRef struct {
@@ -67,9 +59,9 @@ func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	for i := range c.Questions {
 		blocks = append(blocks, questionFields(c, &c.Questions[i], a.Chosen)...)
 	}
-	if slices.ContainsFunc(c.Questions, func(q card.Question) bool { return destroys(q.Options) }) {
+	if chat.Destroys(c) {
 		tick := slackapi.NewOptionBlockObject("yes", plain(c.Say("Yes, I choose a destructive option"), maxOptionText), nil)
-		sure := slackapi.NewInputBlock(fieldSure, plain(c.Say("Are you sure?"), 2000), plain(c.Say("Only needed for an option that is marked destructive."), 2000), slackapi.NewCheckboxGroupsBlockElement(fieldValue, tick))
+		sure := slackapi.NewInputBlock(chat.FieldSure, plain(c.Say("Are you sure?"), 2000), plain(c.Say("Only needed for an option that is marked destructive."), 2000), slackapi.NewCheckboxGroupsBlockElement(fieldValue, tick))
 		sure.Optional = true
 		blocks = append(blocks, sure)
 	}
@@ -92,7 +84,7 @@ func questionFields(c *card.Card, q *card.Question, chosen string) []slackapi.Bl
 	if element == nil {
 		return nil
 	}
-	input := slackapi.NewInputBlock(fieldAnswer+n, plain(label, 2000), nil, element)
+	input := slackapi.NewInputBlock(chat.FieldAnswer+n, plain(label, 2000), nil, element)
 	if q.Hint != "" {
 		input.Hint = plain(q.Hint, 2000)
 	}
@@ -101,14 +93,14 @@ func questionFields(c *card.Card, q *card.Question, chosen string) []slackapi.Bl
 	if q.Other != nil {
 		other := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 		other.MaxLength = 3000
-		b := slackapi.NewInputBlock(fieldOther+n, plain(q.Other.Label, 2000), plain(c.Say("An answer of your own instead of the options, or beside them where several may be chosen."), 2000), other)
+		b := slackapi.NewInputBlock(chat.FieldOther+n, plain(q.Other.Label, 2000), plain(c.Say("An answer of your own instead of the options, or beside them where several may be chosen."), 2000), other)
 		b.Optional = true
 		blocks = append(blocks, b)
 	}
 	if only || q.Kind == ask.KindChoice {
 		note := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 		note.MaxLength, note.Multiline = 3000, true
-		b := slackapi.NewInputBlock(fieldNote+n, plain(c.Say("Note"), 2000), nil, note)
+		b := slackapi.NewInputBlock(chat.FieldNote+n, plain(c.Say("Note"), 2000), nil, note)
 		b.Optional = true
 		if c.Approval != nil {
 			b.Label = plain(c.Approval.Note, 2000)
@@ -127,16 +119,13 @@ func otherListed(q *card.Question) bool {
 	return q.Other != nil && !q.Optional && len(q.Options) > 0 && len(q.Options) < maxSelect
 }
 
-// valueOther is the value of that option; others have numbers.
-const valueOther = "other"
-
 // field returns the input element of a question's answer.
 func field(c *card.Card, q *card.Question, chosen string) slackapi.BlockElement {
 	switch q.Kind {
 	case ask.KindChoice, ask.KindBoolean:
 		list := options(q, maxOptionText, true)
 		if otherListed(q) {
-			list = append(list, slackapi.NewOptionBlockObject(valueOther, plain(c.Say("Other…"), maxOptionText), nil))
+			list = append(list, slackapi.NewOptionBlockObject(chat.ChosenOther, plain(c.Say("Other…"), maxOptionText), nil))
 		}
 		var begun *slackapi.OptionBlockObject
 		if at := slices.IndexFunc(q.Options, func(o card.Option) bool { return o.ID == chosen }); chosen != "" && at >= 0 {
@@ -185,7 +174,7 @@ func placeholder(q *card.Question) *slackapi.TextBlockObject {
 func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	reason := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 	reason.Multiline, reason.MaxLength = true, 3000
-	input := slackapi.NewInputBlock(fieldReason, plain(a.Card.Say("Why? The agent is told."), 2000), nil, reason)
+	input := slackapi.NewInputBlock(chat.FieldReason, plain(a.Card.Say("Why? The agent is told."), 2000), nil, reason)
 	input.Optional = true
 	blocks := []slackapi.Block{
 		slackapi.NewSectionBlock(plain(card.Heading(&a.Record.Ask), maxSection), nil, nil),
@@ -232,80 +221,30 @@ type option struct {
 	Value string `json:"value"`
 }
 
-// chosen returns the numbers of the selected options.
-func (v *value) chosen() []int {
+// text returns the value of an element as [chat.Fields] has it.
+func (v *value) text() string {
 	list := v.SelectedOptions
 	if v.SelectedOption != nil {
 		list = append(list, *v.SelectedOption)
 	}
-	var numbers []int
-	for _, o := range list { // not [valueOther]
-		if n, err := strconv.Atoi(o.Value); err == nil && n >= 0 {
-			numbers = append(numbers, n)
-		}
+	numbers := make([]string, len(list))
+	for i := range list {
+		numbers[i] = list[i].Value
 	}
-	return numbers
+	return v.Value + v.SelectedDate + strings.Join(numbers, ",") // an element has one of them
 }
 
-// other reports whether an answer of one's own was chosen.
-func (v *value) other() bool {
-	return v.SelectedOption != nil && v.SelectedOption.Value == valueOther || slices.Contains(v.SelectedOptions, option{valueOther})
-}
-
-// sure reports whether a destructive option was confirmed.
-func (vs values) sure() bool { return len(vs[fieldSure][fieldValue].SelectedOptions) > 0 }
-
-// read returns the answers of a modal. Faults are the fields that cannot be parsed, by block id.
-func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
-	faults = map[string]string{}
-	for i := range a.Questions {
-		q, n := &a.Questions[i], strconv.Itoa(i)
-		ans := ask.Answer{QuestionID: q.ID}
-		v := vs[fieldAnswer+n][fieldValue]
-		typed := strings.TrimSpace(v.Value)
-		switch q.Kind {
-		case ask.KindChoice:
-			ans.Selected = selected(q, v.chosen())
-			ans.Other = strings.TrimSpace(vs[fieldOther+n][fieldValue].Value)
-			if len(q.Options) == 0 {
-				ans.Other = typed
-			}
-			if ans.Other == "" && v.other() {
-				faults[fieldOther+n] = l.Say("This question needs an answer.")
-			}
-			if ans.Other != "" && !q.Multiple && len(ans.Selected) > 0 {
-				faults[fieldOther+n] = l.Say("Choose an option or write an answer of your own, not both.")
-			}
-		case ask.KindBoolean:
-			for _, o := range v.chosen() {
-				ans.Boolean = new(o == 0)
-			}
-		case ask.KindNumber:
-			if typed != "" {
-				number, err := strconv.ParseFloat(typed, 64)
-				if err != nil {
-					faults[fieldAnswer+n] = l.Say("Type a number such as 3 or 2.5.")
-					continue
-				}
-				ans.Number = &number
-			}
-		case ask.KindDate:
-			ans.Date = v.SelectedDate
-		case ask.KindText:
-			ans.Text = v.Value
-		default:
-			continue
-		}
-		ans.Notes = strings.TrimSpace(vs[fieldNote+n][fieldValue].Value)
-		switch {
-		case ans.Empty() && q.Optional:
-			ans.Skipped = true
-		case ans.Empty() && faults[fieldAnswer+n]+faults[fieldOther+n] == "":
-			faults[fieldAnswer+n] = l.Say("This question needs an answer.")
-		}
-		answers = append(answers, ans)
+// fields returns what was filled in. The tick that confirms a destructive option has a value of its own.
+func (vs values) fields() chat.Fields {
+	f := chat.Fields{}
+	for block, elements := range vs {
+		v := elements[fieldValue]
+		f[block] = v.text()
 	}
-	return answers, faults
+	if f[chat.FieldSure] != "" {
+		f[chat.FieldSure] = "true"
+	}
+	return f
 }
 
 // fieldFaults maps the broker's faults to the fields.
@@ -316,9 +255,9 @@ func fieldFaults(a *ask.Ask, c *card.Card, faults []ask.Fault) map[string]string
 		if again.Question != nil {
 			n = again.Question.Number - 1
 		}
-		key := fieldAnswer + strconv.Itoa(n)
+		key := chat.FieldAnswer + strconv.Itoa(n)
 		if c.Approval != nil {
-			key = fieldNote + strconv.Itoa(n) // the reason of a vote
+			key = chat.FieldNote + strconv.Itoa(n) // the reason of a vote
 		}
 		if n < len(a.Questions) && errs[key] == "" {
 			errs[key] = clip(again.Why, 2000)

@@ -123,7 +123,7 @@ func TestADestructiveOptionIsConfirmed(t *testing.T) {
 		if err == nil {
 			err = fakeslack.TakeView(string(form))
 		}
-		if err != nil || !strings.Contains(string(form), fieldSure) {
+		if err != nil || !strings.Contains(string(form), chat.FieldSure) {
 			t.Errorf("%s: the form does not ask again: %v", name, err)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *App) close(ctx context.Context, at place, words string) {
 // may returns the person for the broker, or why they may not act at all, which it reports.
 func (s *App) may(ctx context.Context, l *lang.Language, in *activity, what string, rec *ask.Record) (by ask.By, refused string) {
 	if by, refused = s.by(ctx, l, in, &rec.Ask); refused != "" {
-		s.Refuse(chat.Refusal{What: what, Code: ask.CodeForbidden, Why: refused, By: by, Ask: rec.Ask.Key()})
+		s.RefusePerson(what, refused, by, &rec.Ask)
 	}
 	return by, refused
 }

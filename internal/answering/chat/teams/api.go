@@ -1,15 +1,14 @@
 package teams
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,51 +155,34 @@ func (a *api) do(ctx context.Context, method, address string, body, into any) er
 	if err != nil {
 		return err
 	}
-	var reader io.Reader
+	call := chat.Request{Method: method, URL: address, Header: map[string]string{"Authorization": "Bearer " + token}, Most: maxReply}
 	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
+		call.Header["Content-Type"] = "application/json; charset=utf-8"
+		if call.Body, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("encode an activity: %w", err)
 		}
-		reader = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, reader)
+	res, err := call.Do(ctx, a.http)
 	if err != nil {
-		return fmt.Errorf("address of the connector: %w", err)
+		return fmt.Errorf("call the connector: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	}
-	res, err := a.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
-	data, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxReply))
-	if err != nil {
-		return fmt.Errorf("reply of the connector: %w", err)
-	}
-	if res.StatusCode/100 == 2 {
+	if res.OK() {
 		a.accepted(nil)
-		if into == nil || len(data) == 0 {
+		if into == nil || len(res.Data) == 0 {
 			return nil
 		}
-		return json.Unmarshal(data, into)
+		return json.Unmarshal(res.Data, into)
 	}
-	e := &callError{Status: res.StatusCode}
+	e := &callError{Status: res.Status, After: res.After("Retry-After")}
 	var said struct {
 		Error struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(data, &said) // another body says no more than the status
+	_ = json.Unmarshal(res.Data, &said) // another body says no more than the status
 	e.Code, e.Message = said.Error.Code, said.Error.Message
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
-		e.After = time.Duration(min(seconds, 3600)) * time.Second
-	}
-	if res.StatusCode == http.StatusUnauthorized {
+	if e.Status == http.StatusUnauthorized {
 		a.accepted(e)
 	}
 	return e
@@ -272,12 +254,7 @@ func (a *api) member(ctx context.Context, at place, id string) (m member, err er
 // refusedFor reports whether an error is a refusal with one of these statuses.
 func refusedFor(err error, statuses ...int) bool {
 	e, ok := errors.AsType[*callError](err)
-	for _, s := range statuses {
-		if ok && e.Status == s {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(statuses, e.Status)
 }
 
 // gone reports errors for messages that cannot be edited any more.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -168,7 +169,7 @@ func (d *drawing) question(q *card.Question, form bool) {
 	if more != "" {
 		d.body = lines(d.body, more, false)
 	}
-	if slices.ContainsFunc(q.Options, tells) {
+	if chat.Tells(q, func(label string) bool { return utf8.RuneCountInString(label) > maxLabel }) {
 		for i := range q.Options {
 			d.option(i, &q.Options[i])
 		}
@@ -179,11 +180,6 @@ func (d *drawing) question(q *card.Question, form bool) {
 	if form {
 		d.fields(q)
 	}
-}
-
-// tells reports whether an option says more than its button does.
-func tells(o card.Option) bool {
-	return len(o.Marks) > 0 || o.Description != "" || o.Note != "" || o.Preview != nil || o.File != nil || len([]rune(o.Label)) > maxLabel
 }
 
 func (d *drawing) option(i int, o *card.Option) {
@@ -214,14 +210,8 @@ func (d *drawing) option(i int, o *card.Option) {
 
 // foot adds the last lines.
 func (d *drawing) foot() {
-	more := ""
-	if d.cut {
-		more = d.Say("Not everything fits here.")
-	}
-	for _, words := range []string{more, d.ForThem, d.AtEnd} {
-		if words != "" {
-			d.add("Small", subtle(clip(words, 300)))
-		}
+	for _, words := range chat.Foot(d.Card, d.cut) {
+		d.add("Small", subtle(clip(words, 300)))
 	}
 	for _, l := range d.Defaults {
 		d.add("None", subtle(clip(l.Question+" "+l.Answer, 300)))
@@ -236,11 +226,7 @@ func (d *drawing) fillable() bool {
 // buttons reports whether one press can answer: a single choice of a few options, none of which needs more than that.
 func (d *drawing) buttons() bool {
 	q := &d.Questions[0]
-	return len(d.Questions) == 1 && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons && !destroys(q) && (d.Approval == nil || d.Approval.Reason == "")
-}
-
-func destroys(q *card.Question) bool {
-	return slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Destructive })
+	return len(d.Questions) == 1 && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons && !chat.Destroys(d.Card) && (d.Approval == nil || d.Approval.Reason == "")
 }
 
 // options returns the buttons of the options.
@@ -286,10 +272,8 @@ func outcome(sum chat.Summary, ref string) *sheet {
 	s := newSheet()
 	s.Refresh = refreshing(ref) // a client that missed the edit
 	verdict := []run{bold(sum.Mark.Sign() + sum.Verdict)}
-	for _, part := range []string{sum.At.Words, sum.Where} {
-		if part != "" {
-			verdict = append(verdict, subtle(" · "+part))
-		}
+	for _, part := range sum.Beside() {
+		verdict = append(verdict, subtle(" · "+part))
 	}
 	s.Body = []element{line("", literal(sum.Heading)), line("Small", verdict...)}
 	for _, l := range sum.Lines {

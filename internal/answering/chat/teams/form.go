@@ -1,7 +1,6 @@
 package teams
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -73,7 +72,7 @@ func (d *drawing) rest() (all []element) {
 		}
 		all = append(all, note)
 	}
-	if slices.ContainsFunc(d.Questions, func(q card.Question) bool { return destroys(&q) }) {
+	if chat.Destroys(d.Card) {
 		all = append(all, element{Type: "Input.Toggle", ID: chat.FieldSure, Title: d.Say("Yes, I choose a destructive option")})
 	}
 	return all

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,9 +16,6 @@ import (
 
 // PathMessages is where Teams delivers activities: the messaging endpoint of the bot.
 const PathMessages = "/teams/messages"
-
-// maxBody is the maximum size of an activity.
-const maxBody = 1 << 20
 
 // activity is what Teams delivers, as far as it matters here.
 type activity struct {
@@ -86,9 +81,8 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.busy.End()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
+	body, ok := chat.ReadBody(w, r)
+	if !ok {
 		return
 	}
 	var in activity
@@ -98,13 +92,13 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.from.check(r.Context(), header, in.Service, in.Channel); err != nil {
 		s.Log.WarnContext(r.Context(), "refused a request that the connector did not sign", slog.String("error", err.Error()))
-		s.refuseRequest(r, ask.CodeUnauthorized, err)
+		s.RefuseRequest(r, ask.CodeUnauthorized, err.Error())
 		http.Error(w, "not from the connector", http.StatusUnauthorized)
 		return
 	}
 	tenants := []string{in.Conversation.Tenant, in.Data.Tenant.ID}
 	if !slices.ContainsFunc(tenants, func(t string) bool { return t != "" }) || slices.ContainsFunc(tenants, func(t string) bool { return t != "" && !strings.EqualFold(t, s.opts.Directory) }) {
-		s.refuseRequest(r, ask.CodeForbidden, errDirectory)
+		s.RefuseRequest(r, ask.CodeForbidden, errDirectory.Error())
 		http.Error(w, errDirectory.Error(), http.StatusForbidden)
 		return
 	}
@@ -125,11 +119,6 @@ var (
 	errAction    = errors.New("not an action of this app")
 	errSlow      = errors.New("the store is slow")
 )
-
-func (s *App) refuseRequest(r *http.Request, code string, why error) {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	s.Refuse(chat.Refusal{What: r.Pattern, Code: code, Why: why.Error(), Address: host})
-}
 
 // happened handles a verified activity.
 func (s *App) happened(w http.ResponseWriter, r *http.Request, in *activity) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 )
@@ -148,17 +149,12 @@ func (c *connector) load(ctx context.Context) error {
 }
 
 func (c *connector) get(ctx context.Context, address string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
+	res, err := (&chat.Request{Method: http.MethodGet, URL: address, Most: maxKeys}).Do(ctx, c.http)
+	switch {
+	case err != nil:
 		return err
+	case res.Status != http.StatusOK:
+		return fmt.Errorf("status %d", res.Status)
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // read, or of no use
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", res.StatusCode)
-	}
-	return json.NewDecoder(http.MaxBytesReader(nil, res.Body, maxKeys)).Decode(into)
+	return json.Unmarshal(res.Data, into)
 }

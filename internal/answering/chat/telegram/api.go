@@ -203,15 +203,10 @@ const maxUpdates = 8 << 20
 // which confirms an update before it is handled.
 func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (list []*models.Update, err error) {
 	url := fmt.Sprintf("%sgetUpdates?offset=%d&timeout=%d&limit=50&allowed_updates=%%5B%%22message%%22,%%22callback_query%%22%%5D", a.base, offset, int(within.Seconds()))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	res, err := (&chat.Request{Method: http.MethodGet, URL: url, Most: maxUpdates}).Do(ctx, a.http)
 	if err != nil {
-		return nil, errors.New("invalid API address")
+		return nil, err
 	}
-	res, err := a.http.Do(req)
-	if err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), a.base, "…/")) // the address has the token
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
 	var body struct {
 		OK          bool             `json:"ok"`
 		Code        int              `json:"error_code"`
@@ -221,8 +216,8 @@ func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (
 			RetryAfter int `json:"retry_after"`
 		} `json:"parameters"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(nil, res.Body, maxUpdates)).Decode(&body); err != nil {
-		return nil, fmt.Errorf("getUpdates: status %d: %w", res.StatusCode, err)
+	if err := json.Unmarshal(res.Data, &body); err != nil {
+		return nil, fmt.Errorf("getUpdates: status %d: %w", res.Status, err)
 	}
 	switch {
 	case body.OK:

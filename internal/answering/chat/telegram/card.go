@@ -205,14 +205,8 @@ func (d *drawing) question(t *text, q *card.Question) {
 
 // foot ends a message; there is room for it.
 func (d *drawing) foot(t *text) {
-	more := ""
-	if t.cut {
-		more = d.Say("Not everything fits here.")
-	}
-	for _, words := range []string{more, d.ForThem, d.AtEnd} {
-		if words != "" {
-			t.upTo(t.limit(), "\n"+chat.ClipUnits(words, 120), "", "")
-		}
+	for _, words := range chat.Foot(d.Card, t.cut) {
+		t.upTo(t.limit(), "\n"+chat.ClipUnits(words, 120), "", "")
 	}
 	if d.link != "" {
 		t.upTo(t.limit(), "\n", "", "")
@@ -245,10 +239,8 @@ func outcome(sum chat.Summary) text {
 	var t text
 	t.add(sum.Heading+"\n"+sum.Mark.Sign(), "", "")
 	t.add(sum.Verdict, "bold", "")
-	for _, part := range []string{sum.At.Words, sum.Where} {
-		if part != "" {
-			t.add(" · "+part, "", "")
-		}
+	for _, part := range sum.Beside() {
+		t.add(" · "+part, "", "")
 	}
 	for _, l := range sum.Lines {
 		t.add("\n"+l.Question+" ", "", "")

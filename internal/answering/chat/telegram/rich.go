@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,16 +198,10 @@ func (a *api) post(ctx context.Context, method string, params, into any) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+method, bytes.NewReader(body))
+	res, err := (&chat.Request{Method: http.MethodPost, URL: a.base + method, Header: map[string]string{"Content-Type": "application/json"}, Body: body, Most: maxReply}).Do(ctx, a.http)
 	if err != nil {
-		return errors.New("invalid API address")
+		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := a.http.Do(req)
-	if err != nil {
-		return err // the caller removes the token
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
 	var got struct {
 		OK          bool            `json:"ok"`
 		Description string          `json:"description"`
@@ -217,8 +210,8 @@ func (a *api) post(ctx context.Context, method string, params, into any) error {
 			RetryAfter int `json:"retry_after"`
 		} `json:"parameters"`
 	}
-	err = json.NewDecoder(http.MaxBytesReader(nil, res.Body, maxReply)).Decode(&got)
-	switch res.StatusCode {
+	err = json.Unmarshal(res.Data, &got)
+	switch res.Status {
 	case http.StatusNotFound: // also without JSON
 		return fmt.Errorf("%w, %s", bot.ErrorNotFound, got.Description)
 	case http.StatusBadRequest:
@@ -232,7 +225,7 @@ func (a *api) post(ctx context.Context, method string, params, into any) error {
 	}
 	switch {
 	case err != nil || !got.OK:
-		return fmt.Errorf("%s: status %d: %s", method, res.StatusCode, got.Description)
+		return fmt.Errorf("%s: status %d: %s", method, res.Status, got.Description)
 	case into == nil:
 		return nil
 	}

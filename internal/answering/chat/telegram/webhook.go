@@ -98,8 +98,7 @@ func (s *App) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+PathUpdates, func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Telegram-Bot-Api-Secret-Token")), []byte(s.secret)) != 1 {
-			from, _, _ := net.SplitHostPort(r.RemoteAddr)
-			s.Refuse(chat.Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: "the secret token is missing or wrong", Address: from})
+			s.RefuseRequest(r, ask.CodeUnauthorized, "the secret token is missing or wrong")
 			http.Error(w, "this address is for Telegram", http.StatusUnauthorized)
 			return
 		}
