@@ -17,12 +17,36 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Digester is implemented by a presenter that can post a digest. A [*responder.RetryError], and any error of a call that
-// got a reply or did not reach the service, says that it was not posted.
-type Digester interface {
-	Digest(ctx context.Context, d *Digest) error
+// Digester is implemented by a presenter that posts a digest in its own way, and Noter by one that can post notes. A
+// [*responder.RetryError], and any error of a call that got a reply or did not reach the service, says that it was not
+// posted.
+type (
+	Digester interface {
+		Digest(ctx context.Context, d *Digest) error
+	}
+	Noter interface {
+		Note(ctx context.Context, n *Note) error
+	}
+)
+
+// digester returns how a presenter posts a digest; nil: it cannot.
+func (s *Surface) digester(p responder.Presenter) func(ctx context.Context, d *Digest) error {
+	switch p := p.(type) {
+	case Digester:
+		return p.Digest
+	case Noter:
+		return func(ctx context.Context, d *Digest) error {
+			lines := d.Lines("")
+			for i := range lines {
+				lines[i] = ask.Clip(OneLine(lines[i]), maxDigestLine)
+			}
+			return p.Note(ctx, &Note{To: d.To, Lines: lines, Rank: s.Now(), Key: d.Key})
+		}
+	}
+	return nil
 }
 
 // Bounds of digests.
@@ -41,7 +65,7 @@ type claim struct {
 }
 
 // digests posts the weekly digest until ctx ends: one of all replicas does, once a week.
-func (s *Surface) digests(ctx context.Context, p Digester, account string) {
+func (s *Surface) digests(ctx context.Context, post func(context.Context, *Digest) error, account string) {
 	var over time.Time // the last one that is posted, or too late
 	wait := digestEvery
 	for ctx.Err() == nil {
@@ -49,7 +73,7 @@ func (s *Surface) digests(ctx context.Context, p Digester, account string) {
 		if at := s.weekly.last(now); !at.Equal(over) {
 			ended := now.Sub(at) >= digestLate
 			if !ended {
-				ended, err = s.digest(ctx, p, account, at)
+				ended, err = s.digest(ctx, post, account, at)
 			}
 			if ended {
 				over = at
@@ -70,7 +94,7 @@ func (s *Surface) digests(ctx context.Context, p Digester, account string) {
 //
 // Safety: it is posted at most once. Who has claimed the week counts; right before the post, the claim becomes one that
 // only a refusal takes back. A process that dies then, or a post whose reply is lost, may leave a week without a digest.
-func (s *Surface) digest(ctx context.Context, p Digester, account string, at time.Time) (over bool, err error) {
+func (s *Surface) digest(ctx context.Context, post func(context.Context, *Digest) error, account string, at time.Time) (over bool, err error) {
 	bucket := state.Open(s.Bus.Conn(), state.Responder(s.Type, s.Bus.Tenant()), state.Conversations)
 	year, week := at.ISOWeek()
 	sum := sha256.Sum256(fmt.Appendf(nil, "askbus-digest\x00%s\x00%s\x00%d-%d", account, bucket.Tenant(), year, week))
@@ -88,9 +112,9 @@ func (s *Surface) digest(ctx context.Context, p Digester, account string, at tim
 		revision, err = bucket.Update(ctx, k, claim{Posting: true}, revision, keepDigest)
 	}
 	if err == nil {
-		d.Key = "digest-" + hex.EncodeToString(sum[:8])
+		d.Key = "week-" + hex.EncodeToString(sum[:8])
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), postFor) // a stop does not leave the post in doubt
-		err = p.Digest(within, d)
+		err = post(within, d)
 		cancel()
 		if err != nil && lost(err) {
 			s.Log.WarnContext(ctx, "nobody knows whether the weekly digest was posted; it is not posted again", slog.String("error", err.Error()))

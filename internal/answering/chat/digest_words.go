@@ -24,8 +24,8 @@ const (
 	countTenants  = 1000
 )
 
-// DigestLine is the most characters of a line of a digest.
-const DigestLine = 200
+// maxDigestLine is the most characters of a line of a digest.
+const maxDigestLine = 200
 
 // Digest is what waiting for people cost in a week, and where that is posted.
 type Digest struct {

@@ -3,8 +3,10 @@ package chat
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -12,13 +14,24 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// StepNotice is a message that tells people of a step of an ask's ladder.
-type StepNotice struct {
-	Ref     string // of the card to reply to; empty: To
-	To      Target // where it is posted, if it replies to no card
+// Note is a message without controls: it tells people of a step of an ask's ladder, brings a digest, or a person a link.
+type Note struct {
+	Ref     string   // of the card to reply to; empty: To
+	To      Target   // where it is posted, if it replies to no card
+	Lines   []string // each is one line of other people's words, cut to what a note has
+	Step    bool     // it is about a step, and rings; else, without a link, it is a digest, whose first line is a title
+	Link    string   // of the ask for a step, which a reply to its card does not need; else it is what the words are about
 	Mention []string
-	Words   string // in the language of the card
 	Rank    responder.Rank
+	Key     string // in 22 characters, the same on every replica, for chats that take a message of a key once; empty: none
+}
+
+// maxStep is the most characters of the words of a step.
+const maxStep = 400
+
+// PrivateNote returns a note that brings a person a link.
+func (s *Surface) PrivateNote(person, words, link string) *Note {
+	return &Note{To: Target{Person: person}, Lines: []string{words}, Link: link, Rank: s.Now()}
 }
 
 // Told returns an ask for those whom steps of a ladder name, as routes decide about it, and whether the steps remind those
@@ -36,15 +49,21 @@ func Told(a *ask.Ask, steps []ask.Step) (told ask.Ask, remind bool) {
 	return told, remind
 }
 
-// Escalate tells people of steps of an ask's ladder with say: below the ask's cards, and, if a route other than the
+// Escalate tells people of steps of the ladder of a post's ask with note: below the ask's cards, and, if a route other than the
 // default is for those people, there. It mentions those whom the routes know. A card that is gone is no error.
-func (s *Surface) Escalate(ctx context.Context, rec *ask.Record, steps []ask.Step, places []ask.Place, gone func(error) bool, say func(StepNotice) error) error {
+func (s *Surface) Escalate(ctx context.Context, post *responder.Post, rec *ask.Record, steps []ask.Step, places []ask.Place, gone func(error) bool, note func(context.Context, *Note) error) error {
 	told, remind := Told(&rec.Ask, steps)
 	tell := told.Audience
 	routes, l := s.Routes(), s.Language(&rec.Ask)
-	c := StepNotice{Words: l.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask)), Rank: responder.Rank{Urgent: rec.Ask.Priority == ask.PriorityUrgent, At: steps[len(steps)-1].At}}
-	if alone := s.alone(l, rec); alone != "" {
-		c.Words = alone
+	last := &steps[len(steps)-1]
+	c := Note{Step: true, Link: post.Link, Rank: responder.Rank{Urgent: rec.Ask.Priority == ask.PriorityUrgent, At: last.At}}
+	words := cmp.Or(s.alone(l, rec), l.Say("Nobody has decided this yet: %s", card.Heading(&rec.Ask)))
+	c.Lines = []string{ask.Clip(OneLine(words), maxStep)}
+	n := 0
+	say := func(c Note) error {
+		c.Key = fmt.Sprintf("%.16s-%d-%d", strings.TrimPrefix(post.Key, "askbus-"), last.N, n)
+		n++
+		return note(ctx, &c)
 	}
 	if c.Mention = routes.Notify(Target{}, &told).Mention; remind {
 		c.Mention = routes.Notify(Target{Mention: c.Mention}, &rec.Ask).Mention

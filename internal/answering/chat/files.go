@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // FileText names a file on a card: "📎 shot.png (PNG, 47 KiB)". Clean is as for [Summarize].
@@ -111,6 +112,13 @@ func (s *Surface) Attach(ctx context.Context, a *ask.Ask, whole *Attached, most 
 		}
 	}
 	return left
+}
+
+// AttachOnce is Attach for a post, once in this process: after a crash its files may come twice.
+func (s *Surface) AttachOnce(ctx context.Context, p *responder.Post, whole *Attached, most int64, send func(ctx context.Context, f *Attached) error) {
+	if again, _ := s.attached.ContainsOrAdd(p.Key, struct{}{}); !again {
+		s.Attach(ctx, &p.Ask, whole, most, send)
+	}
 }
 
 // attach passes one file to send, once few others are being sent.

@@ -64,8 +64,21 @@ type Pairing struct {
 	found chan Paired
 }
 
-// NewPairing begins to wait for a code.
-func NewPairing(code string) *Pairing { return &Pairing{code, make(chan Paired, 1)} }
+// WaitForCode waits until a message says a code, which [Surface.Pairing] returns meanwhile, and returns who said it.
+func (s *Surface) WaitForCode(ctx context.Context, code string) (Paired, error) {
+	p := &Pairing{code, make(chan Paired, 1)}
+	s.pairing.Store(p)
+	defer s.pairing.Store(nil)
+	select {
+	case who := <-p.found:
+		return who, nil
+	case <-ctx.Done():
+		return Paired{}, ctx.Err()
+	}
+}
+
+// Pairing returns the code that is waited for; nil: none is.
+func (s *Surface) Pairing() *Pairing { return s.pairing.Load() }
 
 // Says reports whether a private message is the code.
 func (p *Pairing) Says(message string) bool { return SaysCode(message, p.code) }
@@ -77,15 +90,5 @@ func (p *Pairing) Found(who Paired) (ok bool) {
 		return true
 	default:
 		return false
-	}
-}
-
-// Wait returns who said the code.
-func (p *Pairing) Wait(ctx context.Context) (Paired, error) {
-	select {
-	case who := <-p.found:
-		return who, nil
-	case <-ctx.Done():
-		return Paired{}, ctx.Err()
 	}
 }

@@ -73,14 +73,16 @@ type Surface struct {
 	Clock  responder.Clock
 	Log    *slog.Logger
 
-	link    func(ask.Key) string
-	inbox   string
-	refused func(Refusal)
-	weekly  *weekly  // nil: no digest
-	lookers *lookers // nil: cards do not say who looks
-	server  atomic.Pointer[responder.Server]
-	clicked *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
-	sending chan struct{}                // a place for each file that is in memory
+	link     func(ask.Key) string
+	inbox    string
+	refused  func(Refusal)
+	weekly   *weekly  // nil: no digest
+	lookers  *lookers // nil: cards do not say who looks
+	server   atomic.Pointer[responder.Server]
+	clicked  *lru.Cache[string, struct{}] // messages that were just clicked, which are edited first
+	sending  chan struct{}                // a place for each file that is in memory
+	attached *lru.Cache[string, struct{}] // posts whose files were sent
+	pairing  atomic.Pointer[Pairing]      // nil: no code is waited for
 }
 
 // NewSurface makes a surface of a responder type. The error says what is wrong with the routing file, or the settings of the
@@ -89,7 +91,7 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 	o.Routes.Member = ids.Member
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000), sending: make(chan struct{}, maxSending),
+		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000), sending: make(chan struct{}, maxSending), attached: NewCache[string, struct{}](10_000),
 	}
 	var err error
 	if s.weekly, err = newWeekly(typ, &o, &ids); err != nil {
@@ -125,8 +127,8 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 	defer all.Wait()
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
-	if d, ok := p.(Digester); ok && s.weekly != nil {
-		all.Go(func() { s.digests(beside, d, account) })
+	if post := s.digester(p); post != nil && s.weekly != nil {
+		all.Go(func() { s.digests(beside, post, account) })
 	}
 	if s.lookers != nil {
 		all.Go(func() { s.lookers.run(beside) })

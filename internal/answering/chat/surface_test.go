@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -144,10 +145,10 @@ func TestWhoDidNotSeeANotificationIsToldInPrivate(t *testing.T) {
 	rec := ask.Record{State: ask.StatePending, Ask: ask.Ask{Tenant: "acme", Session: "s1", ID: "a1", Title: "Deploy?"}}
 	steps := []ask.Step{{N: 1, At: time.Unix(1, 0), Tell: []string{"chat:U1", "telegram:7", "chat:U2", "chat:U3"}, Via: []string{"chat", "telegram"}}}
 	var told []string
-	err := s.Escalate(t.Context(), &rec, steps, []ask.Place{{Ref: "C1/1"}}, archived, func(n chat.StepNotice) error {
+	err := s.Escalate(t.Context(), &responder.Post{Ask: rec.Ask}, &rec, steps, []ask.Place{{Ref: "C1/1"}}, archived, func(_ context.Context, n *chat.Note) error {
 		told = append(told, n.To.Person+n.Ref+strings.Join(n.Mention, ","))
-		if n.Words != "Nobody has decided this yet: Deploy?" {
-			t.Errorf("told %q", n.Words)
+		if n.Lines[0] != "Nobody has decided this yet: Deploy?" {
+			t.Errorf("told %q", n.Lines)
 		}
 		return map[string]error{"U2": errArchived}[n.To.Person]
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/emersion/go-smtp"
+	"golang.org/x/net/netutil"
 )
 
 // Bounds of what is received.
@@ -56,7 +57,7 @@ func (s *App) receive(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	err = srv.Serve(&limited{ln, make(chan struct{}, maxDeliveries)})
+	err = srv.Serve(netutil.LimitListener(ln, maxDeliveries))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -138,36 +139,6 @@ func (d *delivery) Reset() { d.from, d.to = "", "" }
 
 // Logout ends the conversation.
 func (d *delivery) Logout() error { return nil }
-
-// limited bounds the connections of a listener; more wait.
-type limited struct {
-	net.Listener
-	places chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	l.places <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &counted{Conn: c, leave: l.places}, nil
-}
-
-// counted gives its place back once.
-type counted struct {
-	net.Conn
-	leave chan struct{}
-}
-
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	if !errors.Is(err, net.ErrClosed) {
-		<-c.leave
-	}
-	return err
-}
 
 // smtpLog passes errors of the library on.
 type smtpLog struct{ log *slog.Logger }

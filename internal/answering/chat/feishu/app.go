@@ -102,9 +102,7 @@ type App struct {
 	connected atomic.Bool                   // the long connection
 	seen      *lru.Cache[string, *handling] // by the id of the event
 	asks      *lru.Cache[string, string]    // keys of posts by message
-	attached  *lru.Cache[string, struct{}]  // posts whose files were sent
 	busy      chat.Busy                     // bounds the events that are handled at once
-	pairing   atomic.Pointer[chat.Pairing]
 	work      sync.WaitGroup
 }
 
@@ -137,7 +135,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	s := &App{
 		Surface: surface, opts: opts, api: newAPI(&opts, surface.Clock), busy: make(chat.Busy, 64),
-		seen: chat.NewCache[string, *handling](10_000), asks: chat.NewCache[string, string](20_000), attached: chat.NewCache[string, struct{}](10_000),
+		seen: chat.NewCache[string, *handling](10_000), asks: chat.NewCache[string, string](20_000),
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.api.name, s.api.members)
 	return s, nil

@@ -10,9 +10,6 @@ import (
 // Pair receives over the long connection until a private message says the code, and returns who wrote it and where. It
 // ignores all others.
 func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
-	p := chat.NewPairing(code)
-	s.pairing.Store(p)
-	defer s.pairing.Store(nil)
 	ctx, cancel := context.WithCancel(ctx)
 	listening := make(chan error, 1)
 	go func() { listening <- s.Listen(ctx) }()
@@ -20,7 +17,7 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 		cancel()
 		<-listening //nolint:errcheck // Listen fails never
 	}()
-	who, err := p.Wait(ctx)
+	who, err := s.WaitForCode(ctx, code)
 	if err != nil {
 		return who, err
 	}
@@ -34,7 +31,7 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 
 // pairs reports whether a code is waited for, and takes it if a private message says it. Then messages are nothing else.
 func (s *App) pairs(e *event, m *message, words string) bool {
-	p := s.pairing.Load()
+	p := s.Pairing()
 	if p == nil {
 		return false
 	}

@@ -48,9 +48,8 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 	if err != nil {
 		return err
 	}
-	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(post.Key) {
-		p.attached.Add(post.Key, struct{}{})
-		p.Attach(ctx, &post.Ask, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
+	if at, ok := chat.ParseMessage(places[0].Ref); ok {
+		p.AttachOnce(ctx, &post, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
 			return p.api.attach(ctx, chat.RankOf(&post), at, fmt.Sprintf("%s-f%.6s", post.Key, f.ID), f)
 		})
 	}
@@ -70,28 +69,6 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
 	d := p.drawn(&rec, post.Link)
 	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
-}
-
-// Escalate tells people of the steps of a ladder: it replies to the cards, and posts where the routes of these people are.
-func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	n := 0
-	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
-		uuid := fmt.Sprintf("%s-%d-%d", post.Key, steps[len(steps)-1].N, n) // Feishu takes it once within an hour, wherever
-		n++
-		if c.Ref == "" && post.Link != "" {
-			c.Words += "\n" + post.Link
-		}
-		words := textOf(c.Words, c.Mention...)
-		if c.Ref == "" {
-			_, err := p.api.post(ctx, c.Rank, cmp.Or(c.To.Channel, c.To.Person), "text", words, uuid)
-			return err
-		}
-		m, ok := chat.ParseMessage(c.Ref)
-		if !ok {
-			return nil
-		}
-		return p.api.reply(ctx, c.Rank, m.Channel, m.ID, "text", words, uuid)
-	})
 }
 
 func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, content string) error {

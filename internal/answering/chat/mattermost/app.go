@@ -13,7 +13,6 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/pkg/responder"
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Type is the responder type.
@@ -81,10 +80,8 @@ type App struct {
 	api    *api
 	codes  codes
 	people *chat.People[user]
-
-	attached *lru.Cache[string, struct{}] // posts whose files were sent
-	busy     chat.Busy                    // one entry for each request in progress
-	after    chat.Work
+	busy   chat.Busy // one entry for each request in progress
+	after  chat.Work
 }
 
 // Bounds.
@@ -112,7 +109,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := newAPI(opts.URL, opts.Token, surface.Clock)
-	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chat.Busy, maxBusy), attached: chat.NewCache[string, struct{}](10_000)}
+	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chat.Busy, maxBusy)}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
 	return s, nil
 }

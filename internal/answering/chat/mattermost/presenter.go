@@ -35,9 +35,9 @@ func (p presenter) Present(ctx context.Context, asked responder.Post) ([]ask.Pla
 }
 
 // mention returns the words that notify people. A group cannot be mentioned by its id.
-func (p presenter) mention(ctx context.Context, all []string) (words string) {
+func (s *App) mention(ctx context.Context, all []string) (words string) {
 	for _, one := range all {
-		if u, err := p.people.Person(ctx, one); err == nil && u.Username != "" {
+		if u, err := s.people.Person(ctx, one); err == nil && u.Username != "" {
 			words += "@" + u.Username + " "
 		}
 	}
@@ -53,7 +53,7 @@ func (p presenter) post(rec *ask.Record, text string, actions []action) *post {
 	return &post{Props: map[string]any{"attachments": []attachment{a}, "askbus": responder.PostKey(Type, rec.Ask.Key(), rec.Life)}}
 }
 
-// Open adds the buttons, and then sends the files, once in this process: after a crash they may come twice.
+// Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, asked responder.Post, places []ask.Place) error {
 	if p.Begun(asked.Key) { // somebody answers already: it has its buttons
 		return nil
@@ -61,11 +61,10 @@ func (p presenter) Open(ctx context.Context, asked responder.Post, places []ask.
 	if err := p.redraw(ctx, chat.Pending(&asked), asked.Link, places, chat.RankOf(&asked)); err != nil {
 		return err
 	}
-	if at, ok := chat.ParseMessage(places[0].Ref); ok && !p.attached.Contains(asked.Key) {
-		p.attached.Add(asked.Key, struct{}{})
+	if at, ok := chat.ParseMessage(places[0].Ref); ok {
 		d := p.drawn(chat.Pending(&asked), asked.Link)
 		d.text(card.Steps{})
-		p.Attach(ctx, &asked.Ask, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
+		p.AttachOnce(ctx, &asked, chat.Whole(d.Card, d.cut, d.link), maxFiles, func(ctx context.Context, f *chat.Attached) error {
 			return p.api.attach(ctx, chat.RankOf(&asked), at, f)
 		})
 	}

@@ -67,8 +67,7 @@ type App struct {
 	reminders *lru.Cache[string, string]   // scheduled messages, by card; "": removed
 	seen      *lru.Cache[string, struct{}] // handled events
 	sockets   socketState
-	pairing   atomic.Pointer[chat.Pairing] // it only waits for a code
-	busy      chat.Busy                    // one entry per request in progress
+	busy      chat.Busy // one entry per request in progress
 	after     chat.Work
 }
 

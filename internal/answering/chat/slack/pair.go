@@ -15,8 +15,6 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 	if s.opts.AppToken == "" {
 		return chat.Paired{}, errors.New("without an app-level token the code cannot be heard: give the id of a channel with --channel")
 	}
-	p := chat.NewPairing(code)
-	s.pairing.Store(p)
 	listening, stop := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
@@ -25,7 +23,7 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 	}()
 	defer func() { <-over }()
 	defer stop()
-	return p.Wait(ctx)
+	return s.WaitForCode(ctx, code)
 }
 
 // pairs takes the first message that says the code.

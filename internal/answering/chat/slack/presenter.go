@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -176,41 +175,6 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 		a.Mentions = to.Mention // an edit notifies nobody again
 	}
 	return p.edit(ctx, &rec.Ask, rec.AskedAt, cards, pendingCard(a))
-}
-
-// Escalate tells people of the steps of a ladder in the threads of the cards, in the channel as well, and where the
-// routes of these people are.
-func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	link := post.Link
-	for _, at := range places {
-		if m, ok := chat.ParseMessage(at.Ref); ok {
-			link = p.where(m)
-		}
-	}
-	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
-		text := ":rotating_light: " + clipBytes(escape(c.Words), 300)
-		if link != "" {
-			text = ":rotating_light: <" + link + "|" + clipBytes(escape(c.Words), 300) + ">"
-		}
-		if len(c.Mention) > 0 {
-			text += " · " + mentions(c.Mention)
-		}
-		channel, thread := c.To.Channel, ""
-		if c.Ref != "" {
-			m, ok := chat.ParseMessage(c.Ref)
-			if !ok {
-				return nil
-			}
-			channel, thread = m.Channel, cmp.Or(m.Thread, m.ID)
-		} else if c.To.Person != "" {
-			var err error
-			if channel, err = p.channel(ctx, c.To); err != nil {
-				return err
-			}
-		}
-		_, err := p.api.post(ctx, c.Rank, channel, thread, true, content{Text: text}, nil)
-		return err
-	})
 }
 
 func (p presenter) edit(ctx context.Context, a *ask.Ask, order time.Time, cards []ask.Place, c content) error {

@@ -20,7 +20,7 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 	if strings.TrimSpace(ev.User) == "" {
 		return // what Slack itself or an app without a user writes
 	}
-	if p := s.pairing.Load(); p != nil || s.Bus == nil {
+	if p := s.Pairing(); p != nil || s.Bus == nil {
 		if p != nil {
 			s.pairs(ctx, p, e, proof)
 		}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -97,8 +96,6 @@ type App struct {
 	people *chat.People[member]
 	busy   chat.Busy // one entry for each request in progress
 	after  chat.Work
-
-	pairing atomic.Pointer[chat.Pairing] // nil: no code is waited for
 }
 
 // Bounds.

@@ -13,10 +13,7 @@ import (
 // Pair waits until a private message to [App.Handler] says the code, and returns who wrote it and where. It ignores all
 // others.
 func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
-	p := chat.NewPairing(code)
-	s.pairing.Store(p)
-	defer s.pairing.Store(nil)
-	return p.Wait(ctx)
+	return s.WaitForCode(ctx, code)
 }
 
 // MayPair reports whether a call's body, which nobody has verified, can be a private message that says a code.

@@ -102,7 +102,7 @@ func (s *App) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errDirectory.Error(), http.StatusForbidden)
 		return
 	}
-	if p := s.pairing.Load(); p != nil {
+	if p := s.Pairing(); p != nil {
 		s.pairs(r.Context(), p, &in)
 		w.WriteHeader(http.StatusAccepted)
 		return

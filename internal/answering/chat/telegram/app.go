@@ -79,10 +79,9 @@ type App struct {
 	me     atomic.Pointer[models.User]
 	polled atomic.Pointer[error] // how the last poll, or look at the webhook, went; nil: there was none yet
 
-	webhook, secret string                       // where Telegram calls, if it does, and what it proves itself with
-	seen            *lru.Cache[int64, struct{}]  // handled updates
-	attached        *lru.Cache[string, struct{}] // posts whose files were sent
-	ending          atomic.Int32                 // outcomes that are being edited in
+	webhook, secret string                      // where Telegram calls, if it does, and what it proves itself with
+	seen            *lru.Cache[int64, struct{}] // handled updates
+	ending          atomic.Int32                // outcomes that are being edited in
 }
 
 // New makes the surface. It makes no calls.
@@ -99,7 +98,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	s := &App{
-		api: a, webhook: opts.WebhookURL, secret: secret(opts.Token), seen: chat.NewCache[int64, struct{}](10_000), attached: chat.NewCache[string, struct{}](10_000),
+		api: a, webhook: opts.WebhookURL, secret: secret(opts.Token), seen: chat.NewCache[int64, struct{}](10_000),
 		people: chat.NewPeople(surface.Clock.Now, func(context.Context, string) (struct{}, error) { return struct{}{}, nil }, a.member),
 	}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})

@@ -56,7 +56,7 @@ func where(at place) string {
 	return ""
 }
 
-// Open adds the buttons, and then sends the files, once in this process: after a crash they may come twice.
+// Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
 	c := p.drawn(chat.Pending(&post), post.Link)
 	for _, one := range places {
@@ -68,11 +68,10 @@ func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.P
 			return err
 		}
 	}
-	if at, ok := parsePlace(places[0].Ref); ok && !p.attached.Contains(post.Key) {
-		p.attached.Add(post.Key, struct{}{})
+	if at, ok := parsePlace(places[0].Ref); ok {
 		c.rich = at.Rich
 		t := c.text(chat.Draft{})
-		p.Attach(ctx, &post.Ask, chat.Whole(c.Card, t.cut, c.link), maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
+		p.AttachOnce(ctx, &post, chat.Whole(c.Card, t.cut, c.link), maxFiles, func(ctx context.Context, f *chat.Attached) error { return p.api.attach(ctx, at, chat.RankOf(&post), f) })
 	}
 	return nil
 }
@@ -112,25 +111,6 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 	c := p.drawn(&rec, post.Link)
 	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error {
 		return p.edit(ctx, ref, r, c.at(chat.Draft{}), c.keyboard(card.Steps{}))
-	})
-}
-
-// Escalate tells people of the steps of a ladder: it replies to the messages, and posts where the routes of these
-// people are.
-func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	return nil, p.Surface.Escalate(ctx, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, func(c chat.StepNotice) error {
-		at, ok := parsePlace(cmp.Or(c.Ref, c.To.Channel, c.To.Person))
-		if !ok {
-			return nil
-		}
-		var t text
-		t.add("🚨 "+c.Words+"\n", "", "")
-		if c.Ref == "" && post.Link != "" {
-			t.add(post.Link+"\n", "", "")
-		}
-		t.mention(c.Mention)
-		_, err := p.api.send(ctx, at, c.Rank, t, nil, at.ID)
-		return err
 	})
 }
 
