@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -26,16 +27,22 @@ func sessionKey(channel string, a *ask.Ask) string {
 	return channel + "/" + a.Tenant + "/" + a.Session
 }
 
-// Posts returns where the asks of a session are posted, the oldest ask first. It reads up to the given number of pages
-// of 100 asks.
-func (c *Sessions) Posts(ctx context.Context, a *ask.Ask, pages int) (posts []Message, err error) {
-	places, err := SessionPosted(ctx, c.s.Bus, c.s.Type, a, pages)
-	for _, at := range places {
-		if m, ok := ParseMessage(at.Ref); ok {
-			posts = append(posts, m)
+// Posts returns where the asks of a session are posted, the oldest ask first. It reads up to the given number of asks.
+func (c *Sessions) Posts(ctx context.Context, a *ask.Ask, most int) (posts []Message, err error) {
+	for rec, err := range c.s.Bus.All(ctx, responder.Query{Tenant: a.Tenant, Session: a.Session, PageSize: 100}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range Posted(c.s.Type, &rec) {
+			if m, ok := ParseMessage(at.Ref); ok {
+				posts = append(posts, m)
+			}
+		}
+		if most--; most == 0 {
+			break
 		}
 	}
-	return posts, err
+	return posts, nil
 }
 
 // Posted notes the card of an ask.
@@ -77,7 +84,7 @@ func (c *Sessions) Last(ctx context.Context, a *ask.Ask, channel string) (last M
 }
 
 func (c *Sessions) lookUp(ctx context.Context, a *ask.Ask) []Message {
-	posts, err := c.Posts(ctx, a, 1)
+	posts, err := c.Posts(ctx, a, 100)
 	if err != nil {
 		c.s.Log.WarnContext(ctx, "cannot find the cards of a session; this ask is a message of its own, without a link to them", slog.String("error", err.Error()))
 		return nil

@@ -41,8 +41,9 @@ type Options struct {
 	// Refused is called for each refused request and answer that no broker sees, without waiting; nil: not called.
 	Refused func(Refusal)
 
-	// Ping is how often a connection that is held is tried out; default: what suits the chat.
-	Ping time.Duration
+	// AckAfter is when the platform is told that something takes longer than it waits, and Ping how often a connection that
+	// is held is tried out; default: what suits the chat.
+	AckAfter, Ping time.Duration
 
 	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
@@ -250,8 +251,12 @@ func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) 
 
 // End returns what the messages of an ended ask say, as [Summarize] does.
 func (s *Surface) End(e *responder.Ended, clean func(s string, most int) string) Summary {
-	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	return Summarize(&rec, card.New(&rec, s.shared(s.Language(&e.Ask)), s.Clock.Now()), clean)
+	return s.EndIn(s.Language(&e.Ask), &ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}, clean)
+}
+
+// EndIn is End for a record, in a language.
+func (s *Surface) EndIn(l *lang.Language, rec *ask.Record, clean func(s string, most int) string) Summary {
+	return Summarize(rec, card.New(rec, s.shared(l), s.Clock.Now()), clean)
 }
 
 // EditAll edits every message of an ask with edit, those that were just clicked first, then in the order of a time. A

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -95,12 +96,7 @@ func New(nc *nats.Conn, opts Options) (*App, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Look <= 0 {
-		opts.Look = time.Second
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Look, opts.Logger = cmp.Or(max(opts.Look, 0), time.Second), cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Failed == nil {
 		opts.Failed = func(Failure) {}
 	}
@@ -263,7 +259,7 @@ func (a *App) leave(g *gate, err error, tried bool) {
 // next sets when a failed delivery is tried again; false: it failed for good, which is recorded.
 func (a *App) next(ctx context.Context, d *delivery, err error) bool {
 	d.Failed++
-	d.Claim, d.Error = "", clip(err.Error())
+	d.Claim, d.Error = "", clipBytes(ask.CleanLine(err.Error()), maxError)
 	wait, again := webhook.After(d.Failed)
 	if refused, ok := errors.AsType[*webhook.RefusedError](err); ok {
 		again = again && !refused.Gone()
@@ -290,13 +286,6 @@ func (r receiver) String() string {
 }
 
 const maxError = 300 // bytes
-
-func clip(s string) string {
-	if s = ask.CleanLine(s); len(s) > maxError {
-		s = strings.ToValidUTF8(s[:maxError], "") + "…"
-	}
-	return s
-}
 
 // count adds a failure for good to the entry that "askbus doctor" reads.
 func (a *App) count(ctx context.Context, d *delivery) {

@@ -122,12 +122,7 @@ func (a *App) takeFile(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write(data) //nolint:gosec // JSON, with nosniff
+	respond(w, http.StatusCreated, "application/json", data)
 }
 
 func (a *App) take(w http.ResponseWriter, r *http.Request) ([]byte, error) {

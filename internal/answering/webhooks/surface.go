@@ -134,11 +134,7 @@ func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var body []byte
 		if body, err = wire.CarryOutcome(&o); err == nil {
-			h := w.Header()
-			h.Set("Cache-Control", "no-store")
-			h.Set("X-Content-Type-Options", "nosniff")
-			h.Set("Content-Type", "application/json")
-			_, _ = w.Write(body) //nolint:gosec // JSON, with nosniff
+			respond(w, http.StatusOK, "application/json", body)
 			return
 		}
 	}
@@ -147,12 +143,18 @@ func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 
 // refuse responds with a problem.
 func refuse(w http.ResponseWriter, err error) {
-	e, h := wire.AsError(err), w.Header()
+	e := wire.AsError(err)
+	respond(w, wire.HTTPStatus(e.Code), "application/problem+json", wire.EncodeProblem(e))
+}
+
+// respond responds with JSON of a media type.
+func respond(w http.ResponseWriter, status int, mediaType string, body []byte) {
+	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Type", "application/problem+json")
-	w.WriteHeader(wire.HTTPStatus(e.Code))
-	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, with nosniff
+	h.Set("Content-Type", mediaType)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // JSON, with nosniff
 }
 
 // named returns the surface and the ask of the answer address of a request.

@@ -181,7 +181,7 @@ func (b *Bed) slackBed(ctx context.Context, name string, replicas int, opts fake
 		}
 		app, err := slack.New(r, slack.Options{
 			BotToken: fake.Settings().BotToken, SigningSecret: fake.Settings().SigningSecret, APIURL: fake.URL(), Replicas: replicas,
-			Options: chat.Options{Routes: slack.Routes{Default: slack.Target{Channel: "C0ASKS"}}, Clock: clock, Logger: log}, NoLimits: opts.NoLimits,
+			Options: chat.Options{Routes: chat.Routes{Default: chat.Target{Channel: "C0ASKS"}}, Clock: clock, Logger: log}, NoLimits: opts.NoLimits,
 		})
 		if err == nil {
 			_, err = app.Connect(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,20 +167,12 @@ const (
 
 // gone reports errors for messages that cannot be edited any more.
 func gone(err error) bool {
-	switch code(err) {
-	case unknownChannel, unknownMessage, missingAccess, foreignMessage, noPermission, archivedThread:
-		return true
-	}
-	return false
+	return slices.Contains([]int{unknownChannel, unknownMessage, missingAccess, foreignMessage, noPermission, archivedThread}, code(err))
 }
 
 // hopeless reports errors of a post for which a retry is useless.
 func hopeless(err error) bool {
-	switch code(err) {
-	case unknownChannel, missingAccess, noDirect, noPermission, invalidBody, archivedThread:
-		return true
-	}
-	return false
+	return slices.Contains([]int{unknownChannel, missingAccess, noDirect, noPermission, invalidBody, archivedThread}, code(err))
 }
 
 // mentions says whom a message notifies: nobody whom a text names, only those given.

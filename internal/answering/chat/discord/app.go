@@ -35,13 +35,11 @@ type Options struct {
 	// PublicKey is the application's, in hex: what people do then arrives at [App.Handler]. Default: over the gateway.
 	PublicKey string
 	APIURL    string // default: Discord's
-	// AckAfter is when Discord is told to wait for what is not stored yet; it gives up after 3 s. Default: 1.8 s.
-	AckAfter time.Duration
 }
 
 const (
 	defaultAPI = "https://discord.com/api/v10"
-	ackAfter   = 1800 * time.Millisecond
+	ackAfter   = 1800 * time.Millisecond // it gives up after 3 s
 )
 
 // Check returns an error for a missing or invalid setting.

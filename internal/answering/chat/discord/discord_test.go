@@ -59,7 +59,7 @@ func routes() chat.Routes {
 }
 
 func options(f *fakediscord.Server) discord.Options {
-	return discord.Options{Token: fakediscord.Token, APIURL: f.URL(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
+	return discord.Options{Token: fakediscord.Token, APIURL: f.URL(), Options: chat.Options{Routes: routes(), AckAfter: waittest.Limit, Logger: natstest.Logger()}}
 }
 
 // surface is Discord for the suites.

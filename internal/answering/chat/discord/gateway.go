@@ -250,9 +250,8 @@ func write(ctx context.Context, conn *websocket.Conn, v any) error {
 
 // dispatched handles an event of the gateway.
 func (s *App) dispatched(ctx context.Context, typ string, data json.RawMessage) {
-	if typ == "MESSAGE_CREATE" {
-		s.wrote(ctx, data)
-		return
+	if m, ok := readDirect(typ, data); ok {
+		s.wrote(ctx, m)
 	}
 	if typ != "INTERACTION_CREATE" {
 		return

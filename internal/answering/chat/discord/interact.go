@@ -160,9 +160,8 @@ func (o outcome) reply() reply {
 
 // message returns the words as a message that only one person sees.
 func (o outcome) message() message {
-	words := chat.ClipUnits(o.told, 1900)
-	m := message{Content: &words, Flags: flagEphemeral, Mentions: mentions{Parse: []string{}}, Components: []component{}}
-	if len(o.extra) > 0 {
+	m := said(chat.ClipUnits(o.told, 1900))
+	if m.Flags = flagEphemeral; len(o.extra) > 0 {
 		m.Components = []component{{Type: typeRow, Components: o.extra}}
 	}
 	return m

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,17 +21,8 @@ func (s *App) Pair(ctx context.Context, code string) (p chat.Paired, err error) 
 	defer stop()
 	private := ""
 	s.receive(waiting, intentDirect, func(_ context.Context, typ string, data json.RawMessage) {
-		var m struct {
-			Channel string `json:"channel_id"`
-			Server  string `json:"guild_id"`
-			Author  user   `json:"author"`
-			Content string `json:"content"`
-		}
-		if typ != "MESSAGE_CREATE" || p.Person != "" || json.Unmarshal(data, &m) != nil {
-			return
-		}
-		if m.Server == "" && !m.Author.Bot && m.Author.ID != "" && chat.SaysCode(m.Content, code) {
-			p = chat.Paired{Person: m.Author.ID, Principal: Type + ":" + m.Author.ID, Name: cmp.Or(m.Author.Global, m.Author.Username)}
+		if m, ok := readDirect(typ, data); ok && p.Person == "" && chat.SaysCode(m.Content, code) {
+			p = chat.Paired{Person: m.Author.ID, Principal: m.Author.by().Principal, Name: m.Author.by().Name}
 			private = m.Channel
 			stop()
 		}
@@ -40,7 +30,7 @@ func (s *App) Pair(ctx context.Context, code string) (p chat.Paired, err error) 
 	switch {
 	case p.Person != "":
 		told := s.Speaks("", nil).Say("Connected. Questions of agents come here.")
-		if _, err := s.api.post(ctx, s.Now(), private, message{Content: &told, Components: []component{}, Mentions: mentions{Parse: []string{}}}); err != nil {
+		if _, err := s.api.post(ctx, s.Now(), private, said(told)); err != nil {
 			s.Log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
 		}
 		return p, nil

@@ -2,22 +2,11 @@ package email
 
 import (
 	"errors"
-	"iter"
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-message"
 )
-
-// fieldsOf returns the values of the header fields with a name, the topmost first.
-func fieldsOf(h *message.Header, name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for f := h.FieldsByKey(name); f.Next(); {
-			if !yield(f.Value()) {
-				return
-			}
-		}
-	}
-}
 
 // away are subjects of automatic replies that have no mark.
 //
@@ -27,17 +16,12 @@ var away = compiled(`(?i)^\s*(auto(matic)?[ -]?(reply|response)|out of (the )?of
 // automatic returns why a mail is a program's (RFC 3834), or nil. A program never answers, and is never answered.
 func automatic(h *message.Header, envelope string) error {
 	is := func(name string, values ...string) bool {
-		for value := range fieldsOf(h, name) {
+		return slices.ContainsFunc(h.Values(name), func(value string) bool {
 			value = strings.ToLower(strings.TrimSpace(value))
-			for _, one := range values {
-				if strings.HasPrefix(value, one) {
-					return true
-				}
-			}
-		}
-		return false
+			return slices.ContainsFunc(values, func(one string) bool { return strings.HasPrefix(value, one) })
+		})
 	}
-	for value := range fieldsOf(h, "Auto-Submitted") {
+	for _, value := range h.Values("Auto-Submitted") {
 		if word, _, _ := strings.Cut(strings.ToLower(value), ";"); strings.TrimSpace(word) != "no" {
 			return errors.New("it is an automatic reply")
 		}

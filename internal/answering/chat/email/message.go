@@ -335,8 +335,7 @@ type ending struct {
 func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	l := s.speaks(to, &e.Ask)
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	sum := chat.Summarize(&rec, card.New(&rec, card.Viewer{Surface: Type, Lang: l.Tag, Shared: true}, s.Clock.Now()), literal)
-	d := &ending{Summary: sum, Lang: l, Inbox: s.LinkTo(e.Ask.Key()), Stop: s.stopURL(e.Ask.Tenant, to)}
+	d := &ending{Summary: s.EndIn(l, &rec, literal), Lang: l, Inbox: s.LinkTo(e.Ask.Key()), Stop: s.stopURL(e.Ask.Tenant, to)}
 	m, err := s.envelope(to, e.Key, e.Ask.Tenant, "Re: "+s.subject(l, &e.Ask))
 	if err != nil {
 		return nil, err

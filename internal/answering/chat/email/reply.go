@@ -81,7 +81,7 @@ func (s *App) sender(e *message.Entity, envelope string, madeFor func(string) bo
 func author(e *message.Entity) (from string, why error) {
 	h := netmail.Header{Header: e.Header}
 	list, err := h.AddressList("From")
-	if n := len(slices.Collect(fieldsOf(&e.Header, "From"))); err != nil || len(list) != 1 || n != 1 {
+	if err != nil || len(list) != 1 || len(e.Header.Values("From")) != 1 {
 		return "", errors.New("it does not have exactly one sender")
 	}
 	if from = strings.ToLower(list[0].Address); !addressForm().MatchString(from) {

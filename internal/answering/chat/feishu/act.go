@@ -281,8 +281,7 @@ func (s *App) result(ctx context.Context, l *lang.Language, rec *ask.Record, tol
 
 // ended returns the card of an ended ask.
 func (s *App) ended(rec *ask.Record) *shown {
-	e := responder.Ended{Post: responder.Post{Ask: rec.Ask, Life: rec.Life, AskedAt: rec.AskedAt}, Outcome: *rec.Outcome}
-	return &shown{"raw", raw(outcome(s.End(&e, literal)))}
+	return &shown{"raw", raw(outcome(s.EndIn(s.Language(&rec.Ask), rec, literal)))}
 }
 
 // closed returns a card that says only these words.

@@ -36,9 +36,6 @@ type Options struct {
 	// EncryptKey and VerificationToken, which belong together, are those of the app's webhooks: [App.Handler]
 	// then receives, and there is no long connection.
 	EncryptKey, VerificationToken string
-	// AckAfter is when Feishu gets an answer although what was chosen is not stored yet; it gives up after 3 s. Default:
-	// 2.2 s.
-	AckAfter time.Duration
 }
 
 // The domains of the two services.

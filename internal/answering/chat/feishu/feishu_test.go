@@ -49,7 +49,7 @@ func routes() chat.Routes {
 }
 
 func options(f *fakefeishu.Server) feishu.Options {
-	return feishu.Options{AppID: fakefeishu.AppID, AppSecret: fakefeishu.AppSecret, Domain: f.URL(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
+	return feishu.Options{AppID: fakefeishu.AppID, AppSecret: fakefeishu.AppSecret, Domain: f.URL(), Options: chat.Options{Routes: routes(), AckAfter: waittest.Limit, Logger: natstest.Logger()}}
 }
 
 // surface is Feishu for the conformance suite.

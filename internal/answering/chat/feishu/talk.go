@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -129,8 +130,8 @@ func (s *App) answerTo(ctx context.Context, e *event, m *message, words string) 
 	}
 }
 
-// Bounds of finding the ask of a card that this process has not posted.
-const maxPages = 20 // of 500 asks, in each state
+// maxSearched bounds the asks, in each state, among which that of a card is searched that this process has not posted.
+const maxSearched = 10_000
 
 // repliedTo returns the ask whose card a message replies to, and the card; none if that is not a card.
 func (s *App) repliedTo(ctx context.Context, m *message) (rec ask.Record, at string, err error) {
@@ -153,22 +154,16 @@ func (s *App) repliedTo(ctx context.Context, m *message) (rec ask.Record, at str
 // posted looks up the ask of a card among the oldest asks, those that are open first.
 func (s *App) posted(ctx context.Context, ref string) (ask.Record, error) {
 	for _, state := range []ask.State{ask.StatePending, ask.StateResolved} {
-		q := responder.Query{State: state, PageSize: 500}
-		for range maxPages {
-			page, err := s.Bus.List(ctx, q)
+		n := 0
+		for rec, err := range s.Bus.All(ctx, responder.Query{State: state, PageSize: 500}) {
 			if err != nil {
 				return ask.Record{}, err
 			}
-			for i := range page.Items {
-				rec := &page.Items[i]
-				for _, place := range chat.Posted(Type, rec) {
-					if place.Ref == ref {
-						s.asks.Add(ref, responder.PostKey(Type, rec.Ask.Key(), rec.Life))
-						return *rec, nil
-					}
-				}
+			if slices.ContainsFunc(chat.Posted(Type, &rec), func(at ask.Place) bool { return at.Ref == ref }) {
+				s.asks.Add(ref, responder.PostKey(Type, rec.Ask.Key(), rec.Life))
+				return rec, nil
 			}
-			if q.Cursor = page.Next; q.Cursor == "" {
+			if n++; n == maxSearched {
 				break
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
@@ -57,16 +56,9 @@ func (s *App) receive(handle func(*called) (of held, code string, do func(contex
 			http.Error(w, errCode.Error(), http.StatusUnauthorized)
 			return
 		}
-		done := make(chan string, 1)
-		s.after.Do(r.Context(), func(ctx context.Context) { done <- do(ctx) })
-		timer := time.NewTimer(s.opts.AckAfter)
-		defer timer.Stop()
-		told := ""
-		select {
-		case told = <-done:
-		case <-timer.C:
+		told, ok := chat.InTime(r.Context(), &s.after, s.opts.AckAfter, do, func(ctx context.Context, told string) { s.whisper(ctx, in.User, told) })
+		if !ok {
 			told = s.Speaks("", nil).Say("Your answer is on its way. The card will show when it is stored.")
-			s.after.Do(r.Context(), func(ctx context.Context) { s.whisper(ctx, in.User, <-done) })
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer(told))
@@ -163,21 +155,30 @@ func (s *App) ask(ctx context.Context, l *lang.Language, trigger, question strin
 // by returns the person for the broker, or why they may not act at all. The call says who pressed, and its code that the
 // server sent it; the server itself says what they are, and that they are in the channel.
 func (s *App) by(ctx context.Context, l *lang.Language, in *called, a *ask.Ask) (ask.By, string) {
-	by := ask.By{Principal: Type + ":" + s.server + "/" + in.User, Proof: ask.ProofMattermost}
 	u, err := s.people.Person(ctx, in.User)
 	is, errIn := s.people.In(ctx, in.Channel+"/"+in.User, in.User)
-	by.Name = u.name()
+	by := s.proven(in.User, &u)
 	switch {
 	case err != nil && u.ID == "", errIn != nil:
 		s.Log.WarnContext(ctx, "cannot look up a person of Mattermost", slog.Any("error", err), slog.Any("in_channel", errIn))
 		return by, l.Say("The chat could not be reached; please press again in a moment.")
-	case u.ID != in.User || u.Bot || u.Deleted != 0 || !is:
+	case !u.person(in.User) || !is:
 		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
-	case u.guest() && !slices.Contains(s.opts.Guests, u.ID):
+	case s.barred(&u):
 		return by, l.Say("Guests may not answer here. The administrator of askbus can list you: %s.", u.ID)
 	}
 	s.Identify(ctx, &by, in.User, a, func(group string) (bool, error) { return s.people.In(ctx, group+"/"+in.User, in.User) })
 	return by, ""
+}
+
+// proven returns a user as the server proves them.
+func (s *App) proven(id string, u *user) ask.By {
+	return ask.By{Principal: Type + ":" + s.server + "/" + id, Name: u.name(), Proof: ask.ProofMattermost}
+}
+
+// barred reports whether a user is a guest of the server who may not answer.
+func (s *App) barred(u *user) bool {
+	return strings.Contains(u.Roles, "guest") && !slices.Contains(s.opts.Guests, u.ID)
 }
 
 // whisper writes to a person alone: a bot may not write into a channel for one person.

@@ -57,8 +57,8 @@ type user struct {
 	Deleted  int64  `json:"delete_at"`
 }
 
-// guest reports whether the user is a guest of the server.
-func (u *user) guest() bool { return strings.Contains(u.Roles, "guest") }
+// person reports whether the user of an id is a person who is still there.
+func (u *user) person(id string) bool { return u.ID == id && !u.Bot && u.Deleted == 0 }
 
 func (u *user) name() string {
 	if full := strings.TrimSpace(u.First + " " + u.Last); full != "" {

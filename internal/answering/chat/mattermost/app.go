@@ -1,6 +1,7 @@
 package mattermost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -27,13 +28,10 @@ type Options struct {
 	Callback string // address at which the server reaches this process
 	// Guests are ids of guests of the server who may answer; default: none.
 	Guests []string
-	// AckAfter is when a press is acknowledged even if its answer is not stored yet; default 10 s. The server gives up
-	// after 30 s, unless it is set to another time.
-	AckAfter time.Duration
 }
 
 const (
-	ackAfter = 10 * time.Second
+	ackAfter = 10 * time.Second // a server gives up after 30 s, unless it is set to another time
 	id       = `^[a-z0-9]{26}$`
 )
 
@@ -99,9 +97,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.AckAfter <= 0 {
-		opts.AckAfter = ackAfter
-	}
+	opts.AckAfter = cmp.Or(opts.AckAfter, ackAfter)
 	opts.URL, opts.Callback = strings.TrimRight(opts.URL, "/"), strings.TrimRight(opts.Callback, "/")
 	server := strings.ToLower(address.Host)
 	surface, err := chat.NewSurface(Type, bus, opts.Options, ids(server))

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // written is a post of an event.
@@ -39,12 +37,11 @@ func (s *App) wrote(ctx context.Context, post string) {
 	s.after.Do(ctx, func(ctx context.Context) {
 		defer s.busy.End()
 		u, err := s.people.Person(ctx, m.User)
-		if err != nil || u.ID != m.User || u.Bot || u.Deleted != 0 || u.guest() && !slices.Contains(s.opts.Guests, u.ID) {
+		if err != nil || !u.person(m.User) || s.barred(&u) {
 			s.Log.InfoContext(ctx, "nobody who may answer wants to be linked", slog.String("user", m.User), slog.Any("error", err))
 			return
 		}
-		member := ask.By{Principal: Type + ":" + s.server + "/" + u.ID, Name: u.name(), Proof: ask.ProofMattermost}
-		before, link, after := chat.AroundLink(s.LinkMeOnce(ctx, s.Speaks(u.Locale, nil), member, s.opts.Token+"\x00"+m.ID))
+		before, link, after := chat.AroundLink(s.LinkMeOnce(ctx, s.Speaks(u.Locale, nil), s.proven(u.ID, &u), s.opts.Token+"\x00"+m.ID))
 		s.write(ctx, u.ID, literal(before)+link+literal(after))
 	})
 }

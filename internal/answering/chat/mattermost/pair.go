@@ -77,8 +77,8 @@ func (s *App) paired(ctx context.Context, code string, seen map[string]int64) (n
 				delete(seen, c.ID) // again
 				return none, err
 			}
-			if u.ID == one.User && !u.Bot && u.Deleted == 0 && (!u.guest() || slices.Contains(s.opts.Guests, u.ID)) {
-				return chat.Paired{Place: c.ID, Person: u.ID, Principal: Type + ":" + s.server + "/" + u.ID, Name: u.name()}, nil
+			if u.person(one.User) && !s.barred(&u) {
+				return chat.Paired{Place: c.ID, Person: u.ID, Principal: s.proven(u.ID, &u).Principal, Name: u.name()}, nil
 			}
 		}
 	}

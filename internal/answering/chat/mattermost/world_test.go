@@ -73,7 +73,7 @@ func newSurface(t *testing.T) *surface {
 func (s *surface) Type() string { return mattermost.Type }
 
 func (s *surface) options() mattermost.Options {
-	o := mattermost.Options{URL: s.fake.URL(), Token: fakemattermost.Token, Callback: s.front, AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()}}
+	o := mattermost.Options{URL: s.fake.URL(), Token: fakemattermost.Token, Callback: s.front, Options: chat.Options{Routes: routes(), AckAfter: waittest.Limit, Logger: natstest.Logger()}}
 	if s.tune != nil {
 		s.tune(&o)
 	}

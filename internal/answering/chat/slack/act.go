@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,24 +67,11 @@ type action struct {
 }
 
 func (in *interaction) actor(proof string) actor {
-	a := actor{User: in.User.ID, Name: in.User.Name, Team: in.User.TeamID, Proof: proof}
-	if a.Name == "" {
-		a.Name = in.User.Username
-	}
-	if a.Team == "" {
-		a.Team = in.Team.ID
-	}
-	return a
+	return actor{User: in.User.ID, Name: cmp.Or(in.User.Name, in.User.Username), Team: cmp.Or(in.User.TeamID, in.Team.ID), Proof: proof}
 }
 
 func (in *interaction) message() message {
-	m := message{Channel: in.Container.ChannelID, ID: in.Container.MessageTS, Thread: in.Container.ThreadTS}
-	if m.Channel == "" {
-		m.Channel = in.Channel.ID
-	}
-	if m.ID == "" {
-		m.ID = in.Message.TS
-	}
+	m := message{Channel: cmp.Or(in.Container.ChannelID, in.Channel.ID), ID: cmp.Or(in.Container.MessageTS, in.Message.TS), Thread: in.Container.ThreadTS}
 	if m.Thread == "" && in.Message.ThreadTS != m.ID {
 		m.Thread = in.Message.ThreadTS
 	}
@@ -235,7 +223,7 @@ func (s *App) whisper(ctx context.Context, m message, user string, c content) {
 	}
 	if m.Channel == "" || code(err) == "user_not_in_channel" {
 		var channel string
-		if channel, err = s.channel(ctx, Target{Person: user}); err == nil {
+		if channel, err = s.channel(ctx, chat.Target{Person: user}); err == nil {
 			_, err = s.api.post(ctx, s.Now(), channel, "", false, c, nil)
 		}
 	}

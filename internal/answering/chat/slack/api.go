@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -64,13 +65,12 @@ func (a *api) call(ctx context.Context, method, channel string, r responder.Rank
 	})
 }
 
+// is reports whether an error is a refusal with one of Slack's codes.
+func is(err error, codes ...string) bool { return slices.Contains(codes, code(err)) }
+
 // revoked reports errors for a token that Slack does not accept.
 func revoked(err error) bool {
-	switch code(err) {
-	case "invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive":
-		return true
-	}
-	return false
+	return is(err, "invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 }
 
 // limited returns how long Slack refuses by an error.
@@ -94,21 +94,13 @@ func code(err error) string {
 
 // gone reports errors for messages that no longer exist.
 func gone(err error) bool {
-	switch code(err) {
-	case "message_not_found", "channel_not_found", "is_archived", "cant_update_message", "user_disabled":
-		return true
-	}
-	return false
+	return is(err, "message_not_found", "channel_not_found", "is_archived", "cant_update_message", "user_disabled")
 }
 
 // hopeless reports errors of a post for which a retry is useless.
 func hopeless(err error) bool {
-	switch code(err) {
-	case "channel_not_found", "is_archived", "not_in_channel", "restricted_action", "user_disabled", "user_not_found", "cannot_dm_bot",
-		"no_text", "msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "restricted_action_read_only_channel":
-		return true
-	}
-	return false
+	return is(err, "channel_not_found", "is_archived", "not_in_channel", "restricted_action", "user_disabled", "user_not_found", "cannot_dm_bot",
+		"no_text", "msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "restricted_action_read_only_channel")
 }
 
 func (a *api) post(ctx context.Context, r responder.Rank, channel, thread string, broadcast bool, c content, payload map[string]string) (ts string, err error) {

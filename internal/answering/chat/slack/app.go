@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -37,9 +38,6 @@ type Options struct {
 	// Strangers are ids of other workspaces whose members may answer in shared channels; default:
 	// none.
 	Strangers []string
-	// AckAfter is when a request is acknowledged even if its answer is not stored yet; default 2.5
-	// s.
-	AckAfter time.Duration
 
 	// NoLimits disables rate limits, for measurements with a fake Slack that has none.
 	NoLimits bool
@@ -50,7 +48,7 @@ type Options struct {
 // Defaults of [Options].
 const (
 	defaultAPI = "https://slack.com/api/"
-	ackAfter   = 2500 * time.Millisecond
+	ackAfter   = 2500 * time.Millisecond // when a request is acknowledged even if its answer is not stored yet
 )
 
 // App is the surface: it posts with [App.Serve] and receives with [App.Handler] or [App.Listen]. It
@@ -96,15 +94,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	if opts.APIURL == "" {
-		opts.APIURL = defaultAPI
-	}
-	if opts.Connections <= 0 {
-		opts.Connections = 2
-	}
-	if opts.AckAfter <= 0 {
-		opts.AckAfter = ackAfter
-	}
+	opts.APIURL, opts.Connections, opts.AckAfter = cmp.Or(opts.APIURL, defaultAPI), cmp.Or(max(opts.Connections, 0), 2), cmp.Or(opts.AckAfter, ackAfter)
 	surface, err := chat.NewSurface(Type, bus, opts.Options, ids())
 	if err != nil {
 		return nil, err
@@ -150,13 +140,7 @@ func (s *App) Keep(ctx context.Context) error {
 }
 
 func scopes(h http.Header) []string {
-	var list []string
-	for scope := range strings.SplitSeq(h.Get("X-Oauth-Scopes"), ",") {
-		if scope = strings.TrimSpace(scope); scope != "" {
-			list = append(list, scope)
-		}
-	}
-	return list
+	return strings.FieldsFunc(h.Get("X-Oauth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // Identity returns the workspace; the zero value before [App.Connect].

@@ -184,7 +184,7 @@ func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block
 			*cut = true
 			break
 		}
-		shown, less := body(strconv.Itoa(i+1)+". "+clip(oneLine(o.Label), 150), o.Preview, min(maxPreview, *previews))
+		shown, less := body(strconv.Itoa(i+1)+". "+clip(chat.OneLine(o.Label), 150), o.Preview, min(maxPreview, *previews))
 		*cut = *cut || less
 		*previews -= min(utf8.RuneCountInString(o.Preview.Body), maxPreview)
 		blocks = append(blocks, shown)
@@ -238,7 +238,7 @@ func footer(a asked, cut bool) string {
 		add(escape(c.Held))
 	}
 	for _, d := range c.Defaults {
-		add(escape(clip(oneLine(d.Question+" "+d.Answer), 200)))
+		add(escape(clip(chat.OneLine(d.Question+" "+d.Answer), 200)))
 	}
 	if a.Replies {
 		add(c.Say("Or reply in the thread, beginning with “answer:”."))

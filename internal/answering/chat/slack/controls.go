@@ -151,7 +151,7 @@ func options(q *card.Question, most int, described bool) []*slackapi.OptionBlock
 		}
 		var description *slackapi.TextBlockObject
 		if o.Description != "" && described {
-			description = plain(oneLine(card.InlinePlain(o.Description)), maxOptionText)
+			description = plain(chat.OneLine(card.InlinePlain(o.Description)), maxOptionText)
 		}
 		list[i] = slackapi.NewOptionBlockObject(strconv.Itoa(i), plain(label, most), description)
 	}
@@ -160,11 +160,6 @@ func options(q *card.Question, most int, described bool) []*slackapi.OptionBlock
 
 // canModal reports whether the ask fits into the modal.
 func canModal(c *card.Card) bool {
-	for i := range c.Questions {
-		q := &c.Questions[i]
-		if q.Unknown || len(q.Options) > maxSelect {
-			return false
-		}
-	}
-	return len(c.Questions) > 0 && c.Questions[0].Kind != ask.Kind("")
+	unfit := func(q card.Question) bool { return q.Unknown || len(q.Options) > maxSelect }
+	return !slices.ContainsFunc(c.Questions, unfit) && len(c.Questions) > 0 && c.Questions[0].Kind != ask.Kind("")
 }

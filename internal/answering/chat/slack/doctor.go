@@ -18,12 +18,8 @@ import (
 
 // doctor collects findings.
 type doctor struct {
-	app    *App
-	checks finding.List
-}
-
-func (d *doctor) say(what string, state finding.State, format string, args ...any) {
-	d.checks.Say(what, state, format, args...)
+	app *App
+	finding.List
 }
 
 // Doctor checks everything that a working surface needs, and returns findings with fixes. The
@@ -41,12 +37,12 @@ func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	if s.opts.AppToken != "" {
 		d.connections(ctx)
 	} else {
-		d.say("transport", finding.Good, "HTTP: Slack sends to %s, %s and %s; click a button to check that it reaches this process", PathInteractions, PathEvents, PathCommands)
+		d.Say("transport", finding.Good, "HTTP: Slack sends to %s, %s and %s; click a button to check that it reaches this process", PathInteractions, PathEvents, PathCommands)
 	}
 	if manifest != "" {
 		d.manifest(manifest)
 	}
-	return d.checks
+	return d.List
 }
 
 func (d *doctor) token(ctx context.Context) bool {
@@ -59,21 +55,21 @@ func (d *doctor) token(ctx context.Context) bool {
 		case "token_revoked", "account_inactive":
 			words = "the bot token was revoked, or the app was removed from the workspace: install the app again and take the new token"
 		}
-		d.say("token", finding.Broken, "%s", words)
+		d.Say("token", finding.Broken, "%s", words)
 		return false
 	}
 	where := "workspace " + id.Team
 	if id.Enterprise != "" {
 		where += " of the grid " + id.Enterprise
 	}
-	d.say("token", finding.Good, "valid for %s as %s", where, id.BotUser)
+	d.Say("token", finding.Good, "valid for %s as %s", where, id.BotUser)
 	return true
 }
 
-func (d *doctor) scopes(routes *Routes) {
+func (d *doctor) scopes(routes *chat.Routes) {
 	id := d.app.Identity()
 	if len(id.Scopes) == 0 {
-		d.say("scopes", finding.Missing, "Slack did not return the token's scopes")
+		d.Say("scopes", finding.Missing, "Slack did not return the token's scopes")
 		return
 	}
 	person := routes.Default.Person != "" || len(routes.People) > 0
@@ -101,11 +97,11 @@ func (d *doctor) scopes(routes *Routes) {
 		switch {
 		case !need.wanted:
 		case id.can(need.scope):
-			d.say("scope "+need.scope, finding.Good, "there")
+			d.Say("scope "+need.scope, finding.Good, "there")
 		case need.must:
-			d.say("scope "+need.scope, finding.Broken, "missing: %s; add it under \"OAuth & Permissions\" and install the app again", need.why)
+			d.Say("scope "+need.scope, finding.Broken, "missing: %s; add it under \"OAuth & Permissions\" and install the app again", need.why)
 		default:
-			d.say("scope "+need.scope, finding.Missing, "%s", need.why)
+			d.Say("scope "+need.scope, finding.Missing, "%s", need.why)
 		}
 	}
 }
@@ -124,24 +120,24 @@ func (d *doctor) place(ctx context.Context, channel string) {
 	what, c := "channel "+channel, info.Channel
 	switch {
 	case code(err) == "missing_scope":
-		d.say(what, finding.Missing, "cannot be checked without the scope channels:read (groups:read for private ones)")
+		d.Say(what, finding.Missing, "cannot be checked without the scope channels:read (groups:read for private ones)")
 	case code(err) == "channel_not_found":
-		d.say(what, finding.Broken, "no channel has this id, or it is private and the bot is not in it: invite the bot with /invite")
+		d.Say(what, finding.Broken, "no channel has this id, or it is private and the bot is not in it: invite the bot with /invite")
 	case err != nil:
-		d.say(what, finding.Broken, "%v", err)
+		d.Say(what, finding.Broken, "%v", err)
 	case c.Archived:
-		d.say(what, finding.Broken, "#%s is archived: nothing can be posted there", c.Name)
+		d.Say(what, finding.Broken, "#%s is archived: nothing can be posted there", c.Name)
 	case !c.Member && !d.app.Identity().can("chat:write.public"):
-		d.say(what, finding.Broken, "the bot is not in #%s: invite it with /invite", c.Name)
+		d.Say(what, finding.Broken, "the bot is not in #%s: invite it with /invite", c.Name)
 	case !c.Member:
-		d.say(what, finding.Missing, "the bot is not in #%s: cards are posted, but replies in threads are ignored; invite it with /invite", c.Name)
+		d.Say(what, finding.Missing, "the bot is not in #%s: cards are posted, but replies in threads are ignored; invite it with /invite", c.Name)
 	default:
-		d.say(what, finding.Good, "#%s", c.Name)
+		d.Say(what, finding.Good, "#%s", c.Name)
 	}
 }
 
-func (d *doctor) groups(ctx context.Context, routes *Routes) {
-	chat.CheckGroups(ctx, &d.checks, routes, func(ctx context.Context, id string) (int, error) {
+func (d *doctor) groups(ctx context.Context, routes *chat.Routes) {
+	chat.CheckGroups(ctx, &d.List, routes, func(ctx context.Context, id string) (int, error) {
 		users, err := d.app.api.groupMembers(ctx, id)
 		return len(users), err
 	})
@@ -149,7 +145,7 @@ func (d *doctor) groups(ctx context.Context, routes *Routes) {
 		return
 	}
 	if all, err := d.app.api.groupList(ctx); err == nil && len(all) > 0 {
-		d.say("groups", finding.Missing, "no audience group is mapped to a user group; the workspace has %d", len(all))
+		d.Say("groups", finding.Missing, "no audience group is mapped to a user group; the workspace has %d", len(all))
 	}
 }
 
@@ -164,7 +160,7 @@ func (d *doctor) connections(ctx context.Context) {
 		case "missing_scope":
 			words = "the app-level token lacks the scope connections:write"
 		}
-		d.say("connections", finding.Broken, "%s", words)
+		d.Say("connections", finding.Broken, "%s", words)
 		return
 	}
 	defer conn.Close(websocket.StatusNormalClosure, "doctor") //nolint:errcheck // the connection is done
@@ -173,19 +169,19 @@ func (d *doctor) connections(ctx context.Context) {
 	_, data, err := conn.Read(ctx)
 	var f frame
 	if err != nil || json.Unmarshal(data, &f) != nil {
-		d.say("connections", finding.Broken, "Slack accepts a connection and sends nothing: %v", err)
+		d.Say("connections", finding.Broken, "Slack accepts a connection and sends nothing: %v", err)
 		return
 	}
 	expected := d.app.opts.Connections * max(d.app.opts.Replicas, 1)
 	switch n := f.Connections - 1; {
 	case f.Type == "disconnect":
-		d.say("connections", finding.Broken, "Slack accepts no more connections (%s): it still counts those of killed processes and sends most clicks to them. Stop every replica, wait until Slack drops them (hours), or switch to HTTP", f.Reason)
+		d.Say("connections", finding.Broken, "Slack accepts no more connections (%s): it still counts those of killed processes and sends most clicks to them. Stop every replica, wait until Slack drops them (hours), or switch to HTTP", f.Reason)
 	case n > expected:
-		d.say("connections", finding.Broken, "Slack counts %d connections besides this one, and %d are expected: the others belong to other processes, or are dead. Clicks sent to dead ones are lost", n, expected)
+		d.Say("connections", finding.Broken, "Slack counts %d connections besides this one, and %d are expected: the others belong to other processes, or are dead. Clicks sent to dead ones are lost", n, expected)
 	case n == 0:
-		d.say("connections", finding.Missing, "Socket Mode works, but no process is connected, so clicks are lost")
+		d.Say("connections", finding.Missing, "Socket Mode works, but no process is connected, so clicks are lost")
 	default:
-		d.say("connections", finding.Good, "Slack counts %d, and %d are expected", n, expected)
+		d.Say("connections", finding.Good, "Slack counts %d, and %d are expected", n, expected)
 	}
 }
 
@@ -193,7 +189,7 @@ func (d *doctor) connections(ctx context.Context) {
 func (d *doctor) manifest(file string) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		d.say("manifest", finding.Broken, "%v", err)
+		d.Say("manifest", finding.Broken, "%v", err)
 		return
 	}
 	var m struct {
@@ -218,28 +214,28 @@ func (d *doctor) manifest(file string) {
 		err = json.Unmarshal(body, &m)
 	}
 	if err != nil {
-		d.say("manifest", finding.Broken, "%s cannot be read: %v", file, err)
+		d.Say("manifest", finding.Broken, "%s cannot be read: %v", file, err)
 		return
 	}
 	socket := d.app.opts.AppToken != ""
 	switch {
 	case !m.Settings.Interactivity.Enabled:
-		d.say("manifest", finding.Broken, "interactivity is off: Slack sends no clicks; turn it on under \"Interactivity & Shortcuts\"")
+		d.Say("manifest", finding.Broken, "interactivity is off: Slack sends no clicks; turn it on under \"Interactivity & Shortcuts\"")
 	case socket && !m.Settings.Socket:
-		d.say("manifest", finding.Broken, "Socket Mode is off, and this process uses nothing else")
+		d.Say("manifest", finding.Broken, "Socket Mode is off, and this process uses nothing else")
 	case !socket && m.Settings.Socket:
-		d.say("manifest", finding.Broken, "Socket Mode is on, so Slack sends nothing over HTTP, which this process uses")
+		d.Say("manifest", finding.Broken, "Socket Mode is on, so Slack sends nothing over HTTP, which this process uses")
 	case !socket && !strings.HasSuffix(m.Settings.Interactivity.URL, PathInteractions):
-		d.say("manifest", finding.Broken, "the request URL of interactivity is %q; it must end with %s", m.Settings.Interactivity.URL, PathInteractions)
+		d.Say("manifest", finding.Broken, "the request URL of interactivity is %q; it must end with %s", m.Settings.Interactivity.URL, PathInteractions)
 	default:
-		d.say("manifest", finding.Good, "interactivity and the transport match")
+		d.Say("manifest", finding.Good, "interactivity and the transport match")
 	}
 	if !m.Features.Home.Tab {
-		d.say("manifest", finding.Missing, "the Home tab is off: people cannot list their pending asks there")
+		d.Say("manifest", finding.Missing, "the Home tab is off: people cannot list their pending asks there")
 	}
 	for _, event := range []string{"app_home_opened", "message.channels", "message.groups", "message.im"} {
 		if !slices.Contains(m.Settings.Events.Bots, event) {
-			d.say("manifest", finding.Missing, "the event %s is not subscribed", event)
+			d.Say("manifest", finding.Missing, "the event %s is not subscribed", event)
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 // Bounds of a search for the cards of an ask.
 const (
-	maxSearchPages = 25 // of 200 messages, of one channel or thread
-	maxChannels    = 8  // in which it is searched
-	maxThreads     = 20 // of one session in one channel
-	maxSessionAsks = 10 // pages of 100 asks that are read for where a session's cards are
+	maxSearchPages = 25   // of 200 messages, of one channel or thread
+	maxChannels    = 8    // in which it is searched
+	maxThreads     = 20   // of one session in one channel
+	maxSessionAsks = 1000 // that are read for where a session's cards are
 	// clockSlack is how much Slack's clock, the ledger's and ours may differ, and how long after a try
 	// its card may still appear.
 	clockSlack = 10 * time.Minute
@@ -69,12 +69,12 @@ func (p presenter) find(ctx context.Context, post responder.Post, until time.Tim
 // and where its session's cards are.
 func (p presenter) searched(ctx context.Context, post *responder.Post, posts []message) (channels []string) {
 	routes := p.Routes()
-	targets := []Target{routes.Decide(&post.Ask).Target, routes.Default}
+	targets := []chat.Target{routes.Decide(&post.Ask).Target, routes.Default}
 	for _, at := range post.Tried {
 		targets = append(targets, routed(at.Ref))
 	}
 	for _, m := range posts {
-		targets = append(targets, Target{Channel: m.Channel})
+		targets = append(targets, chat.Target{Channel: m.Channel})
 	}
 	for _, to := range targets {
 		channel, err := p.channel(ctx, to)
@@ -90,11 +90,11 @@ func (p presenter) searched(ctx context.Context, post *responder.Post, posts []m
 }
 
 // routed is the target of a route that presenter.Route has returned.
-func routed(route string) Target {
+func routed(route string) chat.Target {
 	if strings.HasPrefix(route, "U") || strings.HasPrefix(route, "W") {
-		return Target{Person: route}
+		return chat.Target{Person: route}
 	}
-	return Target{Channel: route}
+	return chat.Target{Channel: route}
 }
 
 // threadsOf returns the threads of a session in a channel: those that its receipts name, and those
@@ -109,9 +109,9 @@ func (p presenter) threadsOf(channel string, a *ask.Ask, posts []message, top []
 	for _, m := range posts {
 		if m.Channel == channel {
 			add(m.Thread)
-			used = used || m.Thread != ""
 		}
 	}
+	used = used || len(threads) > 0
 	if !used {
 		return nil
 	}
@@ -132,11 +132,10 @@ func (p presenter) threadsOf(channel string, a *ask.Ask, posts []message, top []
 // is empty.
 func (p presenter) search(ctx context.Context, channel, thread string, when window) ([]found, error) {
 	messages, _, err := p.api.history(ctx, channel, thread, when, maxSearchPages)
-	switch code(err) {
-	case "missing_scope", "not_in_channel", "channel_not_found", "thread_not_found", "is_archived":
+	switch {
+	case is(err, "missing_scope", "not_in_channel", "channel_not_found", "thread_not_found", "is_archived"):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("search for a card: %w", err)
 	}
 	return messages, nil

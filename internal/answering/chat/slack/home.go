@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -65,7 +66,7 @@ func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slack
 			mine = append(mine, page.Items[i])
 		}
 	}
-	slices.SortStableFunc(mine, func(a, b ask.Record) int { return urgency(&b) - urgency(&a) })
+	slices.SortStableFunc(mine, func(a, b ask.Record) int { return urgency(&b.Ask) - urgency(&a.Ask) })
 	title := l.Say("Nothing waits for you.")
 	switch n := len(mine); {
 	case n == 1:
@@ -82,17 +83,8 @@ func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slack
 	return blocks, nil
 }
 
-func urgency(r *ask.Record) int {
-	switch r.Ask.Priority {
-	case ask.PriorityUrgent:
-		return 2
-	case ask.PriorityHigh:
-		return 1
-	case ask.PriorityLow:
-		return -1
-	case ask.PriorityNormal:
-	}
-	return 0
+func urgency(a *ask.Ask) int {
+	return slices.Index([]ask.Priority{ask.PriorityLow, ask.PriorityNormal, ask.PriorityHigh, ask.PriorityUrgent}, cmp.Or(a.Priority, ask.PriorityNormal))
 }
 
 // row renders a pending ask, with the button that opens its card.

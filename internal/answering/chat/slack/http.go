@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -98,16 +97,10 @@ func formOf(r *http.Request, body []byte) (url.Values, error) {
 // inTime stores first and then acknowledges. After AckAfter it acknowledges anyway, and reports the
 // result later.
 func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Context) any) any {
-	done := make(chan any, 1)
-	s.after.Do(ctx, func(ctx context.Context) { done <- handle(ctx) })
-	timer := time.NewTimer(s.opts.AckAfter)
-	defer timer.Stop()
-	select {
-	case answer := <-done:
+	answer, ok := chat.InTime(ctx, &s.after, s.opts.AckAfter, handle, func(ctx context.Context, answer any) { s.followUp(ctx, payload, answer) })
+	if ok {
 		return answer
-	case <-timer.C:
 	}
-	s.after.Do(ctx, func(ctx context.Context) { s.followUp(ctx, payload, <-done) })
 	var in interaction
 	if json.Unmarshal(payload, &in) == nil && in.Type == "view_submission" {
 		l := s.speaks(in.User.ID, nil)
@@ -137,17 +130,10 @@ func (s *App) followUp(ctx context.Context, payload []byte, answer any) {
 }
 
 func (s *App) acknowledge(w http.ResponseWriter, answer any) {
-	if answer == nil {
-		w.WriteHeader(http.StatusOK)
-		return
+	if answer != nil {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer) // Slack is gone
 	}
-	data, err := json.Marshal(answer)
-	if err != nil {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data)
 }
 
 // event is an event of the Events API.

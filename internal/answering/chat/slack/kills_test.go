@@ -86,7 +86,7 @@ type killer struct {
 	bus      *natstest.Bus
 	fake     *fakeslack.Server
 	sessions []client.Session
-	routes   slack.Routes
+	routes   chat.Routes
 	other    *responder.Responder
 
 	mu   sync.Mutex
@@ -105,9 +105,9 @@ func newKiller(t *testing.T, sessions int) *killer {
 		}
 		t.Cleanup(c.Close)
 		k.sessions = append(k.sessions, c.Session("acme", name))
-		to := slack.Target{Channel: k.channel(i), Threads: []string{"", "mention", "broadcast"}[i%3]}
+		to := chat.Target{Channel: k.channel(i), Threads: []string{"", "mention", "broadcast"}[i%3]}
 		k.fake.AddChannel(fakeslack.Channel{ID: to.Channel, Name: name, Members: []string{"U0TOM", fakeslack.BotUser}})
-		k.routes.Rules = append(k.routes.Rules, slack.Rule{Match: slack.Match{Session: name}, To: to})
+		k.routes.Rules = append(k.routes.Rules, chat.Rule{Match: chat.Match{Session: name}, To: to})
 	}
 	var err error
 	if k.other, err = responder.New(b.Connect(rights.Role{Name: rights.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()}); err != nil {
@@ -232,7 +232,7 @@ func TestAKillAndAChangeOfTheRoutesLeaveOneCard(t *testing.T) {
 			stays.Wait()
 			k.askIn(session, 1)
 			k.replica(t.Context(), &front{kind: "chat.postMessage", nth: 1, after: true})
-			k.routes = slack.Routes{Default: slack.Target{Channel: "C0ASKS"}}
+			k.routes = chat.Routes{Default: chat.Target{Channel: "C0ASKS"}}
 			ctx, cancel = context.WithCancel(t.Context())
 			stays.Go(func() { k.replica(ctx, &front{}) })
 			defer func() { cancel(); stays.Wait() }()

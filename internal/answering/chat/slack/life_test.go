@@ -353,7 +353,7 @@ func TestArchivedChannelsDeletedMessagesAndRevokedTokens(t *testing.T) {
 	w.fake.AddChannel(fakeslack.Channel{ID: "C0OLD", Name: "old", Archived: true})
 	w.fake.AddUser(fakeslack.User{ID: "U0GONE", Name: "Gone", Deleted: true})
 	w.start(true, func(o *slack.Options) {
-		o.Routes.Rules = []slack.Rule{{Match: slack.Match{Agent: "old"}, To: slack.Target{Channel: "C0OLD"}}, {Match: slack.Match{Agent: "gone"}, To: slack.Target{Person: "U0GONE"}}}
+		o.Routes.Rules = []chat.Rule{{Match: chat.Match{Agent: "old"}, To: chat.Target{Channel: "C0OLD"}}, {Match: chat.Match{Agent: "gone"}, To: chat.Target{Person: "U0GONE"}}}
 	})
 	w.ask(ask.Ask{ID: "a1", Agent: ask.Agent{ID: "old"}})
 	w.ask(ask.Ask{ID: "a2", Agent: ask.Agent{ID: "gone"}})
@@ -412,8 +412,8 @@ func TestDoctor(t *testing.T) {
 	f := home(t, fakeslack.Options{Scopes: []string{"chat:write", "channels:read"}, NoLimits: true})
 	f.AddChannel(fakeslack.Channel{ID: "C0OLD", Name: "old", Archived: true})
 	o := f.Settings()
-	app, err := slack.New(nil, slack.Options{BotToken: o.BotToken, AppToken: o.AppToken, APIURL: f.URL(), Options: chat.Options{Routes: slack.Routes{
-		Default: slack.Target{Channel: "C0OLD"}, Rules: []slack.Rule{{To: slack.Target{Channel: "C0NONE"}}, {To: slack.Target{Channel: "C0ASKS"}}}, Groups: map[string]string{"platform": "S0PLATFORM"},
+	app, err := slack.New(nil, slack.Options{BotToken: o.BotToken, AppToken: o.AppToken, APIURL: f.URL(), Options: chat.Options{Routes: chat.Routes{
+		Default: chat.Target{Channel: "C0OLD"}, Rules: []chat.Rule{{To: chat.Target{Channel: "C0NONE"}}, {To: chat.Target{Channel: "C0ASKS"}}}, Groups: map[string]string{"platform": "S0PLATFORM"},
 	}}})
 	if err != nil {
 		t.Fatal(err)

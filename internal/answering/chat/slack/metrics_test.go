@@ -17,7 +17,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := slack.New(nil, slack.Options{BotToken: "xoxb-1", AppToken: "xapp-1", Options: chat.Options{Routes: slack.Routes{Default: slack.Target{Channel: "C1"}}}})
+	app, err := slack.New(nil, slack.Options{BotToken: "xoxb-1", AppToken: "xapp-1", Options: chat.Options{Routes: chat.Routes{Default: chat.Target{Channel: "C1"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,7 @@ type modalRef struct {
 }
 
 func (m modalRef) String() string {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return ""
-	}
+	data, _ := json.Marshal(m) // strings always marshal
 	return string(data)
 }
 

@@ -29,7 +29,7 @@ func (s *App) quietly(ctx context.Context, m message, by chat.Said, text string,
 	}
 	blocks := []slackapi.Block{
 		slackapi.NewSectionBlock(plain(text, maxSection), nil, nil),
-		slackapi.NewContextBlock("", plain("“"+clip(oneLine(by.Words), 300)+"”", 400)),
+		slackapi.NewContextBlock("", plain("“"+clip(chat.OneLine(by.Words), 300)+"”", 400)),
 	}
 	if len(buttons) > 0 {
 		blocks = append(blocks, slackapi.NewActionBlock("", buttons...))

@@ -55,7 +55,7 @@ var marksOfEnds = map[chat.Mark]string{ //nolint:gochecknoglobals // never chang
 }
 
 // literal makes other people's text literal in one line of mrkdwn.
-func literal(s string, most int) string { return clipBytes(escape(oneLine(s)), most) }
+func literal(s string, most int) string { return clipBytes(escape(chat.OneLine(s)), most) }
 
 // details renders the answers of several questions, and notes.
 func details(sum *chat.Summary) string { return strings.Join(sum.Details("*"), "\n") }

@@ -21,7 +21,7 @@ type presenter struct{ *App }
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	var attention []string
-	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to Target) (at ask.Place, err error) {
+	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (at ask.Place, err error) {
 		at, attention, err = p.presentAt(ctx, post, to)
 		return at, err
 	})
@@ -35,7 +35,7 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 	return places, nil
 }
 
-func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target) (at ask.Place, attention []string, err error) {
+func (p presenter) presentAt(ctx context.Context, post responder.Post, to chat.Target) (at ask.Place, attention []string, err error) {
 	channel, err := p.channel(ctx, to)
 	if err != nil {
 		return at, nil, err
@@ -106,7 +106,7 @@ func (s *App) replies(channel string) bool {
 }
 
 // channel returns the channel of a target. It opens a person's direct message.
-func (s *App) channel(ctx context.Context, to Target) (string, error) {
+func (s *App) channel(ctx context.Context, to chat.Target) (string, error) {
 	if to.Person == "" {
 		return to.Channel, nil
 	}

@@ -32,11 +32,7 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 	case ev.Type == "app_home_opened" && ev.Tab != "messages":
 		s.home(ctx, actor{User: ev.User, Team: s.Identity().Team, Proof: proof})
 	case ev.Type == "message" && ev.Subtype == "" && ev.BotID == "" && ev.Thread != "" && ev.Thread != ev.TS:
-		team := ev.UserTeam
-		if team == "" {
-			team = ev.Team
-		}
-		s.replied(ctx, message{Channel: ev.Channel, ID: ev.TS, Thread: ev.Thread}, ev.Text, actor{User: ev.User, Team: team, Proof: proof})
+		s.replied(ctx, message{Channel: ev.Channel, ID: ev.TS, Thread: ev.Thread}, ev.Text, actor{User: ev.User, Team: cmp.Or(ev.UserTeam, ev.Team), Proof: proof})
 	}
 }
 

@@ -8,21 +8,8 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 )
 
-type (
-	// Routes are those of every chat, with Slack's ids.
-	Routes = chat.Routes
-	// Rule is one of them.
-	Rule = chat.Rule
-	// Match is what a rule applies to.
-	Match = chat.Match
-	// Target is where an ask is posted.
-	Target = chat.Target
-	// Decision is a rule's target, and why.
-	Decision = chat.Decision
-)
-
 // ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
-func ParseRoutes(data []byte) (*Routes, error) { return chat.ParseRoutes(data, ids()) }
+func ParseRoutes(data []byte) (*chat.Routes, error) { return chat.ParseRoutes(data, ids()) }
 
 func ids() chat.IDs {
 	return chat.IDs{
@@ -46,10 +33,7 @@ func postedAt(m message) time.Time {
 
 // member returns the user of a principal such as "slack:T0HOME/U0MEI".
 func member(principal string) (user string, ok bool) {
-	rest, ok := strings.CutPrefix(principal, Type+":")
-	if !ok {
-		return "", false
-	}
-	_, user, ok = strings.Cut(rest, "/")
-	return user, ok
+	of, ours := strings.CutPrefix(principal, Type+":")
+	_, user, ok = strings.Cut(of, "/")
+	return user, ok && ours
 }

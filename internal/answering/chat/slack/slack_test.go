@@ -35,9 +35,9 @@ func home(t *testing.T, opts fakeslack.Options) *fakeslack.Server {
 	return f
 }
 
-func routes() slack.Routes {
-	return slack.Routes{
-		Default: slack.Target{Channel: "C0ASKS"},
+func routes() chat.Routes {
+	return chat.Routes{
+		Default: chat.Target{Channel: "C0ASKS"},
 		Groups:  map[string]string{"platform": "S0PLATFORM"},
 		People:  map[string]string{"chat:tom": "U0TOM", "chat:ann": "U0ANN"},
 	}

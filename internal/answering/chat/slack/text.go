@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/askbus/askbus/internal/answering/chat"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -87,5 +86,3 @@ func dayAndTime(at time.Time) string { return date(at, "{date_short_pretty} at {
 func date(at time.Time, format string) string {
 	return "<!date^" + strconv.FormatInt(at.Unix(), 10) + "^" + format + "|" + at.UTC().Format("15:04 UTC") + ">"
 }
-
-func oneLine(s string) string { return chat.OneLine(s) }

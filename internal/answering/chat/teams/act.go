@@ -98,8 +98,7 @@ func here(in *activity, rec *ask.Record) (at place, ok bool) {
 // shown returns what the card of an ask is now.
 func (s *App) shown(ctx context.Context, rec *ask.Record, at place) *sheet {
 	if rec.Outcome != nil {
-		e := responder.Ended{Post: responder.Post{Ask: rec.Ask, Life: rec.Life, AskedAt: rec.AskedAt}, Outcome: *rec.Outcome}
-		return outcome(s.End(&e, clip), refOf(rec.Ask.Key(), rec.Life))
+		return outcome(s.EndIn(s.Language(&rec.Ask), rec, clip), refOf(rec.Ask.Key(), rec.Life))
 	}
 	d := s.drawn(ctx, rec, s.LinkTo(rec.Ask.Key()), at)
 	return d.sheet()
@@ -139,7 +138,7 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 		case err != nil && m.Role == "":
 			s.Log.WarnContext(ctx, "cannot look up a person of Teams", slog.String("error", err.Error()))
 			return by, l.Say("The chat could not be reached; please press again in a moment.")
-		case !strings.EqualFold(m.Role, "user"), m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Directory):
+		case s.guest(&m):
 			return by, l.Say("Guests may not answer here. The administrator of askbus can list you: %s.", object)
 		}
 	}
@@ -151,6 +150,11 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *activity, a *ask.Ask
 		return s.people.In(ctx, place{service, group, object}.ref(), object)
 	})
 	return by, ""
+}
+
+// guest reports whether a person is not a member of the directory.
+func (s *App) guest(m *member) bool {
+	return !strings.EqualFold(m.Role, "user") || m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Directory)
 }
 
 // member returns who acted as Teams proves them.
@@ -170,8 +174,8 @@ func (s *App) notify(ctx context.Context, in *activity, words string) {
 	s.write(ctx, to, words)
 }
 
-// maxPages bounds the pages of 100 pending asks that are read for the card that words are written below.
-const maxPages = 5
+// maxSearched bounds the pending asks that are read for the card that words are written below.
+const maxSearched = 500
 
 // wrote takes words: an answer to the only open ask of the conversation, a request for ids, or talk.
 func (s *App) wrote(ctx context.Context, in *activity) {
@@ -252,19 +256,15 @@ func (in *activity) words() (text string, mentioned bool) {
 // conversation is the thread of one.
 func (s *App) open(ctx context.Context, in *activity) (t chat.Thread, err error) {
 	in.ReplyTo = ""
-	q := responder.Query{Tenant: s.Bus.Tenant(), State: ask.StatePending, PageSize: 100}
-	for range maxPages {
-		page, err := s.Bus.List(ctx, q)
+	n := 0
+	for rec, err := range s.Bus.All(ctx, responder.Query{Tenant: s.Bus.Tenant(), State: ask.StatePending, PageSize: 100}) {
 		if err != nil {
 			return t, err
 		}
-		for i := range page.Items {
-			rec := &page.Items[i]
-			if at, ok := here(in, rec); ok {
-				t.Open = append(t.Open, chat.Open{Rec: rec, Card: chat.Message{Channel: at.Conversation, ID: at.Activity}, Others: true})
-			}
+		if at, ok := here(in, &rec); ok {
+			t.Open = append(t.Open, chat.Open{Rec: &rec, Card: chat.Message{Channel: at.Conversation, ID: at.Activity}, Others: true})
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if n++; n == maxSearched {
 			break
 		}
 	}

@@ -27,8 +27,6 @@ type Options struct {
 	Secret    string
 	// Guests are object ids of guests of the directory who may answer; default: none.
 	Guests []string
-	// AckAfter is when a press is acknowledged even if its answer is not stored yet; default 8 s.
-	AckAfter time.Duration
 
 	ServiceURL string // of the connector, for conversations that Teams has not named yet; default: the public cloud's
 	LoginURL   string // default: the public cloud's
@@ -40,7 +38,7 @@ const (
 	defaultService  = "https://smba.trafficmanager.net/teams"
 	defaultLogin    = "https://login.microsoftonline.com"
 	defaultMetadata = "https://login.botframework.com/v1/.well-known/openidconfiguration"
-	ackAfter        = 8 * time.Second
+	ackAfter        = 8 * time.Second // when a press is acknowledged even if its answer is not stored yet
 )
 
 const guid = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`

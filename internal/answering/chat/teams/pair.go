@@ -40,11 +40,11 @@ func (s *App) pairs(ctx context.Context, p *chat.Pairing, in *activity) {
 			s.Log.WarnContext(ctx, "cannot look up who said the code; say it again", slog.String("error", err.Error()))
 			return
 		}
-		if guest := !strings.EqualFold(m.Role, "user") || m.Tenant != "" && !strings.EqualFold(m.Tenant, s.opts.Directory); guest && !slices.Contains(s.opts.Guests, object) {
+		if s.guest(&m) && !slices.Contains(s.opts.Guests, object) {
 			s.tell(ctx, in, s.Speaks(in.Locale, nil).Say("Guests may not answer here. The administrator of askbus can list you: %s.", object))
 			return
 		}
-		who := chat.Paired{Place: in.Conversation.ID, Person: object, Principal: Type + ":" + s.opts.Directory + "/" + object, Name: in.From.Name}
+		who := chat.Paired{Place: in.Conversation.ID, Person: object, Principal: s.member(in).Principal, Name: in.From.Name}
 		if service := strings.TrimRight(in.Service, "/"); service != s.opts.ServiceURL {
 			who.Settings = map[string]string{"SERVICE_URL": service}
 		}

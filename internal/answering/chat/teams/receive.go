@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
@@ -190,27 +189,19 @@ func (s *App) invoked(w http.ResponseWriter, r *http.Request, in *activity) {
 		told  string
 		shown *sheet
 	}
-	done := make(chan answer, 1)
-	s.after.Do(r.Context(), func(ctx context.Context) {
+	a, ok := chat.InTime(r.Context(), &s.after, s.opts.AckAfter, func(ctx context.Context) answer {
 		s.meet(ctx, in, false)
 		told, shown := s.act(ctx, in, t, fields)
-		done <- answer{told, shown}
-	})
-	timer := time.NewTimer(s.opts.AckAfter)
-	defer timer.Stop()
-	select {
-	case a := <-done:
-		if a.told == "" && a.shown != nil {
-			reply(w, http.StatusOK, cardType, a.shown)
-			return
-		}
+		return answer{told, shown}
+	}, func(ctx context.Context, a answer) { s.notify(ctx, in, a.told) })
+	switch {
+	case ok && a.told == "" && a.shown != nil:
+		reply(w, http.StatusOK, cardType, a.shown)
+	case ok:
 		reply(w, http.StatusOK, "application/vnd.microsoft.activity.message", a.told)
-	case <-timer.C:
-		if t.Do == doRefresh {
-			reply(w, http.StatusInternalServerError, "application/vnd.microsoft.error", map[string]string{"code": "Timeout", "message": errSlow.Error()})
-			return
-		}
-		s.after.Do(r.Context(), func(ctx context.Context) { s.notify(ctx, in, (<-done).told) })
+	case t.Do == doRefresh:
+		reply(w, http.StatusInternalServerError, "application/vnd.microsoft.error", map[string]string{"code": "Timeout", "message": errSlow.Error()})
+	default:
 		reply(w, http.StatusOK, "application/vnd.microsoft.activity.message", l.Say("Your answer is on its way. The card will show when it is stored."))
 	}
 }

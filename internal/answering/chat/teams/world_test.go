@@ -57,7 +57,7 @@ func routes() chat.Routes {
 func options(f *faketeams.Server) teams.Options {
 	return teams.Options{
 		AppID: faketeams.App, Directory: faketeams.Tenant, Secret: faketeams.Secret,
-		ServiceURL: f.URL(), LoginURL: f.URL(), KeysURL: f.Metadata(), AckAfter: waittest.Limit, Options: chat.Options{Routes: routes(), Logger: natstest.Logger()},
+		ServiceURL: f.URL(), LoginURL: f.URL(), KeysURL: f.Metadata(), Options: chat.Options{Routes: routes(), AckAfter: waittest.Limit, Logger: natstest.Logger()},
 	}
 }
 

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -48,11 +47,8 @@ func paired(m *models.Message, code string) (p chat.Paired, ok bool) {
 	if !chat.SaysCode(said, code) {
 		return p, false
 	}
-	id := strconv.FormatInt(m.From.ID, 10)
-	return chat.Paired{
-		Place: strconv.FormatInt(m.Chat.ID, 10), Person: id, Principal: Type + ":" + id,
-		Name: cmp.Or(strings.TrimSpace(m.From.FirstName+" "+m.From.LastName), id),
-	}, true
+	by := member(m.From)
+	return chat.Paired{Place: strconv.FormatInt(m.Chat.ID, 10), Person: strconv.FormatInt(m.From.ID, 10), Principal: by.Principal, Name: by.Name}, true
 }
 
 // Invite returns a link that sends the code, once the person presses Start.
