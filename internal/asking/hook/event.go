@@ -57,7 +57,7 @@ func (r *run) after(ctx context.Context) error {
 	reply.AnswerID = ask.Token("native-" + k.ID)
 	reply.By = r.Human
 	reply.By.Proof = ask.ProofHostDialog
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*r.h.opts.Patience)
 	defer cancel()
 	return r.record(ctx, &rec.Ask, reply)
 }
@@ -95,7 +95,7 @@ func (c *Call) sign(a *ask.Ask) {
 // open returns the open ask of the event: of its tool use, or of the same content. Usually there is
 // none, because it was answered elsewhere.
 func (r *run) open(ctx context.Context) (*ask.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
 	a := &r.event.Ask
 	for _, id := range append(r.from.Find(a), a.ID) {

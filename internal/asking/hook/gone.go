@@ -24,7 +24,7 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Patience)
 	defer cancel()
 	var gone []ask.Key
 	for rec, err := range asks.All(ctx, client.Query{State: ask.StatePending, PageSize: 200}) {
@@ -73,7 +73,7 @@ func (r *run) stopped(ctx context.Context) error {
 // kills it after a second.
 func (r *run) left(ctx context.Context) error {
 	k := r.event.Ask.Key()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.h.opts.Patience)
 	defer cancel()
 	err := r.asks.Leave(ctx, k.ID, "the agent's own dialog was left", r.h.opts.DialogWithin)
 	if err != nil && !errors.Is(err, ask.ErrResolved) {
@@ -85,7 +85,7 @@ func (r *run) left(ctx context.Context) error {
 // withdrawn withdraws the ask of a host that no longer waits, and says so.
 func (r *run) withdrawn(ctx context.Context, reason string) error {
 	k := r.event.Ask.Key()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.h.opts.Patience)
 	defer cancel()
 	if _, err := r.asks.Withdraw(ctx, k.ID, reason); err != nil && !errors.Is(err, ask.ErrResolved) {
 		return fmt.Errorf("the question stays open as %s: %w", k, err)

@@ -40,16 +40,14 @@ type Answerer interface {
 
 // Options tunes a [Hook]. The zero value is ready to use.
 type Options struct {
-	Logger   *slog.Logger // default: discard
-	Answerer Answerer     // default: an answer in the host's dialog withdraws the ask
+	Logger   *slog.Logger  // default: discard
+	Answerer Answerer      // default: an answer in the host's dialog withdraws the ask
+	Patience time.Duration // timeout for an unreachable bus; default 5 s
 	// DialogWithin is how long PostToolUse may follow when the host stopped the hook of its dialog; default 5 s.
 	DialogWithin time.Duration
 	// Waiting is called when a wait for people begins; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
 }
-
-// patience is how long a hook waits for an unreachable bus.
-const patience = 5 * time.Second
 
 // Hook serves hook events. It is safe for concurrent use.
 type Hook struct {
@@ -61,6 +59,9 @@ type Hook struct {
 func New(open Opener, opts Options) *Hook {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Patience <= 0 {
+		opts.Patience = 5 * time.Second
 	}
 	if opts.DialogWithin <= 0 {
 		opts.DialogWithin = 5 * time.Second
@@ -190,7 +191,7 @@ func (r *run) dialog(ctx context.Context) ([]byte, error) {
 
 // ask stores the ask. It returns the outcome if the ask has already ended. waits says that wait follows.
 func (r *run) ask(ctx context.Context, waits bool) (*ask.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
 	from := r.from
 	from.Waits = waits
@@ -231,7 +232,7 @@ func (r *run) decide(ctx context.Context, o *ask.Outcome) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
 	if err := r.from.Delivered(limited, r.asks, &r.event.Ask); err != nil {
 		r.h.opts.Logger.WarnContext(ctx, "cannot record that an outcome is delivered", slog.String("ask_id", r.event.Ask.ID), slog.Any("error", err))

@@ -27,7 +27,7 @@ func (r *run) alone(ctx context.Context) bool {
 // allowed handles the end of a tool call. If its permission is still asked for, it was given in the host's
 // dialog, which does not tell the hook.
 func (r *run) allowed(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
 	var found *ask.Record
 	for rec, err := range r.asks.All(ctx, client.Query{State: ask.StatePending, PageSize: 200}) {
