@@ -201,12 +201,16 @@ func TestBrowserAMinimizedWindowIsNotLookedAt(t *testing.T) {
 	b.shows("")
 	u := in.signedIn(t, mei)
 	code, n := u.get("/sw.js").body, u.get("/ask/"+k.String()+"/notice").body
-	show := func(visibility string) {
-		b.hears(`navigator.serviceWorker.ready.then((registration) => (function (self) {` + code + `; return show(` + n + `); })({ registration, Notification, addEventListener() {}, clients: { matchAll: async () => [{ focused: true, visibilityState: '` + visibility + `' }] } })).then(() => true)`)
+	show := func(visibility, sender string) {
+		b.hears(`navigator.serviceWorker.ready.then((registration) => (function (self) {` + code + `; return show(` + n + `, '` + sender + `'); })({ registration, Notification, addEventListener() {}, clients: { matchAll: async () => [{ id: 'page', focused: true, visibilityState: '` + visibility + `' }] } })).then(() => true)`)
 	}
-	show("visible")
+	show("visible", "other")
 	b.shows("")
-	show("hidden")
+	show("hidden", "other")
+	b.shows(k.String())
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then((all) => { all.forEach((n) => n.close()); return true; })`)
+	b.shows("")
+	show("visible", "page") // it has just checked itself
 	b.shows(k.String())
 }
 

@@ -14,7 +14,9 @@ async function arrive(n) {
   for (const page of await pages()) page.postMessage({ arrived: n.test, shown });
 }
 
-async function show(n) {
+// show shows what an ask says, unless somebody looks at a page. A sender is the page that asks for it, and knows that nobody
+// looks at it: what the browser says here can be older.
+async function show(n, sender) {
   if (n.test) { await arrive(n); return; }
   const before = await self.registration.getNotifications({ tag: n.tag });
   if (n.alone) { // everybody is told aloud, once
@@ -31,7 +33,7 @@ async function show(n) {
   }
   if (before.some((b) => b.data?.life === n.life)) return; // a second message for the same life
   // A window that was just minimized is hidden, and may still have the focus.
-  if ((await pages()).some((c) => c.focused && c.visibilityState === 'visible')) return;
+  if ((await pages()).some((c) => c.id !== sender && c.focused && c.visibilityState === 'visible')) return;
   const most = self.Notification?.maxActions ?? 0;
   const choices = n.choices ?? [];
   await self.registration.showNotification(n.title, {
@@ -73,7 +75,7 @@ self.addEventListener('push', (event) => {
 
 self.addEventListener('message', (event) => {
   const { show: n, close: tag } = event.data ?? {};
-  if (n) event.waitUntil(show(n));
+  if (n) event.waitUntil(show(n, event.source?.id));
   if (tag) event.waitUntil(close(tag));
 });
 
