@@ -45,7 +45,7 @@ func await(t *testing.T, what string, holds func() bool) {
 // pairingCode returns the code that a process shows.
 func pairingCode(t *testing.T, p *process) string {
 	t.Helper()
-	code := regexp.MustCompile(`(?m)^    ([2-9A-Z]{4}-[2-9A-Z]{4})$`).FindStringSubmatch(p.err.wait(t, "whoever does is you"))
+	code := regexp.MustCompile(`(?m)^    ([2-9A-Z]{4}-[2-9A-Z]{4})$`).FindStringSubmatch(p.err.wait(t, "the account that sends it is yours"))
 	if code == nil {
 		t.Fatalf("it shows no code: %s", p.err)
 	}

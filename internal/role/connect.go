@@ -261,7 +261,7 @@ func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatAp
 		return nil, err
 	}
 	code := chat.NewPairingCode()
-	a.Note("askbus: within %s, send this code to %s in a private message; whoever does is you:\n\n    %s\n", within, name, code)
+	a.Note("askbus: within %s, send this code to %s in a private message; the account that sends it is yours:\n\n    %s\n", within, name, code)
 	if link, ok := app.(chatInviter); ok {
 		words := "askbus: or open " + link.Invite(code) + " on your phone"
 		if picture, err := person.QRCode(link.Invite(code)); err == nil && cli.IsTerminal(a.Stderr) {
@@ -288,7 +288,7 @@ func (c *chatEntry) place(ctx context.Context, a *cli.App, in *asked, app chatAp
 // codeTries is how often a code from a mail may be entered.
 const codeTries = 3
 
-// mailed pairs with whoever enters the code that was mailed to their address.
+// mailed pairs with the person who enters the code that was mailed to their address.
 func (c *chatEntry) mailed(ctx context.Context, a *cli.App, in *asked, m chatMailer, within time.Duration) (*chat.Paired, error) {
 	to, err := in.line(ctx, "your address, to which a code is mailed")
 	if err != nil {

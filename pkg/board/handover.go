@@ -45,7 +45,7 @@ const (
 	maxTo   = 256
 )
 
-// HandOver gives an ask to a person, a group or whoever is on call, with a word; an empty To takes
+// HandOver gives an ask to a person, a group or an on-call schedule, with a note; an empty To takes
 // it back for everybody. By and At are filled in, and so is To from the name of
 // a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
 // is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or

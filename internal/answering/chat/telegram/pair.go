@@ -30,7 +30,7 @@ func (s *App) Pair(ctx context.Context, code string) (chat.Paired, error) {
 		for _, u := range updates {
 			offset = max(offset, u.ID+1)
 			if p, ok := paired(u.Message, code); ok {
-				_, _ = s.api.updates(ctx, offset, 0) // confirms it; if not, it is talk to whoever polls next
+				_, _ = s.api.updates(ctx, offset, 0) // confirms it; if that fails, the next poller gets the message again
 				s.notify(ctx, place{Chat: u.Message.Chat.ID}, s.Speaks(u.Message.From.LanguageCode, nil).Say("Connected. Questions of agents come here."))
 				return p, nil
 			}
