@@ -20,17 +20,16 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Digester is implemented by a presenter that posts a digest in its own way, and Noter by one that can post notes. A
-// [*responder.RetryError], and any error of a call that got a reply or did not reach the service, says that it was not
-// posted.
-type (
-	Digester interface {
-		Digest(ctx context.Context, d *Digest) error
-	}
-	Noter interface {
-		Note(ctx context.Context, n *Note) error
-	}
-)
+// Digester is implemented by a presenter that posts a digest in its own way. A [*responder.RetryError], and any error of a
+// call that got a reply or did not reach the service, says that it was not posted.
+type Digester interface {
+	Digest(ctx context.Context, d *Digest) error
+}
+
+// Noter is implemented by a presenter that can post notes. Its errors are those of a [Digester].
+type Noter interface {
+	Note(ctx context.Context, n *Note) error
+}
 
 // digester returns how a presenter posts a digest; nil: it cannot.
 func (s *Surface) digester(p responder.Presenter) func(ctx context.Context, d *Digest) error {
