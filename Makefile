@@ -14,6 +14,10 @@ BASELINE ?= bench/baseline.txt
 ARGS     ?=
 TAGS     ?=
 
+# Go's cache of compiled packages names the directory of a checkout, unless paths are trimmed: every clone and worktree
+# would compile all packages again.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null))
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

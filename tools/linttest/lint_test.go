@@ -77,7 +77,7 @@ func lint(t *testing.T, root, dir string) []issue {
 	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)),
 		"run", "--output.json.path=stdout", "--output.text.path=stderr", "--show-stats=false", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOLANGCI_LINT_CACHE="+t.TempDir())
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off", "GOPROXY=off", "GOLANGCI_LINT_CACHE="+t.TempDir())
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
