@@ -5,7 +5,7 @@ SHELL := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X github.com/askbus/askbus/internal/cli.version=$(VERSION)
 BIN      ?= bin/askbus
-PGO      ?= cmd/askbus/release.pgo
+PGO      ?=
 IMAGE    ?= askbus:dev
 IMAGEDIR ?= bin/image
 FUZZTIME ?= 10s
@@ -16,6 +16,8 @@ TAGS     ?=
 
 # Go's cache of compiled packages names the directory of a checkout, unless paths are trimmed: every clone and worktree
 # would compile all packages again.
+# And what is tested is what is released, without C; another CGO_ENABLED would compile most packages a second time.
+export CGO_ENABLED := 0
 export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null))
 
 .PHONY: help
@@ -23,12 +25,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/askbus (BIN), one static binary
-	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) )go build -trimpath -pgo=$(PGO) -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/askbus
+build: ## build bin/askbus (BIN), one static binary; PGO=cmd/askbus/release.pgo: as releases are built, which compiles everything again
+	$(if $(GOOS),GOOS=$(GOOS) )go build $(if $(PGO),-pgo=$(PGO) )-ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/askbus
 
 .PHONY: profile
 profile: ## measure the cycle again, and write the profile with which releases are built (PGO)
-	CGO_ENABLED=0 go run -trimpath ./cmd/askbus-lab bench --in-flight 1,16,64,256 --rounds 4 --round 1500ms --cpu-profile $(PGO)
+	go run ./cmd/askbus-lab bench --in-flight 1,16,64,256 --rounds 4 --round 1500ms --cpu-profile cmd/askbus/release.pgo
 
 .PHONY: test
 test: ## run all tests; installs what they need (root) or says what to install; ASKBUS_SLOW=1: those of minutes, too
