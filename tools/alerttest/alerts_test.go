@@ -24,7 +24,7 @@ func live(t *testing.T) map[string]bool {
 	t.Helper()
 	dir := t.TempDir()
 	bin, state := filepath.Join(dir, "askbus"), filepath.Join(dir, "state")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "./cmd/askbus")
+	build := exec.Command("make", "--no-print-directory", "build", "BIN="+bin)
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
