@@ -35,7 +35,7 @@ func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) {
 	}
 }
 
-func TestWrongUsageSaysWhatToDo(t *testing.T) {
+func TestWrongUsageSaysWhatToDo(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	pl, _ := up(t)
 	for name, c := range map[string]struct {
@@ -65,7 +65,6 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		"a size that is too small": {[]string{"up", "--http-addr", "127.0.0.1:0", "--max-store", "1MiB"}, "use at least 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if _, stderr, code := (place{t, pl.dir}).run(c.args...); code != cli.ExitUsage || !strings.Contains(stderr, c.says) {
 				t.Errorf("exit %d: %s", code, stderr)
 			}
@@ -73,7 +72,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestStartErrorsSayWhatToDo(t *testing.T) {
+func TestStartErrorsSayWhatToDo(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	pl, _ := up(t)
 	c := pl.context()
@@ -114,7 +113,6 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		"tenant \"default\"; see \"askbus list": {"get", "nope", "--dir", pl.dir},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := start(t, "", args...)
 			code := p.wait()
 			if code != cli.ExitFailure || !strings.Contains(p.err.String(), name) {

@@ -24,7 +24,7 @@ func (pl place) complete(args ...string) []string {
 	return words
 }
 
-func TestCompletionOffersWaitingAsks(t *testing.T) {
+func TestCompletionOffersWaitingAsks(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--file", example("four-questions.json"), "--id", "four", "--session", "build", "--wait", "0")
@@ -53,7 +53,6 @@ func TestCompletionOffersWaitingAsks(t *testing.T) {
 		{[]string{"ask", "--priority", ""}, []string{"urgent"}, nil},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			t.Parallel()
 			got := place{t, pl.dir}.complete(c.args...)
 			starts := func(s string) bool {
 				return slices.ContainsFunc(got, func(word string) bool { return strings.HasPrefix(word, s) })

@@ -172,14 +172,13 @@ func TestTeamsIsConnectedThroughItsEndpoint(t *testing.T) {
 }
 
 // Mattermost and Discord are connected to one running bus, and e-mail to another address than the platform's.
-func TestChatsArePairedByAPrivateMessage(t *testing.T) {
+func TestChatsArePairedByAPrivateMessage(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	ctx := t.Context()
 	pl, bus := up(t)
 	at, _ := pl.inboxOf()
 	all := t
 	t.Run("mattermost", func(t *testing.T) {
-		t.Parallel()
 		f := fakemattermost.Start()
 		t.Cleanup(f.Close)
 		const person, tom, gus = "meimeimeimeimeimeimeimeime", "tomtomtomtomtomtomtomtomto", "gusgusgusgusgusgusgusgusgu"
@@ -212,7 +211,6 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		})
 	})
 	t.Run("discord", func(t *testing.T) {
-		t.Parallel()
 		f := fakediscord.Start(fakediscord.Options{})
 		t.Cleanup(f.Close)
 		f.AddUser(fakediscord.User{ID: "300000000000000003", Name: "mei"})
@@ -249,7 +247,6 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		})
 	})
 	t.Run("slack", func(t *testing.T) {
-		t.Parallel()
 		f, err := fakeslack.Start(fakeslack.Options{NoLimits: true})
 		if err != nil {
 			t.Fatal(err)
@@ -283,7 +280,6 @@ func TestChatsArePairedByAPrivateMessage(t *testing.T) {
 		finished(t, p, "Slack")
 	})
 	t.Run("email", func(t *testing.T) {
-		t.Parallel()
 		f, err := fakemail.Start()
 		if err != nil {
 			t.Fatal(err)

@@ -145,12 +145,11 @@ printf '%s\n' "${COMPREPLY[@]}"`)
 	}
 }
 
-func TestTheCompletionOfTheGuideInOtherShells(t *testing.T) {
+func TestTheCompletionOfTheGuideInOtherShells(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--id", "deploy", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--session", "s", "--wait", "0")
 	t.Run("fish", func(t *testing.T) {
-		t.Parallel()
 		load := snippet(t, "fish", "completion fish")
 		for line, want := range map[string]string{
 			"askbus answer s/d":              "s/deploy\t",
@@ -164,7 +163,6 @@ func TestTheCompletionOfTheGuideInOtherShells(t *testing.T) {
 		}
 	})
 	t.Run("zsh", func(t *testing.T) {
-		t.Parallel()
 		// Presses Tab in a terminal within zsh, and again after a while, as a person does: on a busy machine the
 		// bus may not reply in the time that completion has. Missing output ends with the script's timeout.
 		const press = `

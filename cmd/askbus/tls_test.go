@@ -259,7 +259,7 @@ func TestRolesShowCertificatesToAServerThatWantsThem(t *testing.T) {
 }
 
 // Every kind of listener, beyond loopback.
-func TestOtherMachinesNeedTLS(t *testing.T) {
+func TestOtherMachinesNeedTLS(t *testing.T) { //nolint:tparallel // subtests in turn: parallel ones begin after every other test, and its server would run until then
 	t.Parallel()
 	pl, _ := up(t)
 	slack := []string{"ASKBUS_SLACK_BOT_TOKEN=xoxb-1", "ASKBUS_SLACK_SIGNING_SECRET=s", "ASKBUS_SLACK_CHANNEL=C1", "ASKBUS_SLACK_URL=http://127.0.0.1:1/api/"}
@@ -282,7 +282,6 @@ func TestOtherMachinesNeedTLS(t *testing.T) {
 		"slack":                  {slack, []string{"slack", "--http-addr", "0.0.0.0:0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := pl.dir
 			if v.args[0] == "up" || v.args[0] == "server" {
 				dir = filepath.Join(t.TempDir(), "state")
