@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"html/template"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 // SignInLimit limits how long a terminal waits for the person to confirm.

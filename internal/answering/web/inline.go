@@ -1,9 +1,9 @@
 package web
 
 import (
-	"html/template"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/pkg/card"
 )
 

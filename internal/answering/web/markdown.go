@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"html/template"
 	"io"
 	"net/url"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"

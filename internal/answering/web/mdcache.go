@@ -4,8 +4,9 @@ import (
 	lru "container/list"
 	"context"
 	"crypto/sha256"
-	"html/template"
 	"sync"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 // maxCached bounds the cache of rendered texts, in bytes of text and HTML.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/pkg/ask"
 )
 

@@ -2,9 +2,9 @@ package web
 
 import (
 	"context"
-	"html/template"
 	"strconv"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"

@@ -6,13 +6,12 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"net/http"
 	"path"
 	"regexp"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/internal/process/lang"
-	"github.com/askbus/askbus/pkg/card"
 )
 
 //go:embed static templates
@@ -100,10 +99,7 @@ func parseTemplates(a *assets) (map[string]*template.Template, error) {
 	scripts := a.scripts()
 	all := map[string]*template.Template{}
 	for _, l := range lang.All() {
-		t := template.New("").Funcs(template.FuncMap{
-			"asset": a.path, "inline": inline, "plain": card.InlinePlain, "strong": strong, "bdi": bdi, "kbd": kbd, "code": code, "work": branch, "signin": signInLink,
-		}).Funcs(localized{l}.functions(scripts))
-		t, err := t.ParseFS(files, "templates/*.html")
+		t, err := template.New("").Funcs(localized{l}.functions(a, scripts)).ParseFS(files, "templates/*.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: parse the templates: %w", err)
 		}

@@ -149,7 +149,7 @@ func (s *sender) write(data []byte) bool {
 	// A browser that does not read must not block the stream forever. Some
 	// ResponseWriters in tests do not support deadlines.
 	_ = s.out.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	if _, err := s.w.Write(data); err != nil { //nolint:gosec // drawn by html/template
+	if _, err := s.w.Write(data); err != nil { //nolint:gosec // drawn by templates, which escape
 		return false
 	}
 	return s.out.Flush() == nil

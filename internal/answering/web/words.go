@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"regexp"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -17,11 +17,14 @@ import (
 type localized struct{ *lang.Language }
 
 // functions returns the template functions of a language.
-func (v localized) functions(scripts []string) template.FuncMap {
+func (v localized) functions(a *assets, scripts []string) template.FuncMap {
 	table := v.table(scripts)
 	return template.FuncMap{
 		"say": v.Say, "tell": v.tell, "hue": hue, "language": func() string { return v.Tag }, "lang": v.lang, "table": func() template.JS { return table },
-		"verdict": v.verdict, "places": v.places, "languages": lang.All,
+		"verdict": v.verdict, "places": v.places, "languages": lang.All, "asset": a.path,
+		"inline": inline, "plain": card.InlinePlain, "strong": strong, "bdi": bdi, "kbd": kbd, "code": code, "work": branch, "signin": signInLink,
+		// Templates call no methods: these are the methods that they need.
+		"line": (*chatLine).Line, "name": (*lang.Language).Name, "rest": (*card.End).Rest, "stamp": card.Moment.Stamp, "urgent": card.Priority.Urgent,
 	}
 }
 

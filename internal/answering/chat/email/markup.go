@@ -2,9 +2,9 @@ package email
 
 import (
 	_ "embed"
-	"html/template"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/pkg/card"
 )
 

@@ -6,13 +6,13 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -32,12 +32,20 @@ func drawIn(l *lang.Language) *template.Template {
 	if t, ok := templates.Load(l.Tag); ok {
 		return t.(*template.Template) //nolint:forcetypeassert,errcheck // only they are stored
 	}
-	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // a file of this package
-		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
-	}).ParseFS(files, "templates/*.html"))
+	t := template.Must(template.New("").Funcs(functions(l)).ParseFS(files, "templates/*.html"))
 	templates.Store(l.Tag, t)
 	return t
+}
+
+// functions returns the template functions of a language.
+func functions(l *lang.Language) template.FuncMap {
+	return template.FuncMap{
+		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // a file of this package
+		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
+		// Templates call no methods: these are the methods that they need.
+		"head": (*card.Card).Head, "urgent": card.Priority.Urgent, "names": (*letter).Names, "left": (*letter).LeftWords, "filesat": (*letter).FilesAt, "when": (*ending).When,
+		"field": form.Field, "has": form.Has, "other": form.Other, "typed": form.Text, "get": form.Get,
+	}
 }
 
 // Bounds of a mail. Some clients cut one of more than about 100 kB.

@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
-	"html/template"
 	"net/http"
 	"path"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -38,7 +38,7 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	l := language(r)
-	page, err := template.New("embed.html").Funcs(template.FuncMap{"say": l.Say, "language": func() string { return l.Tag }}).ParseFS(static, "static/embed.html")
+	page, err := template.New("embed.html").Funcs(functions(l)).ParseFS(static, "static/embed.html")
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,11 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	access.Send(w, http.StatusOK, "text/html; charset=utf-8", out.Bytes())
 	return nil
+}
+
+// functions returns the template functions of a language.
+func functions(l *lang.Language) template.FuncMap {
+	return template.FuncMap{"say": l.Say, "language": func() string { return l.Tag }}
 }
 
 // language returns the panel's language: the embedding page's ?lang, else the browser's.
