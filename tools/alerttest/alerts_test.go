@@ -93,6 +93,7 @@ func live(t *testing.T) map[string]bool {
 			series(names, m[1], m[2])
 		}
 	}
+	readable(t, ops+"/metrics")
 	if len(names) < 30 {
 		t.Fatalf("only %v", names)
 	}

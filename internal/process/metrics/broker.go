@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/askbus/askbus/internal/process/metrics/exposition"
 )
 
 // Broker counts the work of a broker. A nil one counts nothing. It is safe for
@@ -13,11 +13,10 @@ import (
 type Broker struct {
 	tenants, surfaces names
 
-	requests, asks, outcomes, refusals, redeliveries *prometheus.CounterVec
-	races, dropped, auditLost, alone                 prometheus.Counter
-	presented, answered                              *prometheus.HistogramVec
-	pending, oldest, held                            *prometheus.GaugeVec
-	backlog, unpresented                             *prometheus.GaugeVec
+	requests, asks, outcomes, refusals, redeliveries *exposition.Vec[*exposition.Counter]
+	races, dropped, auditLost, alone                 *exposition.Counter
+	presented, answered                              *exposition.Vec[*exposition.Histogram]
+	pending, oldest, held, backlog, unpresented      *exposition.Vec[*exposition.Gauge]
 	read                                             func() Reading
 }
 
@@ -44,82 +43,52 @@ type Schedule struct {
 
 // Broker adds the metrics of a broker; read is called for each scrape.
 func (s *Set) Broker(read func() Reading) *Broker {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		s.reg.MustRegister(c)
-		return c
-	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append(labels, "tenant"))
-		s.reg.MustRegister(g)
-		return g
-	}
-	times := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-		s.reg.MustRegister(h)
-		return h
-	}
 	b := &Broker{
-		requests:     counter("askbus_requests_total", "Requests to this broker.", "verb"),
-		asks:         counter("askbus_asks_total", "Asks that this broker stored.", "tenant"),
-		outcomes:     counter("askbus_outcomes_total", "Asks that ended; each is counted by one broker.", "tenant", "status", "source", "surface"),
-		refusals:     counter("askbus_refusals_total", "Requests that were refused, by the problem's code.", "tenant", "code"),
-		redeliveries: counter("askbus_redeliveries_total", "Pieces of work handed to a posting surface again.", "surface", "kind"),
-		races:        counter("askbus_lost_races_total", "Writes that lost their compare-and-set and were decided again.").WithLabelValues(),
-		alone:        counter("askbus_break_glass_total", "Asks that one person decided alone by break-glass; each is counted by one broker.").WithLabelValues(),
-		dropped:      counter("askbus_dropped_requests_total", "Requests with a reply subject that is not the sender's.").WithLabelValues(),
-		auditLost:    counter("askbus_audit_lost_total", "Records that this broker could not write to the audit.").WithLabelValues(),
-		presented: times("askbus_first_presentation_seconds", "From the question to the first receipt of a surface.",
+		requests:     s.reg.Counters("askbus_requests_total", "Requests to this broker.", "verb"),
+		asks:         s.reg.Counters("askbus_asks_total", "Asks that this broker stored.", "tenant"),
+		outcomes:     s.reg.Counters("askbus_outcomes_total", "Asks that ended; each is counted by one broker.", "tenant", "status", "source", "surface"),
+		refusals:     s.reg.Counters("askbus_refusals_total", "Requests that were refused, by the problem's code.", "tenant", "code"),
+		redeliveries: s.reg.Counters("askbus_redeliveries_total", "Pieces of work handed to a posting surface again.", "surface", "kind"),
+		races:        s.reg.Counters("askbus_lost_races_total", "Writes that lost their compare-and-set and were decided again.").With(),
+		alone:        s.reg.Counters("askbus_break_glass_total", "Asks that one person decided alone by break-glass; each is counted by one broker.").With(),
+		dropped:      s.reg.Counters("askbus_dropped_requests_total", "Requests with a reply subject that is not the sender's.").With(),
+		auditLost:    s.reg.Counters("askbus_audit_lost_total", "Records that this broker could not write to the audit.").With(),
+		presented: s.reg.Histograms("askbus_first_presentation_seconds", "From the question to the first receipt of a surface.",
 			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}, "tenant", "surface"),
-		answered: times("askbus_outcome_seconds", "From the question to its outcome.",
+		answered: s.reg.Histograms("askbus_outcome_seconds", "From the question to its outcome.",
 			[]float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "tenant", "status"),
-		pending:     gauge("askbus_pending_asks", "Pending asks in the whole ledger; every broker reports the same."),
-		oldest:      gauge("askbus_oldest_pending_seconds", "Age of the oldest pending ask; every broker reports the same."),
-		held:        gauge("askbus_held_requests", "Requests that this broker holds until an outcome comes."),
-		backlog:     gauge("askbus_surface_backlog", "Work that waits for a posting surface; every broker reports the same.", "surface", "kind"),
-		unpresented: gauge("askbus_surface_oldest_seconds", "Age of the oldest ask that a posting surface has not presented; every broker reports the same.", "surface"),
+		pending:     s.reg.Gauges("askbus_pending_asks", "Pending asks in the whole ledger; every broker reports the same.", "tenant"),
+		oldest:      s.reg.Gauges("askbus_oldest_pending_seconds", "Age of the oldest pending ask; every broker reports the same.", "tenant"),
+		held:        s.reg.Gauges("askbus_held_requests", "Requests that this broker holds until an outcome comes.", "tenant"),
+		backlog:     s.reg.Gauges("askbus_surface_backlog", "Work that waits for a posting surface; every broker reports the same.", "surface", "kind", "tenant"),
+		unpresented: s.reg.Gauges("askbus_surface_oldest_seconds", "Age of the oldest ask that a posting surface has not presented; every broker reports the same.", "surface", "tenant"),
 		read:        read,
 	}
-	for name, of := range map[string]struct {
-		help string
-		read func(Reading) float64
-	}{
-		"askbus_broker_ready":         {"1 while this broker serves.", func(r Reading) float64 { return bool1(r.Ready) }},
-		"askbus_ledger_bytes":         {"Bytes that the ledger uses.", func(r Reading) float64 { return float64(r.Used) }},
-		"askbus_ledger_budget_bytes":  {"Bytes that the ledger may use; 0: no limit is known.", func(r Reading) float64 { return float64(r.Budget) }},
-		"askbus_ledger_reserve_bytes": {"Of these, what is kept so that every pending ask can end.", func(r Reading) float64 { return float64(r.Reserve) }},
-		"askbus_audit_bytes":          {"Bytes that the audit uses.", func(r Reading) float64 { return float64(r.AuditUsed) }},
-		"askbus_audit_budget_bytes":   {"Bytes that the audit may use; 0: there is none.", func(r Reading) float64 { return float64(r.AuditMost) }},
-		"askbus_audit_lag_messages":   {"Questions and outcomes that the audit does not have yet.", func(r Reading) float64 { return float64(r.AuditLag) }},
-	} {
-		s.gauge(name, of.help, nil, func() float64 { return of.read(read()) })
-	}
-	skew := prometheus.NewDesc("askbus_server_clock_skew_seconds", "How far a server's clock is ahead of the majority's.", []string{"server"}, nil)
-	failing := prometheus.NewDesc("askbus_schedule_failing", "1 while a schedule or calendar of the approvals file cannot be read; what it said last stays in effect.", []string{"name"}, nil)
-	at := prometheus.NewDesc("askbus_schedule_read_timestamp_seconds", "When a schedule or calendar was last read; 0: never since the broker started.", []string{"name"}, nil)
-	s.reg.MustRegister(changing(func(to chan<- prometheus.Metric) { // of the servers that are known now, and the schedules that are configured now
+	skew := exposition.Desc{Name: "askbus_server_clock_skew_seconds", Help: "How far a server's clock is ahead of the majority's.", Labels: []string{"server"}}
+	failing := exposition.Desc{Name: "askbus_schedule_failing", Help: "1 while a schedule or calendar of the approvals file cannot be read; what it said last stays in effect.", Labels: []string{"name"}}
+	at := exposition.Desc{Name: "askbus_schedule_read_timestamp_seconds", Help: "When a schedule or calendar was last read; 0: never since the broker started.", Labels: []string{"name"}}
+	s.reg.Collect(func(to *exposition.Scrape) {
 		r := read()
-		for server, ahead := range r.Skews {
-			to <- prometheus.MustNewConstMetric(skew, prometheus.GaugeValue, ahead.Seconds(), server)
+		report(to,
+			figure{"askbus_broker_ready", "1 while this broker serves.", bool1(r.Ready)},
+			figure{"askbus_ledger_bytes", "Bytes that the ledger uses.", float64(r.Used)},
+			figure{"askbus_ledger_budget_bytes", "Bytes that the ledger may use; 0: no limit is known.", float64(r.Budget)},
+			figure{"askbus_ledger_reserve_bytes", "Of these, what is kept so that every pending ask can end.", float64(r.Reserve)},
+			figure{"askbus_audit_bytes", "Bytes that the audit uses.", float64(r.AuditUsed)},
+			figure{"askbus_audit_budget_bytes", "Bytes that the audit may use; 0: there is none.", float64(r.AuditMost)},
+			figure{"askbus_audit_lag_messages", "Questions and outcomes that the audit does not have yet.", float64(r.AuditLag)},
+			figure{"askbus_server_clock_set_total", "Times that a server's clock was set by more than a second.", float64(r.ClocksSet)},
+		)
+		for server, ahead := range r.Skews { // those that are known now
+			to.Number(&skew, ahead.Seconds(), server)
 		}
-		for _, one := range r.Schedules {
-			to <- prometheus.MustNewConstMetric(failing, prometheus.GaugeValue, bool1(one.Failing), one.Name)
-			to <- prometheus.MustNewConstMetric(at, prometheus.GaugeValue, unix(one.Read), one.Name)
+		for _, one := range r.Schedules { // those that are configured now
+			to.Number(&failing, bool1(one.Failing), one.Name)
+			to.Number(&at, unix(one.Read), one.Name)
 		}
-	}))
-	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "askbus_server_clock_set_total", Help: "Times that a server's clock was set by more than a second."},
-		func() float64 { return float64(read().ClocksSet) }))
+	})
 	return b
 }
-
-// changing collects figures whose labels come and go. It describes none beforehand, so it may collect any.
-type changing func(to chan<- prometheus.Metric)
-
-// Describe implements [prometheus.Collector].
-func (changing) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements [prometheus.Collector].
-func (c changing) Collect(to chan<- prometheus.Metric) { c(to) }
 
 func bool1(b bool) float64 {
 	if b {
@@ -139,14 +108,14 @@ func unix(at time.Time) float64 {
 // Request counts a request.
 func (b *Broker) Request(verb string) {
 	if b != nil {
-		b.requests.WithLabelValues(verb).Inc()
+		b.requests.With(verb).Inc()
 	}
 }
 
 // Asked counts an ask that was stored.
 func (b *Broker) Asked(tenant string) {
 	if b != nil {
-		b.asks.WithLabelValues(b.tenants.of(tenant)).Inc()
+		b.asks.With(b.tenants.of(tenant)).Inc()
 	}
 }
 
@@ -168,29 +137,22 @@ func (b *Broker) Ended(e End) {
 	if surface != "" {
 		surface = b.surfaces.of(surface)
 	}
-	b.outcomes.WithLabelValues(tenant, e.Status, e.Source, surface).Inc()
+	b.outcomes.With(tenant, e.Status, e.Source, surface).Inc()
 	if e.Alone {
 		b.alone.Inc()
 	}
-	observe(b.answered.WithLabelValues(tenant, e.Status), e.Took, e.Trace)
+	observe(b.answered.With(tenant, e.Status), e.Took, e.Trace)
 }
 
 // Presented counts the first receipt of an ask.
 func (b *Broker) Presented(tenant, surface string, took time.Duration, trace string) {
 	if b != nil {
-		observe(b.presented.WithLabelValues(b.tenants.of(tenant), b.surfaces.of(surface)), took, trace)
+		observe(b.presented.With(b.tenants.of(tenant), b.surfaces.of(surface)), took, trace)
 	}
 }
 
-func observe(o prometheus.Observer, took time.Duration, trace string) {
-	seconds := max(0, took.Seconds())
-	if e, ok := o.(prometheus.ExemplarObserver); ok {
-		if of := exemplar(trace); of != nil {
-			e.ObserveWithExemplar(seconds, of)
-			return
-		}
-	}
-	o.Observe(seconds)
+func observe(h *exposition.Histogram, took time.Duration, traceparent string) {
+	h.Observe(max(0, took.Seconds()), sampled(traceparent))
 }
 
 // Refused counts a refusal.
@@ -201,7 +163,7 @@ func (b *Broker) Refused(tenant, code string) {
 	if tenant != "" {
 		tenant = b.tenants.of(tenant)
 	}
-	b.refusals.WithLabelValues(tenant, code).Inc()
+	b.refusals.With(tenant, code).Inc()
 }
 
 // LostRace counts a write that lost its compare-and-set.
@@ -221,14 +183,14 @@ func (b *Broker) Dropped() {
 // AuditLost counts records that the audit lacks.
 func (b *Broker) AuditLost(n int64) {
 	if b != nil {
-		b.auditLost.Add(float64(n))
+		b.auditLost.Add(n)
 	}
 }
 
 // Redelivered counts work that was handed out again.
 func (b *Broker) Redelivered(surface, kind string) {
 	if b != nil {
-		b.redeliveries.WithLabelValues(b.surfaces.of(surface), kind).Inc()
+		b.redeliveries.With(b.surfaces.of(surface), kind).Inc()
 	}
 }
 
@@ -254,12 +216,12 @@ func (b *Broker) Backlogs(all []Backlog) {
 	b.backlog.Reset() // a type may be gone
 	b.unpresented.Reset()
 	for _, w := range all {
-		b.backlog.WithLabelValues(w.Surface, "question", w.Tenant).Set(float64(w.Questions))
-		b.backlog.WithLabelValues(w.Surface, "outcome", w.Tenant).Set(float64(w.Outcomes))
-		b.unpresented.WithLabelValues(w.Surface, w.Tenant).Set(w.Oldest.Seconds())
+		b.backlog.With(w.Surface, "question", w.Tenant).Set(float64(w.Questions))
+		b.backlog.With(w.Surface, "outcome", w.Tenant).Set(float64(w.Outcomes))
+		b.unpresented.With(w.Surface, w.Tenant).Set(w.Oldest.Seconds())
 		if w.Surface != allOthers { // so that the first redelivery is an increase
-			b.redeliveries.WithLabelValues(b.surfaces.of(w.Surface), "question")
-			b.redeliveries.WithLabelValues(b.surfaces.of(w.Surface), "outcome")
+			b.redeliveries.With(b.surfaces.of(w.Surface), "question")
+			b.redeliveries.With(b.surfaces.of(w.Surface), "outcome")
 		}
 	}
 }
@@ -283,13 +245,13 @@ func (b *Broker) Pending(all Waiting, of []Waiting) {
 	rest := all.N
 	for _, w := range of {
 		rest -= w.N
-		b.pending.WithLabelValues(w.Tenant).Set(float64(w.N))
-		b.oldest.WithLabelValues(w.Tenant).Set(w.Oldest.Seconds())
+		b.pending.With(w.Tenant).Set(float64(w.N))
+		b.oldest.With(w.Tenant).Set(w.Oldest.Seconds())
 	}
 	if rest = max(0, rest); rest > 0 || len(of) >= Most {
-		b.pending.WithLabelValues(allOthers).Set(float64(rest))
+		b.pending.With(allOthers).Set(float64(rest))
 		if b.tenants.of(all.Tenant) == allOthers {
-			b.oldest.WithLabelValues(allOthers).Set(all.Oldest.Seconds())
+			b.oldest.With(allOthers).Set(all.Oldest.Seconds())
 		}
 	}
 	held := map[string]int{}
@@ -298,7 +260,7 @@ func (b *Broker) Pending(all Waiting, of []Waiting) {
 	}
 	for _, tenant := range append(b.tenants.all(), allOthers) {
 		if n := held[tenant]; n > 0 || tenant != allOthers {
-			b.held.WithLabelValues(tenant).Set(float64(n))
+			b.held.With(tenant).Set(float64(n))
 		}
 	}
 }

@@ -7,21 +7,22 @@ package metrics
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/askbus/askbus/internal/process/metrics/exposition"
 )
 
 // Set holds the metrics of one process.
 type Set struct {
-	reg *prometheus.Registry
+	reg  exposition.Registry
+	http handled
 
 	mu    sync.Mutex
 	plain []*func(io.Writer)
@@ -30,40 +31,53 @@ type Set struct {
 // New makes the metrics of every role: those of the Go runtime and of the
 // process.
 func New() *Set {
-	s := &Set{reg: prometheus.NewRegistry()}
-	s.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s := &Set{}
+	s.reg.Collect(process)
+	s.http = newHandled(&s.reg)
 	return s
 }
 
 // Build records the role and version of this process.
 func (s *Set) Build(role, version string) {
-	s.gauge("askbus_build_info", "1, labelled with the role and version of this process.", prometheus.Labels{"role": role, "version": version}, func() float64 { return 1 })
+	s.number("askbus_build_info", "1, labelled with the role and version of this process.", func() float64 { return 1 }, "role", role, "version", version)
 }
 
 // Certificate reports when the TLS certificate of the listeners expires.
 func (s *Set) Certificate(ends func() time.Time) {
-	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate of new connections expires, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
+	s.number("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate of new connections expires, in Unix time.", func() float64 { return float64(ends().Unix()) })
 }
 
 // AuditReports counts what a part of this process could not report to the
 // audit, until remove.
 func (s *Set) AuditReports(part string, lost func() int64) (remove func()) {
-	c := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "askbus_audit_reports_lost_total", Help: "Reports to the audit that this process could not send.", ConstLabels: prometheus.Labels{"part": part},
-	}, func() float64 { return float64(lost()) })
-	s.reg.MustRegister(c)
-	return func() { s.reg.Unregister(c) }
+	return s.number("askbus_audit_reports_lost_total", "Reports to the audit that this process could not send.", func() float64 { return float64(lost()) }, "part", part)
 }
 
 // AuditLog reports the size of the log that proves the audit, and when it last had every record.
 func (s *Set) AuditLog(size, current func() int64) {
-	s.gauge("askbus_audit_log_leaves", "Leaves of the log of the audit.", nil, func() float64 { return float64(size()) })
-	s.gauge("askbus_audit_log_current_timestamp_seconds", "When the log last had every record and its checkpoint was published, in Unix time.", nil, func() float64 { return float64(current()) })
+	s.number("askbus_audit_log_leaves", "Leaves of the log of the audit.", func() float64 { return float64(size()) })
+	s.number("askbus_audit_log_current_timestamp_seconds", "When the log last had every record and its checkpoint was published, in Unix time.", func() float64 { return float64(current()) })
 }
 
-// gauge adds a number that is read for each scrape.
-func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() float64) {
-	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+// number adds a number that is read for each scrape, with names and values of labels, until remove.
+func (s *Set) number(name, help string, read func() float64, labels ...string) (remove func()) {
+	d, values := exposition.Desc{Name: name, Help: help}, []string(nil)
+	for one := range slices.Chunk(labels, 2) {
+		d.Labels, values = append(d.Labels, one[0]), append(values, one[1])
+	}
+	return s.reg.Collect(func(to *exposition.Scrape) { to.Number(&d, read(), values...) })
+}
+
+// figure is a number without labels.
+type figure struct {
+	name, help string
+	value      float64
+}
+
+func report(to *exposition.Scrape, all ...figure) {
+	for _, f := range all {
+		to.Number(&exposition.Desc{Name: f.name, Help: f.help}, f.value)
+	}
 }
 
 // Text adds metrics that a part writes itself, in Prometheus's text format, until remove.
@@ -79,35 +93,59 @@ func (s *Set) Text(write func(io.Writer)) (remove func()) {
 }
 
 // Handler serves the metrics, with exemplars for clients that accept
-// OpenMetrics.
+// OpenMetrics. It answers four scrapes at once.
 func (s *Set) Handler() http.Handler {
-	alone := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
-	// Parts write no end mark, so their text can only follow the plain format.
-	first := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
+	turns := make(chan struct{}, 4)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		default:
+			http.Error(w, "Limit of concurrent requests reached (4), try again later.", http.StatusServiceUnavailable)
+			return
+		}
 		s.mu.Lock()
 		plain := slices.Clone(s.plain)
 		s.mu.Unlock()
-		if len(plain) == 0 {
-			alone.ServeHTTP(w, r)
+		kind, openMetrics := exposition.Negotiate(r.Header.Get("Accept"))
+		if len(plain) > 0 { // parts write no end mark, so their text can only follow the plain format
+			kind, openMetrics = exposition.Plain, false
+		}
+		b := bytes.NewBuffer(s.reg.Scrape().Text(openMetrics))
+		for _, write := range plain {
+			(*write)(b)
+		}
+		h := w.Header()
+		h.Add("Vary", "Accept")
+		h.Add("Vary", "Accept-Encoding")
+		h.Set("Content-Type", kind)
+		if !gzipped(r.Header.Get("Accept-Encoding")) {
+			_, _ = b.WriteTo(w)
 			return
 		}
-		r = r.Clone(r.Context())
-		r.Header.Set("Accept", "text/plain;version=0.0.4")
-		first.ServeHTTP(w, r)
-		var b bytes.Buffer
-		for _, write := range plain {
-			(*write)(&b)
-		}
-		_, _ = io.Copy(w, &b)
+		h.Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = b.WriteTo(z)
+		_ = z.Close()
 	})
 }
 
-// exemplar returns the trace of a sampled W3C traceparent; nil: none.
-func exemplar(traceparent string) prometheus.Labels {
+// gzipped reports whether a client accepts gzip.
+func gzipped(accept string) bool {
+	for one := range strings.SplitSeq(accept, ",") {
+		name, q, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";q=")
+		if share, err := strconv.ParseFloat(q, 64); strings.EqualFold(name, "gzip") {
+			return err != nil || share > 0
+		}
+	}
+	return false
+}
+
+// sampled returns the trace of a W3C traceparent; empty: it was not sampled.
+func sampled(traceparent string) string {
 	parts := strings.Split(traceparent, "-")
 	if len(parts) != 4 || len(parts[1]) != 32 || parts[3] != "01" {
-		return nil
+		return ""
 	}
-	return prometheus.Labels{"trace_id": parts[1]}
+	return parts[1]
 }
