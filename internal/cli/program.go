@@ -65,16 +65,26 @@ func (p Program) tree(a *App, args []string) (*cobra.Command, error) {
 	if a.Dir == "" {
 		a.Dir = config.DefaultDir()
 	}
+	version := false
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Long,
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd, p.Settings) },
-		Args:              NoCommand,
-		Version:           BuildVersion(),
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if version { // needs no settings
+				return nil
+			}
+			return a.prepare(cmd, p.Settings)
+		},
+		Args: NoCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version { // Cobra's own has its words in a text/template
+				fmt.Fprintln(cmd.OutOrStdout(), p.Name, BuildVersion())
+				return nil
+			}
+			return cmd.Help()
+		},
 	}
-	root.SetVersionTemplate(p.Name + " {{.Version}}\n")
-	root.Flags().Bool("version", false, "print the version")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	f := root.PersistentFlags()
 	f.StringVar(&a.Dir, "dir", a.Dir, "directory of keys, store and context.json")
 	f.StringVar(&a.Tenant, "tenant", a.Tenant, "tenant")
