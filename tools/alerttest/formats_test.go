@@ -61,6 +61,9 @@ func parse(t *testing.T, body []byte, contentType string) read {
 			if p.Exemplar(&e) {
 				r.exemplars[of.String()] = e
 			}
+		case textparse.EntryHelp, textparse.EntryComment, textparse.EntryUnit: // words
+		case textparse.EntryInvalid, textparse.EntryHistogram: // a native histogram
+			t.Errorf("%s: an entry of kind %d, which askbus does not write", contentType, entry)
 		}
 	}
 }
