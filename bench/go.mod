@@ -12,6 +12,7 @@ require (
 )
 
 require (
+	github.com/DataDog/datadog-agent/pkg/template v0.85.4 // indirect
 	github.com/alecthomas/chroma/v2 v2.27.0 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/aymerick/douceur v0.2.0 // indirect

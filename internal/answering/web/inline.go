@@ -27,5 +27,5 @@ func inline(text string) template.HTML {
 			b.WriteString(` <span class="host">(` + escape(sp.Host) + ")</span>")
 		}
 	}
-	return template.HTML(b.String()) //nolint:gosec // each part is escaped, and links are http or https (present.Inline)
+	return template.HTML(b.String()) // each part is escaped, and links are http or https (present.Inline)
 }

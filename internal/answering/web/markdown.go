@@ -131,7 +131,7 @@ func (m *markdown) diff(ctx context.Context, text string) template.HTML {
 		if html == nil {
 			return asItIs(text), nil
 		}
-		return template.HTML(m.policy.Sanitize(string(html))), nil //nolint:gosec // sanitised
+		return template.HTML(m.policy.Sanitize(string(html))), nil // sanitised
 	})
 	if err != nil {
 		return asItIs(text)
@@ -141,7 +141,7 @@ func (m *markdown) diff(ctx context.Context, text string) template.HTML {
 
 // asItIs returns text as a plain block.
 func asItIs(text string) template.HTML {
-	return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
+	return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") // escaped
 }
 
 // render renders text. The error is errHeavy or the context's.
@@ -166,7 +166,7 @@ func (m *markdown) render(ctx context.Context, source string) (_ template.HTML, 
 		return "", err
 	}
 	w.stop(ctx.Err())
-	return template.HTML(m.policy.Sanitize(out.String())), nil //nolint:gosec // sanitised
+	return template.HTML(m.policy.Sanitize(out.String())), nil // sanitised
 }
 
 // plainer overrides how some elements are rendered: headings would break the

@@ -181,5 +181,5 @@ func qrImage(text string) (template.URL, error) {
 		return "", err
 	}
 	code.Scale = 6
-	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())), nil //nolint:gosec // an image that was just drawn
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())), nil // an image that was just drawn
 }

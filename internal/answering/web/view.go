@@ -151,7 +151,7 @@ func (s *Server) html(ctx context.Context, me board.Viewer, p *card.Preview) tem
 	}
 	drawn := s.md.html(ctx, p.Body)
 	if whole, cut := strings.CutSuffix(string(drawn), cutHere); cut { // cached once, for readers of every language
-		return template.HTML(whole) + element("<p>… ", say(me, "cut here: the rest is too long to show."), "</p>") //nolint:gosec // as it was drawn
+		return template.HTML(whole) + element("<p>… ", say(me, "cut here: the rest is too long to show."), "</p>") // as it was drawn
 	}
 	return drawn
 }
@@ -161,7 +161,7 @@ func (s *Server) html(ctx context.Context, me board.Viewer, p *card.Preview) tem
 func (s *Server) context(ctx context.Context, me board.Viewer, p *card.Preview) template.HTML {
 	html := s.html(ctx, me, p)
 	if rest, drawn := strings.CutPrefix(string(html), "<pre>"); drawn {
-		return template.HTML("<pre " + focusable + ">" + rest) //nolint:gosec // as it was drawn
+		return template.HTML("<pre " + focusable + ">" + rest) // as it was drawn
 	}
 	return html
 }

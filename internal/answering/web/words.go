@@ -52,7 +52,7 @@ func (v localized) tell(text string, values ...any) template.HTML {
 		marks[i] = lang.Styled{Text: elements.ReplaceAllString(shown, ""), As: mark}
 		drawn = append(drawn, mark, shown)
 	}
-	return template.HTML(strings.NewReplacer(drawn...).Replace(template.HTMLEscapeString(v.Say(text, marks...)))) //nolint:gosec // each value is escaped above
+	return template.HTML(strings.NewReplacer(drawn...).Replace(template.HTMLEscapeString(v.Say(text, marks...)))) // each value is escaped above
 }
 
 var elements = regexp.MustCompile(`<[^>]*>`)
@@ -77,7 +77,7 @@ func moment(m *card.Moment) string {
 
 // element returns text in an element, for messages.
 func element(open, text, shut string) template.HTML {
-	return template.HTML(open + template.HTMLEscapeString(text) + shut) //nolint:gosec // escaped
+	return template.HTML(open + template.HTMLEscapeString(text) + shut) // escaped
 }
 
 // bdi returns text by people or agents, for messages.
@@ -98,7 +98,7 @@ func kbd(names ...string) template.HTML {
 	for i, name := range names {
 		caps[i] = string(element("<kbd>", name, "</kbd>"))
 	}
-	return template.HTML(strings.Join(caps, " ")) //nolint:gosec // escaped
+	return template.HTML(strings.Join(caps, " ")) // escaped
 }
 
 // verdict returns the sentence that says how an ask ended.
@@ -118,7 +118,7 @@ func (v localized) verdict(e *card.End) template.HTML {
 		return mark
 	}
 	text := template.HTMLEscapeString(e.Tell(slot))
-	return template.HTML(strings.NewReplacer(drawn...).Replace(text)) //nolint:gosec // each part is escaped above
+	return template.HTML(strings.NewReplacer(drawn...).Replace(text)) // each part is escaped above
 }
 
 // places lists the other surfaces that show an ask.
@@ -133,7 +133,7 @@ func (v localized) places(all []card.Place) template.HTML {
 			drawn[i] += string(v.tell(" (%s)", bdi(p.Words)))
 		}
 	}
-	return template.HTML(strings.Join(drawn, template.HTMLEscapeString(v.Say(", ")))) //nolint:gosec // each is escaped above, and a place's link is an http URL
+	return template.HTML(strings.Join(drawn, template.HTMLEscapeString(v.Say(", ")))) // each is escaped above, and a place's link is an http URL
 }
 
 // lang returns the lang attribute of a text whose script shows that its
@@ -146,7 +146,7 @@ func (v localized) lang(texts ...string) template.HTMLAttr {
 	if tag == "" || strings.HasPrefix(v.Tag, tag) {
 		return ""
 	}
-	return template.HTMLAttr(` lang="` + tag + `"`) //nolint:gosec // a tag of a short list
+	return template.HTMLAttr(` lang="` + tag + `"`) // a tag of a short list
 }
 
 // spoken matches the messages in scripts.
@@ -179,5 +179,5 @@ func (v localized) table(scripts []string) template.JS {
 	if err != nil {
 		return "{}"
 	}
-	return template.JS(body) //nolint:gosec // JSON, with < and > escaped
+	return template.JS(body) // JSON, with < and > escaped
 }

@@ -67,7 +67,7 @@ func openFiles() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	names, err := dir.Readdirnames(0) // ReadDir would ask for each one's type
 	return len(names) - 1, err
 }

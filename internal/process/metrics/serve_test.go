@@ -90,13 +90,17 @@ func TestResponsesAreTimed(t *testing.T) {
 		serve http.HandlerFunc
 		want  []string
 	}{
-		"written": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a"); time.Sleep(time.Hour) },
-			[]string{`requests_total{code="200",part="p"} 1`, `response_seconds_bucket{part="p",le="5"} 1`, `response_seconds_sum{part="p"} 3`}},
-		"flushed": {func(w http.ResponseWriter, _ *http.Request) {
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(time.Hour)
+		"written": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a"); time.Sleep(time.Hour) },
+			[]string{`requests_total{code="200",part="p"} 1`, `response_seconds_bucket{part="p",le="5"} 1`, `response_seconds_sum{part="p"} 3`},
 		},
-			[]string{`response_seconds_sum{part="p"} 3`}},
+		"flushed": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(time.Hour)
+			},
+			[]string{`response_seconds_sum{part="p"} 3`},
+		},
 		"flushed by the interface": {func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush() // as the heartbeats of MCP do
 			time.Sleep(time.Hour)

@@ -40,7 +40,7 @@ func drawIn(l *lang.Language) *template.Template {
 // functions returns the template functions of a language.
 func functions(l *lang.Language) template.FuncMap {
 	return template.FuncMap{
-		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // a file of this package
+		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, // a file of this package
 		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
 		// Templates call no methods: these are the methods that they need.
 		"head": (*card.Card).Head, "urgent": card.Priority.Urgent, "names": (*letter).Names, "left": (*letter).LeftWords, "filesat": (*letter).FilesAt, "when": (*ending).When,
