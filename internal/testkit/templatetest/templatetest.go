@@ -17,13 +17,21 @@ import (
 
 // Check fails the test if a template of a set selects something that the values which reach it do not have as a field,
 // if no root leads to a template, or if the set is escaped in another way than html/template would. The set has not been
-// executed yet. Roots are the templates that are executed, with a value of the type that they are given.
+// executed yet. Roots are the templates that are executed, with a value of the type that they are given. It also reports
+// what is [Unexplained] in the folder of the test.
 func Check(t testing.TB, set *template.Template, funcs template.FuncMap, roots map[string]any) {
 	t.Helper()
 	for _, fault := range Faults(set, funcs, roots) {
 		t.Error(fault)
 	}
 	sameAsGo(t, set, funcs, roots)
+	places, err := Unexplained(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range places {
+		t.Error(place)
+	}
 }
 
 // sameAsGo compares what the fork adds to the templates with what html/template adds. It executes the roots with nothing

@@ -3,6 +3,8 @@ package templatetest_test
 import (
 	"errors"
 	stdtemplate "html/template"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -116,5 +118,31 @@ func TestTheForkEscapesAsGoDoes(t *testing.T) {
 				t.Errorf("%s with %#v: %v\n got %s\nwant %s", text, value, err, &got, &want)
 			}
 		}
+	}
+}
+
+func TestTrustedTextHasAReason(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const source = `package x
+
+import template "github.com/DataDog/datadog-agent/pkg/template/html"
+
+func f(s string) (template.HTML, template.URL) {
+	const none = template.HTML("<br>")
+	_ = template.HTML(s) // it is escaped
+	_ = template.HTMLEscapeString(s)
+	return template.HTML(s),
+		template.URL("x:" + s)
+}
+`
+	for _, name := range []string{"x.go", "x_test.go"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	places, err := templatetest.Unexplained(dir)
+	if err != nil || len(places) != 2 || !strings.Contains(places[0], "x.go:9:9: ") || !strings.Contains(places[1], "x.go:10:3: ") {
+		t.Errorf("%q, %v", places, err)
 	}
 }
