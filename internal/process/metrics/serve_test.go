@@ -15,6 +15,7 @@ import (
 	"time"
 
 	askbus "github.com/askbus/askbus/internal/process/metrics"
+	"github.com/coder/websocket"
 )
 
 // get asks for the metrics.
@@ -167,5 +168,36 @@ func TestTheRuntimeIsReported(t *testing.T) {
 	}
 	if !strings.Contains(got, `go_info{version="go1`) {
 		t.Error("no version")
+	}
+}
+
+// A WebSocket takes the connection over, and its response is counted.
+func TestAConnectionMayBeTakenOver(t *testing.T) {
+	t.Parallel()
+	s := askbus.New()
+	h, done := s.HTTP("p", 9, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Write(r.Context(), websocket.MessageText, []byte("hello"))
+		_ = conn.CloseNow()
+	})), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	conn, _, err := websocket.Dial(t.Context(), server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "hello" {
+		t.Errorf("%q, %v", text, err)
+	}
+	<-done
+	if got := scrape(t, s, ""); !strings.Contains(got, `askbus_http_requests_total{code="101",part="p"} 1`+"\n") {
+		t.Error(got)
 	}
 }
