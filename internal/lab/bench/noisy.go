@@ -70,7 +70,7 @@ func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, e
 	began := time.Now()
 	for slot := 1; slot <= quietSessions; slot++ {
 		all.Go(func() {
-			for time.Since(began) < d && ctx.Err() == nil {
+			for n := 0; (n == 0 || time.Since(began) < d) && ctx.Err() == nil; n++ {
 				start := time.Now()
 				err := a.Cycle(work, slot)
 				mu.Lock()
