@@ -40,7 +40,7 @@ test: ## run all tests; installs what they need (root) or says what to install; 
 .PHONY: race
 race: ## run all tests again under the race detector
 	@hack/deps race
-	@CGO_ENABLED=1 hack/test -race -count=1 -timeout 40m
+	@CGO_ENABLED=1 hack/test -race
 
 .PHONY: fuzz
 fuzz: ## fuzz every target for FUZZTIME (10s) each

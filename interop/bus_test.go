@@ -39,6 +39,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	_ = os.Getenv("TEST_TREE") // tests build programs: see hack/test
 	code := browsertest.Main(m)
 	if path, err := binary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))

@@ -26,6 +26,7 @@ import (
 const asMain = "ASKBUS_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
+	_ = os.Getenv("TEST_TREE") // tests build programs: see hack/test
 	switch os.Getenv(asMain) {
 	case "":
 	case "askbus-lab":

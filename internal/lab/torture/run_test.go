@@ -142,6 +142,7 @@ var built = sync.OnceValues(func() (path string, err error) {
 })
 
 func TestMain(m *testing.M) {
+	_ = os.Getenv("TEST_TREE") // tests build programs: see hack/test
 	code := m.Run()
 	_ = os.RemoveAll(builds)
 	os.Exit(code)
