@@ -5,13 +5,11 @@ package deploytest_test
 import (
 	"bytes"
 	"context"
-	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +38,6 @@ func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdsNoSabotage(t, path)
-	if info, err := buildinfo.ReadFile(path); err != nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-pgo", Value: "release.pgo"}) {
-		t.Errorf("it is not built with the profile: %v: %v", err, info)
-	}
 	dir := t.TempDir()
 	s := shipped{
 		t: t, path: path, work: dir, env: []string{"HOME=" + dir, "USER=askbus", "ASKBUS_DIR=" + dir}, state: dir,
@@ -50,6 +45,24 @@ func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 		health: []string{"health", "--addr"},
 	}
 	s.survives()
+}
+
+// Releases are built with the profile, which `make build` leaves out: it compiles everything again.
+func TestReleasesAreBuiltWithTheProfile(t *testing.T) {
+	t.Parallel()
+	const profile = "pgo=cmd/askbus/release.pgo"
+	if _, err := os.Stat("../../cmd/askbus/release.pgo"); err != nil {
+		t.Error(err)
+	}
+	for _, file := range []string{".goreleaser.yaml", ".github/workflows/release.yml"} {
+		if text, err := os.ReadFile(filepath.Join("../..", file)); err != nil || !strings.Contains(strings.ToLower(string(text)), profile) {
+			t.Errorf("%s does not build with %s: %v", file, profile, err)
+		}
+	}
+	said, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "--dry-run", "build", "PGO=cmd/askbus/release.pgo").CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "go build -"+profile) {
+		t.Errorf("make build PGO=… runs %s: %v", said, err)
+	}
 }
 
 // holdsNoSabotage checks that a program cannot be told to break its promises: it contains neither
