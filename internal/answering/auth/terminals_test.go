@@ -143,7 +143,7 @@ func TestATerminalThatComesAndGoesLeavesNothing(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	s := running(t, b, auth.Options{})
 	id := begin(t, s)
-	b.LeavesNothing(t, func(int) error {
+	comeAndGo := func() error {
 		code, err := s.LetIn(t.Context(), id, auth.Challenge(verifier), "x")
 		if errors.Is(err, ask.ErrQuota) {
 			return nil // refused: earlier ones are not removed yet
@@ -156,6 +156,13 @@ func TestATerminalThatComesAndGoesLeavesNothing(t *testing.T) {
 			return err
 		}
 		return s.EndTerminal(t.Context(), secret)
+	}
+	b.LeavesNothing(t, func(int) error {
+		err := comeAndGo()
+		if errors.Is(err, ask.ErrUnavailable) { // a busy machine did not read the sessions again for a minute
+			return &natstest.UnavailableError{After: time.Second, Err: err}
+		}
+		return err
 	})
 }
 
