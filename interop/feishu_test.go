@@ -162,7 +162,7 @@ func TestFeishuLongConnection(t *testing.T) {
 	app := startFeishuApp(t, feishuEnv(f))
 	click := func() {
 		t.Helper()
-		r := f.Click(t.Context(), m, fakefeishu.Click{User: "on_mei", Label: "Send", Form: map[string]any{"o0": "用 PostgreSQL"}})
+		r := f.Click(t.Context(), m, fakefeishu.Click{User: "on_mei", Label: "Send", Form: map[string]any{"other_0": "用 PostgreSQL"}})
 		if r.Err != nil || r.Told != "stored by dispatcher" || r.Card == nil {
 			t.Errorf("the click gets %+v", r)
 		}
