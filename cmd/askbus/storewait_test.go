@@ -22,8 +22,8 @@ func TestASuccessorWaitsForTheStore(t *testing.T) {
 	const waits = "another askbus process uses the store"
 
 	// Both give up: one because its time is over, one because it is stopped.
-	short := successor("1ms", "server")
-	if code := short.wait(); code != cli.ExitFailure || !strings.Contains(short.err.String(), waits) || !strings.Contains(short.err.String(), "in use by another askbus process; stop it, or choose another directory with --dir (waited 1ms)") {
+	short := successor("300ms", "server")
+	if code := short.wait(); code != cli.ExitFailure || !strings.Contains(short.err.String(), waits) || !strings.Contains(short.err.String(), "in use by another askbus process; stop it, or choose another directory with --dir (waited 300ms)") {
 		t.Errorf("exit %d: %s", code, short.err)
 	}
 	stopped := successor("1h", up...)

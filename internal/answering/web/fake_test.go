@@ -73,6 +73,7 @@ func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Life: "l" + strconv.FormatUint(b.seq, 10), Seq: b.seq}
 	b.held[a.Key()] = r
 	delete(b.there, a.Key())
+	b.ended = slices.DeleteFunc(b.ended, func(k ask.Key) bool { return k == a.Key() })
 	b.tell(a.Key())
 	return a.Key()
 }
