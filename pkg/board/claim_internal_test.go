@@ -12,16 +12,16 @@ func TestAClaimIsDecidedByItsMark(t *testing.T) {
 	t.Parallel()
 	mei := Viewer{By: ask.By{Principal: "os:mei"}}
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
-	tom := Attention{Principal: "os:tom", From: "other", Seen: time.Now()}
-	gone := tom
-	gone.Gone = true
+	tom := func(gone bool) Attention {
+		return Attention{Principal: "os:tom", From: "other", Seen: time.Now(), Gone: gone}
+	}
 	for name, c := range map[string]struct {
 		hears func(b *Board)
 		want  bool
 	}{
 		"nothing":                         {func(*Board) {}, true},
-		"another claim first":             {func(b *Board) { b.attend(k, tom) }, false},
-		"another claim that was given up": {func(b *Board) { b.attend(k, tom); b.attend(k, gone) }, true},
+		"another claim first":             {func(b *Board) { b.attend(k, tom(false)) }, false},
+		"another claim that was given up": {func(b *Board) { b.attend(k, tom(false)); b.attend(k, tom(true)) }, true},
 		"her own other screen":            {func(b *Board) { b.attend(k, Attention{Principal: "os:mei", From: "other"}) }, true},
 		"the end of the ask": {func(b *Board) {
 			b.Learn(ask.Record{Life: "l1", Ask: ask.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID}})
@@ -31,7 +31,7 @@ func TestAClaimIsDecidedByItsMark(t *testing.T) {
 			put(b, k, "l2")
 		}, false},
 		"somebody who went away in the past": {func(b *Board) {
-			a := tom
+			a := tom(false)
 			a.Seen = time.Now().Add(-attentionLasts)
 			b.attended[k.String()] = []Attention{a}
 		}, true},
@@ -47,7 +47,7 @@ func TestAClaimIsDecidedByItsMark(t *testing.T) {
 			c.hears(b)
 			b.echoed(ask.Key{Tenant: "acme", Session: "s1", ID: "another"}, mark) // a mark of another ask is nobody's
 			b.echoed(k, mark)
-			b.attend(k, Attention{Principal: "os:tom", From: "other", Seen: time.Now()}) // too late
+			b.attend(k, tom(false)) // too late
 			if got := <-claimed.decided; got != c.want {
 				t.Errorf("kept %t", got)
 			}

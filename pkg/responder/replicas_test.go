@@ -31,7 +31,7 @@ func posting(t *testing.T, b *natstest.Bus, role rights.Role, account string) *r
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Beat(300 * time.Millisecond)
+	s.Beat(time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
