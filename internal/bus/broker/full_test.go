@@ -59,11 +59,15 @@ func TestAServersSmallerLimitCounts(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{NoBroker: true, MaxStore: limit, Ledger: ledger.Options{Budget: 1 << 40}})
 	stop := b.Broker(broker.Options{})
 	c := newClient(t, b, "s1")
-	due := time.Now().Add(20 * time.Second) // later than the store is full, also on a busy machine
+	var due time.Time
+	begun := time.Now()
 	expires := func(n int) bool { return n%2 == 1 }
 	ids := 0
 	for ; ; ids++ {
 		a := bigAsk(fmt.Sprint("a", ids), time.Hour)
+		if ids == 1 {
+			due = time.Now().Add(20*time.Second + 100*time.Since(begun)) // later than the store is full, also on a busy machine
+		}
 		if expires(ids) {
 			a.Timeout, a.Deadline = 0, due
 		}
@@ -115,10 +119,11 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{NoBroker: true, MaxStore: 8 << 20, Ledger: ledger.Options{Partitions: 1}})
 	stop := b.Broker(broker.Options{})
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	begun := time.Now()
 	if _, err := c.Ask(t.Context(), bigAsk("first", time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	due := time.Now().Add(15 * time.Second)
+	due := time.Now().Add(15*time.Second + 40*time.Since(begun)) // later than the store is full, also on a busy machine
 	const n = 10
 	for i := range n {
 		a := bigAsk(fmt.Sprint("a", i), 0)

@@ -141,7 +141,7 @@ func TestAnExpiredAskTellsItsVotes(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Retention: 10 * time.Second, Margin: ledger.MinMargin}})
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
 	a := deploying("d1", 2)
-	a.Timeout = 2 * time.Second
+	a.Timeout = 5 * time.Second
 	if _, err := c.Ask(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
