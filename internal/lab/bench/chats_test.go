@@ -19,7 +19,7 @@ func TestAllChatsRaceAndRecover(t *testing.T) {
 	}
 	t.Cleanup(bed.Close)
 	const asks = 12
-	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*waittest.Limit) // two dozen rounds
 	defer cancel()
 	c, err := bed.Chats(ctx, bench.ChatsOptions{Asks: asks, Cards: 6, Outage: 5 * time.Minute, Speed: 60, Presented: 4})
 	if err != nil {

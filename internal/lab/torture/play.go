@@ -73,8 +73,12 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			d.ask(ctx, k, s.ask, "twin", last)
 		}()
 	}
-	for ctx.Err() == nil && time.Now().Before(last) {
-		d.calls <- struct{}{}
+	for {
+		d.calls <- struct{}{} // a slow machine waits here for as long as an ask is remembered
+		if ctx.Err() != nil || !time.Now().Before(last) {
+			<-d.calls
+			return time.Time{}, false
+		}
 		deadline, code := d.ask(ctx, k, s.ask, "agent", last)
 		<-d.calls
 		switch code {
@@ -92,7 +96,6 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			return time.Time{}, false
 		}
 	}
-	return time.Time{}, false
 }
 
 // act executes one act.
