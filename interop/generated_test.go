@@ -15,7 +15,7 @@ const described = "../internal/asking/gateway/openapi.yaml"
 func generated(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("node_modules/openapi-typescript"); err != nil {
-		t.Skip("the generators are not installed; run npm ci in interop")
+		t.Fatal("the generators are not installed: run npm ci in interop, as make test does")
 	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("generated")); err != nil {

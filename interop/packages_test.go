@@ -74,7 +74,7 @@ var installed = sync.OnceValues(func() (ours, error) {
 func packages(t *testing.T) ours {
 	t.Helper()
 	if _, err := os.Stat("node_modules/.bin/tsc"); err != nil {
-		t.Skip("TypeScript is not installed; run npm ci in interop")
+		t.Fatal("TypeScript is not installed: run npm ci in interop, as make test does")
 	}
 	o, err := installed()
 	if err != nil {
@@ -170,7 +170,7 @@ func TestAPydanticModelComesBackFilled(t *testing.T) {
 		}
 	}
 	if python == "" {
-		t.Skip("Pydantic is not installed; run hack/deps")
+		t.Fatal("Pydantic is not installed: run hack/deps, as make test does")
 	}
 	for _, version := range []string{"v1", "newest"} {
 		cmd := exec.Command(python, "-B", "packages/model.py", version)
