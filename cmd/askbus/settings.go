@@ -45,7 +45,7 @@ const settingsHead = `# Settings
 
 <!-- Written by "go generate ./cmd/askbus" from the desc tags. Do not edit. -->
 
-Every setting is an environment variable; many are also flags. Flags override the environment, which overrides
+To configure a role or a command, set these environment variables; many are also flags. Flags override the environment, which overrides
 ` + "`context.json`" + ` in ` + "`--dir`" + `. An unknown variable that starts with ` + "`ASKBUS_`" + ` causes a warning. Durations are
 in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas. Variables that start with ` + "`__VF_PROJECT_`" + ` are not ours: hosts that
 ask from a command line to a web page (the dialect [interact](http.md#in-another-shape)) set them for the tools that they start.

@@ -139,6 +139,24 @@ func (w *world) pass(d time.Duration) {
 	w.ahead += d
 }
 
+// passNext moves it to the next attempt of each delivery that waits. A clock that moves while one is sent
+// lets its claim lapse.
+func (w *world) passNext() {
+	w.t.Helper()
+	for _, e := range w.entries() {
+		var d struct {
+			Next  time.Time `json:"next"`
+			Claim string    `json:"claim"`
+		}
+		if err := json.Unmarshal(e.Value, &d); err != nil {
+			w.t.Fatal(err)
+		}
+		if wait := d.Next.Sub(w.now()); wait > 0 && d.Claim == "" {
+			w.pass(wait)
+		}
+	}
+}
+
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

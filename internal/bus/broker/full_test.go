@@ -59,13 +59,15 @@ func TestAServersSmallerLimitCounts(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{NoBroker: true, MaxStore: limit, Ledger: ledger.Options{Budget: 1 << 40}})
 	stop := b.Broker(broker.Options{})
 	c := newClient(t, b, "s1")
-	var due time.Time
-	begun := time.Now()
-	expires := func(n int) bool { return n%2 == 1 }
+	var begun, due time.Time
+	expires := func(n int) bool { return n > 2 && n%2 == 1 }
 	ids := 0
 	for ; ; ids++ {
 		a := bigAsk(fmt.Sprint("a", ids), time.Hour)
-		if ids == 1 {
+		switch ids {
+		case 1: // the first also waited for the broker
+			begun = time.Now()
+		case 2:
 			due = time.Now().Add(20*time.Second + 100*time.Since(begun)) // later than the store is full, also on a busy machine
 		}
 		if expires(ids) {
@@ -119,8 +121,14 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{NoBroker: true, MaxStore: 8 << 20, Ledger: ledger.Options{Partitions: 1}})
 	stop := b.Broker(broker.Options{})
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	if _, err := c.Ask(t.Context(), bigAsk("first", time.Hour)); err != nil { // which also waits for the broker
+		t.Fatal(err)
+	}
 	begun := time.Now()
-	if _, err := c.Ask(t.Context(), bigAsk("first", time.Hour)); err != nil {
+	if _, err := c.Ask(t.Context(), bigAsk("answered", time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Answer(t.Context(), keyOf("answered"), pick("pg")); err != nil {
 		t.Fatal(err)
 	}
 	due := time.Now().Add(15*time.Second + 40*time.Since(begun)) // later than the store is full, also on a busy machine

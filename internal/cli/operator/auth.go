@@ -150,7 +150,7 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 	if h.asks {
 		flags.StringArrayVar(&f.asker, "asker", nil, "a principal of the person for whom it asks, such as oidc:mei@example.com: exclude_asker and policies count them")
 	}
-	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent, 1h for maintenance, else 2160h)")
+	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent or a host, 1h for maintenance, else 2160h)")
 	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")
 }
 

@@ -37,9 +37,13 @@ web inbox; ? lists them. With --once it answers one ask, the most urgent when no
 named, and ends.
 
 Keys can be set in a file, askbus/keys.yaml in the user's configuration directory or
---keys: an action from the list below, and its keys.
+--keys: an action, and the keys that replace its own.
 
   ` + "send: [enter]\n  previous: [k, p]" + `
+
+The actions: next, previous, first, last, down, up, toggle, send, forward, back, other,
+note, reply, decline, context, preview, compare, files, filter, mine, snooze, snoozed,
+hand-over, copy, browser, take-back, confirm, break-glass, help, leave, quit.
 
 ` + cli.ExitCodes,
 		Example: `  askbus tui

@@ -38,7 +38,8 @@ helm install askbus charts/askbus --set shape=cluster        # three servers, br
 helm test askbus                                             # asks and answers for real
 ` + "```" + `
 
-[docs/operations.md](../../docs/operations.md) says how to install, scale, upgrade and what was measured.
+[docs/operations.md](../../docs/operations.md) says how to install and scale, and what was measured;
+[docs/compatibility.md](../../docs/compatibility.md) says how to upgrade.
 
 The server, the broker, web, gateway and each responder may also set values of every pod. Their affinity, nodeSelector,
 podAnnotations, podLabels, priorityClassName, resources, terminationGracePeriodSeconds and tolerations replace those of
