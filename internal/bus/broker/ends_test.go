@@ -459,7 +459,7 @@ func TestPagesOfBigAsksFitIntoAReply(t *testing.T) {
 		preview := fmt.Sprintf(`"preview":{"body":%q}`, strings.Repeat("<", ask.MaxLong))
 		body := fmt.Sprintf(`{"id":%q,"context":%q,"questions":[{"id":"db","text":"?","options":[{"id":"pg","label":"a",%s},{"label":"b",%s}]}]}`,
 			id, strings.Repeat("&", ask.MaxLong), preview, preview)
-		m := request(t, nc, askSubject("s1", id), nil, event(cloudevent.TypeAsked, id, body))
+		m := served(t, nc, askSubject("s1", id), event(cloudevent.TypeAsked, id, body))
 		if m.Header.Get("Nats-Service-Error-Code") != "" {
 			t.Fatalf("%v", problem(t, m))
 		}
@@ -469,10 +469,10 @@ func TestPagesOfBigAsksFitIntoAReply(t *testing.T) {
 		if state == "resolved" {
 			for _, id := range want {
 				answer := fmt.Sprintf(`{"ask_id":%q,"answer_id":"w","answers":[{"question_id":"db","selected":["pg"],"notes":%q}],"by":%s}`, id, strings.Repeat(">", ask.MaxText), by)
-				if m := request(t, web, answerSubject("web", "s1", id), nil, event(cloudevent.TypeAnswered, id, answer)); m.Header.Get("Nats-Service-Error-Code") != "" {
+				if m := served(t, web, answerSubject("web", "s1", id), event(cloudevent.TypeAnswered, id, answer)); m.Header.Get("Nats-Service-Error-Code") != "" {
 					t.Fatalf("%v", problem(t, m))
 				}
-				_, s := data(t, request(t, nc, "askv1.acme.s1.get."+id, nil, "")) // the ask, and the outcome with its ask
+				_, s := data(t, served(t, nc, "askv1.acme.s1.get."+id, "")) // the ask, and the outcome with its ask
 				if s["state"] != "resolved" {
 					t.Errorf("get: %v", s["state"])
 				}
@@ -482,7 +482,7 @@ func TestPagesOfBigAsksFitIntoAReply(t *testing.T) {
 		cursor := ""
 		for {
 			body, _ := json.Marshal(wire.Query{State: state, Limit: 500, Cursor: cursor})
-			m := request(t, web, "ansv1.web.list", nil, string(body))
+			m := served(t, web, "ansv1.web.list", string(body))
 			if m.Header.Get("Nats-Service-Error-Code") != "" {
 				t.Fatalf("%v", problem(t, m))
 			}

@@ -233,7 +233,7 @@ func TestUploadsWithoutAnAskAreDeletedWithoutABroker(t *testing.T) {
 	}
 	var g errgroup.Group
 	g.SetLimit(32)
-	for i := range 2000 {
+	for i := range 2000 / waittest.Fewer {
 		g.Go(func() error {
 			_, err := c.Upload(t.Context(), "x.txt", fmt.Append(nil, "file ", i))
 			return err

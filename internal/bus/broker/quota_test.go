@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/quota"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -124,7 +125,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 	}
 	short := wait("a")
 	short.Header.Set("Askbus-Wait", "1ms")
-	for refused := 0; refused < 2000; { // refused ones leave nothing; the first one may be held after some of them
+	for refused := 0; refused < 2000/waittest.Fewer; { // refused ones leave nothing; the first one may be held after some of them
 		reply, err := nc.RequestMsg(short, 30*time.Second)
 		if err != nil {
 			t.Fatal(err)

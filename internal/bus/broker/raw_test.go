@@ -47,6 +47,16 @@ func request(t *testing.T, nc *nats.Conn, subj string, header nats.Header, body 
 	return reply
 }
 
+// served is a request that is sent again while the ledger does not answer, as clients do.
+func served(t *testing.T, nc *nats.Conn, subj, body string) (reply *nats.Msg) {
+	t.Helper()
+	natstest.Eventually(t, "the ledger answers", func() bool {
+		reply = request(t, nc, subj, nil, body)
+		return reply.Header.Get("Nats-Service-Error-Code") != "503"
+	})
+	return reply
+}
+
 // event returns a structured event in JSON.
 func event(typ, id, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":"e1","source":"/test","type":%q,"subject":%q,"datacontenttype":"application/json","data":%s}`, typ, id, data)

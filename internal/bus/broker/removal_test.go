@@ -66,9 +66,13 @@ func furnish(t *testing.T, b *natstest.Bus, led *ledger.Ledger, tenant string) (
 
 func keep(t *testing.T, led *ledger.Ledger, bucket string, k subject.StateKey, value string) {
 	t.Helper()
-	if _, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: bucket, Key: k, Value: []byte(value)}, led.Now()); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Eventually(t, "the entry is acknowledged", func() bool {
+		_, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: bucket, Key: k, Value: []byte(value)}, led.Now())
+		if err != nil && !ledger.IsTemporary(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 // heldBy returns what the streams other than the audit hold: subjects and sequences,
