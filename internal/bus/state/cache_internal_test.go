@@ -17,6 +17,7 @@ type fakeFeed struct {
 	again   chan error
 	away    atomic.Bool
 	reads   atomic.Int64
+	takes   atomic.Int64 // how long a read takes, in nanoseconds
 	entries atomic.Pointer[[]Entry]
 }
 
@@ -26,8 +27,13 @@ func newFake(entries ...Entry) *fakeFeed {
 	return f
 }
 
-func (f *fakeFeed) changes(_ context.Context, after uint64) ([]Entry, uint64, error) {
+func (f *fakeFeed) changes(ctx context.Context, after uint64) ([]Entry, uint64, error) {
 	f.reads.Add(1)
+	select {
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	case <-time.After(time.Duration(f.takes.Load())):
+	}
 	if f.away.Load() {
 		return nil, 0, ask.ErrUnavailable
 	}
@@ -102,6 +108,27 @@ func TestAReplicaWithoutContactFailsClosedAfterAMinute(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if _, err := c.Get(k); err != nil {
 			t.Errorf("when the broker is back: %v", err)
+		}
+	})
+}
+
+// A broker that needs long for each read, because many write, is given the time.
+func TestASlowBrokerIsStillRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := Key{Name: "k"}
+		f := newFake(Entry{Key: k, Revision: 1, Value: []byte("{}")})
+		c, stop := running(t, f)
+		defer stop()
+		f.takes.Store(int64(12 * time.Second))
+		for range 60 {
+			time.Sleep(time.Minute)
+			if _, err := c.Get(k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := f.reads.Load(); n > 180 {
+			t.Errorf("%d reads in an hour", n)
 		}
 	})
 }

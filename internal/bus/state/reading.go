@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// readLimit is how long a read may take: a lost request is soon repeated. A broker that is busy gets three times as
+// long after each failure, and until it is quick again.
+const readLimit = 5 * time.Second
+
 // reading is the state of a cache's reads. It belongs to Run.
 type reading struct {
 	c       *Cache
@@ -18,6 +22,7 @@ type reading struct {
 	begun   time.Time
 	all     time.Time        // time of the last full read
 	during  map[Key]struct{} // changed live since the current read began
+	limit   time.Duration    // of a read
 	waiting []chan error     // lookups that the next read answers
 	served  []chan error     // lookups that the current read answers
 }
@@ -74,8 +79,9 @@ func (r *reading) begin(ctx context.Context) {
 	r.result, r.during, r.whole, r.again, r.begun = make(chan changes, 1), map[Key]struct{}{}, false, false, time.Now()
 	r.served, r.waiting = r.waiting, nil
 	to := r.result
+	limit := min(c.opts.FailAfter/2, max(r.limit, readLimit))
 	go func() {
-		one, cancel := context.WithTimeout(ctx, min(c.opts.FailAfter/2, 5*time.Second))
+		one, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		got := changes{whole: whole, began: now}
 		got.entries, got.rev, got.err = c.feed.changes(one, after)
@@ -93,9 +99,13 @@ func (r *reading) end(ctx context.Context, got changes) {
 			c.opts.Logger.WarnContext(ctx, "cannot read shared state; trying again", slog.String("bucket", c.name), slog.Any("error", got.err))
 		}
 		r.whole = r.whole || got.whole
+		r.limit = min(c.opts.FailAfter, 3*max(r.limit, readLimit))
 		wait = min(time.Second, c.opts.Poll)
 	default:
 		r.rev = got.rev
+		if c.opts.Now().Sub(got.began) < readLimit {
+			r.limit = 0
+		}
 		if got.whole {
 			r.all = got.began
 			c.forget(got.entries, during)
