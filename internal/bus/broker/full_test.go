@@ -132,7 +132,7 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	due := time.Now().Add(15*time.Second + 40*time.Since(begun)) // later than the store is full, also on a busy machine
-	const n = 3
+	const n = 10
 	for i := range n {
 		a := bigAsk(fmt.Sprint("a", i), 0)
 		a.Deadline = due

@@ -340,9 +340,10 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
+	full := false // no room for an outcome: the sweep ends the others once there is
 	for i := range items { // an overdue ask ends now
 		it := &items[i]
-		if it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
+		if full || it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
 			continue
 		}
 		s, err := b.load(ctx, it.Record.Ask.Key())
@@ -356,6 +357,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 		if s.End != nil {
 			it.Record.State, it.Record.Outcome, it.Outcome = ask.StateResolved, s.End, nil
 		}
+		full = s.End == nil && b.full.Load()
 	}
 	items = slices.DeleteFunc(items, func(it wire.ListItem) bool {
 		return it.Record.State == "" || q.State != "" && string(it.Record.State) != q.State
