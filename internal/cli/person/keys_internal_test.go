@@ -12,7 +12,7 @@ import (
 // The help names the actions of a key file, which the refusal of an unknown one names, too.
 func TestTheHelpNamesEveryAction(t *testing.T) {
 	t.Parallel()
-	_, err := tui.NewModel(tui.Options{Keys: map[string][]string{"no-action": {"b"}}})
+	_, err := tui.Run(t.Context(), tui.Terminal{}, tui.Options{Keys: map[string][]string{"no-action": {"b"}}}, nil)
 	if err == nil {
 		t.Fatal("an unknown action is accepted")
 	}
