@@ -134,7 +134,7 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 	default:
 		words, plain := plainest(&r.rec.Ask, words)
 		if !plain {
-			told = r.lang.Say("Your reply was not understood. Nothing was stored; reply once more, with the whole answer.") + "\n\n" + r.lang.Say("Write your answer after “answer:”, or use the card.")
+			told = r.lang.Say("Your reply was not understood. Nothing was stored; reply once more, with the whole answer.") + "\n\n" + r.lang.Say("Write your answer after “answer:”, or answer on the page.")
 			break
 		}
 		d := c.Draft()
