@@ -340,7 +340,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	full := false // no room for an outcome: the sweep ends the others once there is
+	full := false          // no room for an outcome: the sweep ends the others once there is
 	for i := range items { // an overdue ask ends now
 		it := &items[i]
 		if full || it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
