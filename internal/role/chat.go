@@ -3,7 +3,6 @@ package role
 import (
 	"context"
 	"encoding/hex"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/process/metrics/exposition"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -89,7 +89,7 @@ type chatSecret struct {
 
 // chatApp is what the app of every chat has. Those of its other methods that it has are used as well: Listen (holds a
 // connection to the platform), Handler (is called by it, below /TYPE/), Keep (asks who the token is for until it knows),
-// Drain (waits for what continues after its acknowledgement), and WriteMetrics; and by "askbus connect": Connect (checks
+// Drain (waits for what continues after its acknowledgement), and Metrics; and by "askbus connect": Connect (checks
 // the token, and returns who it is for), Pair and Invite.
 type chatApp interface {
 	Serve(ctx context.Context, opts responder.ServeOptions) error
@@ -106,7 +106,9 @@ type (
 		Keep(ctx context.Context) error
 	}
 	chatDrainer interface{ Drain() }
-	chatMetrics interface{ WriteMetrics(w io.Writer) }
+	chatMetrics interface {
+		Metrics(to *exposition.Scrape)
+	}
 )
 
 // env returns the prefix of the names of its variables.

@@ -81,7 +81,7 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 	}
 	one.app = app
 	if m, ok := app.(chatMetrics); ok {
-		one.ends = append(one.ends, r.metrics.Text(m.WriteMetrics))
+		one.ends = append(one.ends, r.metrics.Collect(m.Metrics))
 	}
 	one.parts = append(one.parts, daemon.Part{Name: c.Type, Run: func(ctx context.Context) error {
 		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})

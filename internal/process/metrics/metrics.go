@@ -6,14 +6,11 @@
 package metrics
 
 import (
-	"bytes"
 	"compress/gzip"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/process/metrics/exposition"
@@ -23,9 +20,6 @@ import (
 type Set struct {
 	reg  exposition.Registry
 	http handled
-
-	mu    sync.Mutex
-	plain []*func(io.Writer)
 }
 
 // New makes the metrics of every role: those of the Go runtime and of the
@@ -80,17 +74,8 @@ func report(to *exposition.Scrape, all ...figure) {
 	}
 }
 
-// Text adds metrics that a part writes itself, in Prometheus's text format, until remove.
-func (s *Set) Text(write func(io.Writer)) (remove func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.plain = append(s.plain, &write)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.plain = slices.DeleteFunc(s.plain, func(one *func(io.Writer)) bool { return one == &write })
-	}
-}
+// Collect adds metrics that a part reads for each scrape, until remove.
+func (s *Set) Collect(read func(*exposition.Scrape)) (remove func()) { return s.reg.Collect(read) }
 
 // Handler serves the metrics, with exemplars for clients that accept
 // OpenMetrics. It answers four scrapes at once.
@@ -104,28 +89,19 @@ func (s *Set) Handler() http.Handler {
 			http.Error(w, "Limit of concurrent requests reached (4), try again later.", http.StatusServiceUnavailable)
 			return
 		}
-		s.mu.Lock()
-		plain := slices.Clone(s.plain)
-		s.mu.Unlock()
 		kind, openMetrics := exposition.Negotiate(r.Header.Get("Accept"))
-		if len(plain) > 0 { // parts write no end mark, so their text can only follow the plain format
-			kind, openMetrics = exposition.Plain, false
-		}
-		b := bytes.NewBuffer(s.reg.Scrape().Text(openMetrics))
-		for _, write := range plain {
-			(*write)(b)
-		}
+		text := s.reg.Scrape().Text(openMetrics)
 		h := w.Header()
 		h.Add("Vary", "Accept")
 		h.Add("Vary", "Accept-Encoding")
 		h.Set("Content-Type", kind)
 		if !gzipped(r.Header.Get("Accept-Encoding")) {
-			_, _ = b.WriteTo(w)
+			_, _ = w.Write(text)
 			return
 		}
 		h.Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
-		_, _ = b.WriteTo(z)
+		_, _ = z.Write(text)
 		_ = z.Close()
 	})
 }

@@ -49,9 +49,8 @@ func TestFact02Ghosts(t *testing.T) {
 	w.fake.AddGhosts(6)
 	r := w.start(false, nil)
 	natstest.Eventually(t, "the hellos", func() bool {
-		var b strings.Builder
-		r.WriteMetrics(&b)
-		return strings.Contains(b.String(), `askbus_slack_num_connections{tenant=""} 8`) && strings.Contains(b.String(), `askbus_slack_connections_live{tenant=""} 2`)
+		text := scrape(r.App)
+		return strings.Contains(text, `askbus_slack_num_connections{tenant=""} 8`) && strings.Contains(text, `askbus_slack_connections_live{tenant=""} 2`)
 	})
 	if !r.log.has("dead ones swallow clicks") {
 		t.Error("nobody is warned")
@@ -76,6 +75,9 @@ func TestFact02Ghosts(t *testing.T) {
 	w.fake.DropGhosts()
 	r.stop()
 	natstest.Eventually(t, "no connection is left", func() bool { all, _ := w.fake.Connections(); return all == 0 })
+	if text := scrape(r.App); !strings.Contains(text, `askbus_slack_connections_ended_total{reason="`) {
+		t.Error(text)
+	}
 	normal := 0
 	for _, code := range w.fake.Closes() {
 		if code == 1000 {
