@@ -274,6 +274,13 @@ func TestConnectRefuses(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(pl.dir, "chats", "*")); len(files) > 0 {
 		t.Errorf("it wrote %q", files)
 	}
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "chats"), nil, 0o600); err != nil { // root could write into any folder
+		t.Fatal(err)
+	}
+	if p := startWith(t, nil, "", "connect", "telegram", "--dir", full); p.wait() == 0 || !strings.Contains(p.err.String(), "cannot keep what connects Telegram") || strings.Contains(p.err.String(), "token") {
+		t.Errorf("where nothing can be written: %s", p.err)
+	}
 	p := startWith(t, []string{"ASKBUS_SLACK_URL=" + slack.URL()}, "xoxb-1\nxapp-1\n", "connect", "slack", "--channel", "C0ASKS", "--dir", pl.dir)
 	if code := p.wait(); code != 0 || !strings.Contains(p.err.String(), "of workspace T0HOME") {
 		t.Errorf("exit %d: %s", code, p.err)

@@ -74,13 +74,23 @@ func (c *chatEntry) fill(dir string) error {
 	return nil
 }
 
+// canConnect makes the folder of the directory's chats, and reports whether files can be written there.
+func (c *chatEntry) canConnect(dir string) error {
+	chats := filepath.Dir(c.chatFile(dir))
+	if err := os.MkdirAll(chats, 0o700); err != nil {
+		return fmt.Errorf("cannot keep what connects %s: %w", c.Name, err)
+	}
+	f, err := os.CreateTemp(chats, ".connect-*")
+	if err != nil {
+		return fmt.Errorf("cannot keep what connects %s: %w", c.Name, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // connect writes the settings of a connected chat, and files beside them by their names; the settings last, because who
 // reads them reads the others. It returns the names of all that it wrote.
 func (c *chatEntry) connect(dir, head string, settings map[string]string, beside map[string][]byte) (wrote []string, err error) {
 	name := c.chatFile(dir)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return nil, err
-	}
 	put := func(path string, data []byte) error {
 		if err := file.Replace(path, data, 0o600); err != nil {
 			return err

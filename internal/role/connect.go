@@ -90,6 +90,9 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 }
 
 func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) error {
+	if err := c.canConnect(a.Dir); err != nil { // before anything is asked
+		return err
+	}
 	settings := config.Given(c.Settings) // such as the address of a server of one's own
 	in := &asked{a: a}
 	if err := c.askSettings(ctx, in, settings); err != nil {

@@ -53,7 +53,7 @@ func (c *chatEntry) askAddress(ctx context.Context, a *cli.App, in *asked, calls
 		}
 	}
 	address := strings.TrimRight(*c.PublicURL, "/")
-	if err := calls.check(ctx, address, c.PublicPlain); err != nil {
+	if err := calls.check(ctx, address, c.PublicPlain, a.InboxCAs()); err != nil {
 		return err
 	}
 	if *c.PublicURL = address; c.PublicName != "" {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -81,8 +83,8 @@ func (c *chatEntry) takeCalls(ctx context.Context, a *cli.App) (*connecting, err
 }
 
 // check reports whether an address leads to this process, from here: it is https with a certificate that is valid for
-// everybody. With plain it may be one in a network of one's own, without TLS.
-func (in *connecting) check(ctx context.Context, address string, plain bool) error {
+// everybody. With plain it may be one in a network of one's own, without TLS or with a certificate of own CAs.
+func (in *connecting) check(ctx context.Context, address string, plain bool, own *x509.CertPool) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) || u.Hostname() == "" || u.User != nil {
 		return cli.Usage("invalid address %q: give one like https://askbus.example.com", address)
@@ -96,8 +98,12 @@ func (in *connecting) check(ctx context.Context, address string, plain bool) err
 	if err != nil {
 		return cli.Usage("invalid address %q: %w", address, err)
 	}
+	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+	if plain {
+		transport.TLSClientConfig = &tls.Config{RootCAs: own, MinVersion: tls.VersionTLS12}
+	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(req)
