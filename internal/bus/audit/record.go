@@ -65,10 +65,8 @@ const (
 	TokenRevoked      Action = "token.revoked"
 	CredentialIssued  Action = "credential.issued"  //nolint:gosec // a name
 	CredentialRevoked Action = "credential.revoked" //nolint:gosec // a name
-	PolicyChanged     Action = "policy.changed"
-	PolicyRemoved     Action = "policy.removed"
-	TenantRemoving    Action = "tenant.removing" // its asks end, and then what is stored of it is deleted
-	TenantRemoved     Action = "tenant.removed"  // nothing is left
+	TenantRemoving    Action = "tenant.removing"    // its asks end, and then what is stored of it is deleted
+	TenantRemoved     Action = "tenant.removed"     // nothing is left
 	TenantReadmitted  Action = "tenant.readmitted"
 	FileUploaded      Action = "file.uploaded"  // its bytes are not in the audit; the object's id is their SHA-256
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
@@ -86,7 +84,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, PersonLinked, PersonUnlinked, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, TenantRemoving, TenantRemoved, TenantReadmitted, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, AsksDeclined, AsksDismissed, TenantRemoving, TenantRemoved, TenantReadmitted, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

@@ -352,8 +352,6 @@ func stateAction(r *stateRequest, removed, live bool) audit.Action {
 		return choose("", "", audit.StandInEnded) // by an operator; those that people set are recorded where they are
 	case subject.BucketLinks:
 		return choose("", "", audit.PersonUnlinked) // by an operator
-	case subject.BucketPolicy:
-		return choose(audit.PolicyChanged, audit.PolicyChanged, audit.PolicyRemoved)
 	}
 	return ""
 }

@@ -27,7 +27,6 @@ const (
 	StandIns      = subject.BucketStandIns
 	Links         = subject.BucketLinks
 	Push          = subject.BucketPush
-	Policy        = subject.BucketPolicy
 	Leases        = subject.BucketLeases
 	Callbacks     = subject.BucketCallbacks
 	Deliveries    = subject.BucketDeliveries

@@ -218,20 +218,20 @@ func TestWhatABucketRefuses(t *testing.T) {
 func TestABudgetIsKept(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Budget: 8 << 20}}) // shared state may use 1 MiB of it
-	operator := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Policy)
-	full := map[string]string{"x": strings.Repeat("x", 30<<10)}
+	web := webBucket(b, state.Passkeys)
+	full := map[string]string{"x": strings.Repeat("x", 15<<10)}
 	var err error
 	n := 0
-	for ; n < 50 && err == nil; n++ {
-		_, err = operator.Create(t.Context(), state.Key{Tenant: "acme", Name: fmt.Sprint("k", n)}, full, 0)
+	for ; n < 100 && err == nil; n++ {
+		_, err = web.Create(t.Context(), state.Key{Tenant: "acme", Name: fmt.Sprint("k", n)}, full, 0)
 	}
 	if !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "shared state is full") {
 		t.Fatalf("after %d: %v", n, err)
 	}
-	if err := operator.Delete(t.Context(), state.Key{Tenant: "acme", Name: "k0"}); err != nil {
+	if err := web.Delete(t.Context(), state.Key{Tenant: "acme", Name: "k0"}); err != nil {
 		t.Errorf("deleting in a full bucket: %v", err)
 	}
-	if _, err := operator.Create(t.Context(), state.Key{Tenant: "acme", Name: "again"}, thing{1}, 0); err != nil {
+	if _, err := web.Create(t.Context(), state.Key{Tenant: "acme", Name: "again"}, thing{1}, 0); err != nil {
 		t.Errorf("after something was deleted: %v", err)
 	}
 }
@@ -239,19 +239,19 @@ func TestABudgetIsKept(t *testing.T) {
 func TestATenantHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	operator := state.Open(b.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Policy)
+	hooks := state.Open(b.Responder(subject.TypeWebhook), state.Responder(subject.TypeWebhook, ""), state.Callbacks)
 	for i := range 100 {
-		if _, err := operator.Create(t.Context(), state.Key{Tenant: "small", Name: fmt.Sprint("k", i)}, thing{i}, 0); err != nil {
+		if _, err := hooks.Create(t.Context(), state.Key{Tenant: "small", Name: fmt.Sprint("k", i)}, thing{i}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := operator.Create(t.Context(), state.Key{Tenant: "other", Name: "k"}, thing{}, 0); err != nil {
+	if _, err := hooks.Create(t.Context(), state.Key{Tenant: "other", Name: "k"}, thing{}, 0); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	if _, err := operator.Put(t.Context(), state.Key{Tenant: "small", Name: "k1"}, thing{}, 0); err != nil {
+	if _, err := hooks.Put(t.Context(), state.Key{Tenant: "small", Name: "k1"}, thing{}, 0); err != nil {
 		t.Errorf("what replaces an entry: %v", err)
 	}
-	_, err := operator.Create(t.Context(), state.Key{Tenant: "small", Name: "k100"}, thing{}, 0)
+	_, err := hooks.Create(t.Context(), state.Key{Tenant: "small", Name: "k100"}, thing{}, 0)
 	if !errors.Is(err, ask.ErrQuota) || !strings.Contains(err.Error(), "of tenant small") {
 		t.Errorf("more than a tenant may have: %v", err)
 	}

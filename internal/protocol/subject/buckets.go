@@ -21,7 +21,6 @@ const (
 	BucketClaims        = "link-claims"     // codes with which a chat's member can be linked to a person; brokers write them
 	BucketLinks         = "links"           // which members of chats are which people, as they say; brokers write them
 	BucketPush          = "push"            // push subscriptions of browsers
-	BucketPolicy        = "policy"          // operators' decisions, by tenant
 	BucketLeases        = "leases"          // liveness of agents' sessions
 	BucketCallbacks     = "callbacks"       // the names under which asks may be called back, without the addresses
 	BucketDeliveries    = "deliveries"      // webhooks that are sent later, and failures
@@ -200,7 +199,6 @@ func Buckets() []Bucket {
 		{BucketClaims, 2 << 10, day, true, 2_000, 10_000, []Grant{operators(remove)}, false},
 		{BucketLinks, 2 << 10, 3650 * day, false, 20_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWeb, []Verb{VerbList, VerbWatch}}}, false},
 		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}, false},
-		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}, false},
 		{BucketLeases, 512, day, true, 10_000, 50_000, []Grant{
 			operators(remove),
 			{StateGateway, "", write},

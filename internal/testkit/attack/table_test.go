@@ -90,7 +90,6 @@ func state() map[string]map[string]string {
 		subject.BucketClaims:        {"operator": remove},
 		subject.BucketLinks:         {"operator": remove, "web": "list watch"},
 		subject.BucketPush:          {"operator": remove, "web": write, "push": remove},
-		subject.BucketPolicy:        all(read, map[string]string{"operator": write, "gateway": read}),
 		subject.BucketLeases:        all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
 		subject.BucketCallbacks:     {"operator": remove, "gateway": "list", "webhook": write},
 		subject.BucketDeliveries:    {"operator": remove, "webhook": write},
