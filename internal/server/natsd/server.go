@@ -48,8 +48,12 @@ type Options struct {
 	Stopped <-chan struct{} // ends that wait
 }
 
-// tlsTimeout is the limit of a handshake, in seconds.
-const tlsTimeout = 5
+// Limits of a new connection, in seconds: of its TLS handshake, and until it has signed in. The server's own 2 s for
+// signing in without TLS are short for a pod that is throttled; with TLS it gives a second more than the handshake.
+const (
+	tlsTimeout    = 5
+	signInTimeout = tlsTimeout + 1
+)
 
 // closedClients is how many closed connections the server remembers for its
 // monitoring, each with its JWT and a copy of its subscriptions.
@@ -152,7 +156,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, rights.StoreDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
-		MaxConn: opts.Bounds.All, MaxClosedClients: closedClients,
+		MaxConn: opts.Bounds.All, MaxClosedClients: closedClients, AuthTimeout: signInTimeout,
 		DontListen: alone, // until the store is known to be complete; routes wait for the listener
 	}
 	if opts.TLS != nil {
