@@ -256,7 +256,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultNotPermitted:     {english: `the gateway's own credential is not allowed to do this`, chinese: `网关自己的凭证不允许这样做`},
 	FaultGatewayFailed:    {english: `internal error of the gateway; see its log`, chinese: `网关内部错误；请看它的日志`},
 	FaultBrokerFailed:     {english: `internal error of the broker; see its log`, chinese: `代理内部错误；请看它的日志`},
-	FaultUnknownPath:      {english: `unknown path; /openapi.yaml describes the paths`, chinese: `未知的路径；/openapi.yaml 描述了各路径`},
+	FaultUnknownPath:      {english: `unknown path; an ask is at /v1/asks/SESSION/ID, and /openapi.yaml describes all paths`, chinese: `未知的路径；提问位于 /v1/asks/SESSION/ID，/openapi.yaml 描述了所有路径`},
 	FaultUnlockedPath:     {english: `this address serves only POST /api/interact/ask and the asks of its session; use the gateway's address with a token for everything else`, chinese: `此地址只提供 POST /api/interact/ask 和它会话的提问；其他一切请用网关的地址和令牌`},
 	FaultUnknownSchema:    {english: `unknown schema {given:quoted}; /schemas/ lists the schemas`, chinese: `未知的 schema {given:quoted}；/schemas/ 列出了各 schema`},
 	FaultUnknownFile:      {english: `unknown file`, chinese: `未知的文件`},

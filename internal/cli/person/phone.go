@@ -52,7 +52,7 @@ func reachable(ctx context.Context, a *cli.App, inbox string) error {
 	default:
 		a.Note("askbus: the phone will warn that the connection is not private: it does not know the certificate of this inbox.\n"+
 			"Open the details of the warning, and continue only if the certificate has this SHA-256 fingerprint:\n  %s\n"+
-			"A phone notifies only where it trusts the certificate: \"%s\" and docs/sign-in.md say how.", certificate.Fingerprint(leaf), a.Hint("up --help"))
+			"A phone notifies only where it trusts the certificate: \"askbus up --help\" and docs/sign-in.md say how.", certificate.Fingerprint(leaf))
 	}
 	return nil
 }
