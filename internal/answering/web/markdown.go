@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +28,9 @@ import (
 )
 
 // markdown renders agent text as safe HTML. Two layers protect the page:
-// goldmark drops raw HTML, and bluemonday allows only the elements named here.
+// goldmark does not know raw HTML, which is text like any other, so that nothing
+// of what the agent wrote is left out, and bluemonday allows only the elements
+// named here.
 // There are no ids, relative links or images; an image would be a request to a
 // host that the agent chooses. Text that is too expensive to render is shown as
 // plain text.
@@ -42,6 +45,11 @@ func newMarkdown() *markdown {
 	count := counter{costKey()}
 	return &markdown{
 		parser: goldmark.New(
+			goldmark.WithParser(parser.NewParser(
+				parser.WithBlockParsers(without(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser())...),
+				parser.WithInlineParsers(without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
+				parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+			)),
 			goldmark.WithExtensions(extension.GFM),
 			goldmark.WithParserOptions(
 				parser.WithBlockParsers(util.Prioritized(blockCounter{count}, 1)),
@@ -57,6 +65,11 @@ func newMarkdown() *markdown {
 		cost:   count.key,
 		kept:   newRendered(max(1, runtime.GOMAXPROCS(0)/2)),
 	}
+}
+
+// without returns the parsers but one.
+func without(all []util.PrioritizedValue, one any) []util.PrioritizedValue {
+	return slices.DeleteFunc(all, func(v util.PrioritizedValue) bool { return v.Value == one })
 }
 
 func newPolicy() *bluemonday.Policy {
