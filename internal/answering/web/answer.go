@@ -27,6 +27,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, me board.Viewer)
 		if len(faults) > 0 {
 			return nil, ask.InvalidError("answer", faults)
 		}
+		if record.Ask.Approval != nil { // a held vote without its reason would be refused when another card is on the screen
+			if _, err := record.Ask.VoteOf(reply); errors.Is(err, ask.ErrInvalid) {
+				return nil, err
+			}
+		}
 		if e := unconfirmed(record, me, reply); e != nil && form.get(fieldConfirm) != e.options {
 			return nil, e
 		}

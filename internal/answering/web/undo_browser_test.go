@@ -124,9 +124,55 @@ func TestBrowserWhoIsSlowerThanSomebodyElseIsTold(t *testing.T) {
 	if _, err := bus.end(k, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: through(tom)}); err != nil {
 		t.Fatal(err)
 	}
-	b.sees("Not sent: Tom chose PostgreSQL at ")
+	b.wait(`document.querySelector('#done').textContent.includes('Which database should the ledger use? · “DuckDB” was not sent: Tom chose PostgreSQL at ')`)
 	b.click("#done a")
 	b.sees("What you had typed. It was not sent.")
+}
+
+// A vote without its reason is refused at its card: when it is sent, another one is on the screen.
+func TestBrowserAHeldVoteNeedsItsReasonBefore(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	votes := question("db", database())
+	votes.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, Reason: ask.ReasonRequired, ReasonPattern: "^OPS-[0-9]+$"}}, ApproveOptions: []string{"pg"}}
+	bus.ask(votes, 0)
+	b := serve(t, bus, holding(web.MaxUndo)).open(t, mei).live()
+	b.keys("1\r")
+	b.wait(`document.querySelector('.fault-words')?.innerText.includes('This vote needs a reason') && !document.querySelector('.sending, .held')`)
+	b.keys("2\r")
+	b.sees("Sending “SQLite + Litestream” …") // a denial needs none
+}
+
+// An answer that is held while its person signs out elsewhere, and one that is taken back without a connection, are
+// named.
+func TestBrowserAHeldAnswerIsNotLostSilently(t *testing.T) {
+	t.Parallel()
+	const away = `globalThis.real = fetch; globalThis.fetch = () => Promise.reject(new TypeError('away')); ''`
+	for name, one := range map[string]struct {
+		do   func(b tab)
+		told string
+	}{
+		"signed out": {func(b tab) {
+			b.in.bus.people.mu.Lock()
+			clear(b.in.bus.people.held)
+			b.in.bus.people.mu.Unlock()
+		}, "“SQLite + Litestream” was not sent: you are signed out."},
+		"taken back": {func(b tab) { b.js(away); b.keys("z") }, "“SQLite + Litestream” is taken back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bus := newBus()
+			k := bus.ask(question("db", database()), 0)
+			b := serve(t, bus, holding(time.Second)).open(t, mei).live()
+			b.keys("2\r")
+			b.sees("Sending “SQLite + Litestream” …")
+			one.do(b)
+			b.wait(`document.querySelector('#done').textContent === 'Which database should the ledger use? · ` + one.told + `'`)
+			if o := bus.outcome(k); o != nil {
+				t.Errorf("it was sent: %+v", o)
+			}
+		})
+	}
 }
 
 func TestBrowserAHeldFormThatIsInvalidIsRefusedBefore(t *testing.T) {

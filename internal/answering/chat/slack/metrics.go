@@ -9,8 +9,9 @@ func (s *App) Metrics(to *exposition.Scrape) {
 	if s.Bus != nil {
 		tenant = s.Bus.Tenant()
 	}
-	metric := func(name, help string, value int) {
-		to.Number(&exposition.Desc{Name: name, Help: help, Labels: []string{"tenant"}}, float64(value), tenant)
+	metric := func(name, help string, value int, reason ...string) {
+		labels := []string{"tenant", "reason"}[:1+len(reason)]
+		to.Number(&exposition.Desc{Name: name, Help: help, Labels: labels}, float64(value), append([]string{tenant}, reason...)...)
 	}
 	if s.opts.AppToken != "" {
 		st := &s.sockets
@@ -19,9 +20,8 @@ func (s *App) Metrics(to *exposition.Scrape) {
 		metric("askbus_slack_connections_live", "Socket Mode connections of this process that answer pings.", st.live)
 		metric("askbus_slack_num_connections", "Socket Mode connections of the app, as Slack said in its last hello. More than all replicas hold: dead ones swallow clicks.", st.known)
 		metric("askbus_slack_connections_opened_total", "Socket Mode connections opened.", st.opened)
-		ended := exposition.Desc{Name: "askbus_slack_connections_ended_total", Help: "Socket Mode connections ended, by reason.", Labels: []string{"tenant", "reason"}}
 		for reason, n := range st.ended {
-			to.Number(&ended, float64(n), tenant, reason)
+			metric("askbus_slack_connections_ended_total", "Socket Mode connections ended, by reason.", n, reason)
 		}
 	}
 	metric("askbus_slack_calls_waiting", "Calls of the Web API that wait for their turn.", s.api.limiter.Waiting())

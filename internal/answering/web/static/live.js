@@ -152,10 +152,12 @@ export async function refresh() {
 }
 
 // signedOut keeps what somebody has typed on the page, and checks whether they
-// are signed in again; otherwise it opens the sign-in page.
+// are signed in again; otherwise it opens the sign-in page. It stays if an answer was
+// held: its person is told that it is not sent.
 function signedOut() {
-  if (!touched(card())) { location.reload(); return; }
-  remember(card());
+  const typed = card() && touched(card());
+  if (!typed && !undo.any() && !$('#done .unsent')) { location.reload(); return; }
+  if (typed) remember(card());
   $('#signedout').hidden = false;
   $('#lost').hidden = true; // it is reached
   stream?.close();
@@ -275,7 +277,7 @@ export function start() {
   document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
   document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
   addEventListener('pagehide', () => stream?.close());
-  addEventListener('online', silent);
+  addEventListener('online', () => { if (stream?.readyState === EventSource.CONNECTING) connect(); else silent(); }); // not when the browser tries again
   setInterval(silent, beat / 4);
   addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
   if (document.hidden) hide(); else listen();

@@ -11,6 +11,7 @@ const room = 40_000; // bytes of all held answers: a page that closes may send 6
 const all = new Map(); // by the key of the ask, in the order in which they were given
 
 export const has = (key) => all.has(key);
+export const any = () => all.size > 0;
 export const urgent = (el) => el.hasAttribute('data-urgent') || Date.parse(el.dataset.ends) - now() < soon;
 
 // may reports whether a form is held before it is sent.
@@ -22,10 +23,10 @@ export function may(article, form, body) {
 // header names the held answers, so that no page brings their asks up.
 export const header = () => (all.size > 0 ? { 'Askbus-Held': [...all.keys()].join(' ') } : {});
 
-// hold sends an answer after the wait.
-export function hold(key, path, action, body, label) {
+// hold sends an answer after the wait. The heading names its ask, whatever card is on the screen by then.
+export function hold(key, path, action, body, label, heading) {
   body.set('held', 'send');
-  all.set(key, { path, action, body: String(body), label, timer: setTimeout(() => send(key), wait()) });
+  all.set(key, { path, action, body: String(body), label, heading, timer: setTimeout(() => send(key), wait()) });
   draw();
 }
 
@@ -50,30 +51,47 @@ async function send(key) {
   }
   all.delete(key);
   if (answer.ok) forget(key);
-  show(answer.ok ? $('.done', doc) : undefined, one, $('.verdict .lead, .problem, .progress', doc)?.textContent, answer);
+  show(one, answer, doc);
   draw();
-  if (!answer.ok && card()?.dataset.key === key) visit(one.path);
+  if (!answer.ok && answer.status !== 401 && card()?.dataset.key === key) visit(one.path);
 }
 
 const visit = (path) => document.dispatchEvent(new CustomEvent('askbus:visit', { detail: path }));
 
 // show says how sending ended.
-function show(drawn, one, words, answer) {
-  const line = drawn ? adopt(drawn) : document.createElement('p');
-  if (!drawn) {
-    line.className = 'done';
-    line.classList.toggle('unsent', !answer.ok);
-    const link = document.createElement('a');
-    link.href = one.path;
-    link.dataset.visit = '';
-    link.dir = 'auto';
-    link.textContent = one.label;
-    line.append(answer.ok ? '✓ ' : '', link, answer.ok && words ? ' · ' : ' ', answer.ok ? words ?? '' : say('Not sent: %s', words ?? say('look at it again; your words are kept.')));
-  }
+function show(one, answer, doc) {
+  const drawn = answer.ok && $('.done', doc);
+  const line = drawn ? adopt(drawn) : about(one, answer.ok ? $('.progress', doc)?.textContent ?? '' : say('“%s” was not sent: %s', one.label, reason(answer, doc)));
+  line.classList.toggle('unsent', !answer.ok);
+  if (answer.ok && !drawn) line.prepend('✓ ');
   $('#done').replaceChildren(line);
 }
 
-// back takes back the newest answer that is still held, and shows its ask.
+// about draws a line about the ask of an answer.
+function about(one, words) {
+  const line = document.createElement('p');
+  line.className = 'done';
+  const link = document.createElement('a');
+  link.href = one.path;
+  link.dataset.visit = '';
+  link.dir = 'auto';
+  link.textContent = one.heading;
+  const told = document.createElement('span');
+  told.className = 'meta';
+  told.dir = 'auto';
+  told.textContent = `· ${words}`;
+  line.append(link, ' ', told);
+  return line;
+}
+
+// reason says why an answer was refused: who was first, what is wrong with it, or that nobody is signed in.
+function reason(answer, doc) {
+  if (answer.status === 401) return say('you are signed out.');
+  return $('.verdict .lead, .fault-words, .problem', doc)?.textContent ?? say('look at it again; your words are kept.');
+}
+
+// back takes back the newest answer that is still held, and shows its ask, or a link to it while the inbox cannot be
+// reached.
 export function back() {
   const [key, one] = [...all].findLast(([, o]) => !o.sending) ?? [];
   if (!one) return false;
@@ -81,6 +99,7 @@ export function back() {
   all.delete(key);
   $('#done').replaceChildren();
   draw();
+  if (!any()) $('#done').replaceChildren(about(one, say('“%s” is taken back', one.label)));
   visit(one.path);
   return true;
 }
