@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"image"
 	"image/png"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,4 +56,16 @@ func TestAskWithFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	pl.must(2, "ask", "--file", doc, "--attach-from", dir)
+
+	// Over HTTP a file may be as large as anywhere, and none is larger.
+	agent := pl.token("--session", "s")
+	for size, want := range map[int]int{ask.MaxFileBytes: http.StatusCreated, ask.MaxFileBytes + 1: http.StatusRequestEntityTooLarge} {
+		if status, _, text := pl.post("/v1/files?name=log.txt", strings.Repeat("a", size), agent); status != want {
+			t.Errorf("%d bytes: status %d: %s", size, status, text)
+		}
+	}
+	large := `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Right?"},{"raw":"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("b"), ask.MaxFileBytes)) + `","filename":"log.txt","mediaType":"text/plain"}]}}`
+	if status, _, text := pl.post("/v1/asks?dialect=a2a", large, agent); status != http.StatusAccepted {
+		t.Errorf("a body of %d bytes: status %d: %s", len(large), status, text)
+	}
 }

@@ -21,7 +21,7 @@ type Limits struct {
 
 const (
 	idleTimeout = 2 * time.Minute // between two requests
-	maxBody     = 4 << 20         // bytes of a body; handlers may set less
+	maxBody     = 12 << 20        // bytes of a body, the most that a handler takes: files in base64; each sets its own
 )
 
 // share is the fraction of the process's descriptors for one listener.
