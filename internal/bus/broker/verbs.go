@@ -3,7 +3,9 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -131,16 +133,26 @@ func clip(id string) string {
 	return id
 }
 
-// warnings tells an agent about possible mistakes.
-func warnings(a *ask.Ask, s *lifecycle.State, now time.Time) []string {
-	if !s.Pending() || a.Deadline.IsZero() && a.Timeout == 0 {
+// warnings tells an agent what of an ask that was asked before stays as it was.
+func warnings(a *ask.Ask, s *lifecycle.State, now time.Time) (all []string) {
+	if !s.Pending() {
 		return nil
 	}
-	// The deadline of the first ask stays.
-	if d := a.Due(now).Sub(s.Deadline); d.Abs() > time.Minute {
-		return []string{"this ask was asked before; its deadline stays " + s.Deadline.UTC().Format(time.RFC3339)}
+	const before = "this ask was asked before; "
+	if d := a.Due(now).Sub(s.Deadline); d.Abs() > time.Minute && (!a.Deadline.IsZero() || a.Timeout != 0) {
+		all = append(all, before+"its deadline stays "+s.Deadline.UTC().Format(time.RFC3339))
 	}
-	return nil
+	if a.Callback != "" && a.Callback != s.Ask.Callback {
+		has := "none"
+		if s.Ask.Callback != "" {
+			has = strconv.Quote(s.Ask.Callback)
+		}
+		all = append(all, before+fmt.Sprintf("the callback %q is not called: it has %s", a.Callback, has))
+	}
+	if a.Priority != ask.PriorityNormal && a.Priority != s.Ask.Priority {
+		all = append(all, before+"its priority stays "+string(s.Ask.Priority))
+	}
+	return all
 }
 
 // get serves get and wait.
