@@ -70,6 +70,10 @@ func TestFilesOverHTTP(t *testing.T) {
 	// HTML is text, and is nothing but text.
 	html := "<html><script>alert(1)</script></html>"
 	d.do(agent, "POST", "/v1/files?name=%22%3Cb%3E%E2%80%AEx.html", html, "Content-Type", "text/plain").want(t, 201, `"media_type":"text/plain"`)
+	for _, said := range []string{"text/csv; charset=utf-8", "text/markdown", "application/json", "application/octet-stream"} { // as clients name text, by the file's name
+		d.do(agent, "POST", "/v1/files?name=a.txt", "a,b", "Content-Type", said).want(t, 201, `"media_type":"text/plain"`)
+	}
+	d.do(agent, "POST", "/v1/files", "a,b", "Content-Type", "image/png").want(t, 400, "other_media_type")
 	r := d.do(agent, "GET", "/v1/files/"+ask.FileID([]byte(html)), "").want(t, 200)
 	if got := r.header.Get("Content-Type") + "; " + r.header.Get("Content-Disposition"); got != `text/plain; charset=utf-8; attachment; filename="\"<b>x.html"` {
 		t.Errorf("headers %s", got)

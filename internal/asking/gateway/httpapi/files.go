@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/asking"
@@ -42,7 +43,7 @@ func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	}
 	name := r.URL.Query().Get("name")
 	is, fault := ask.NewFile(name, body)
-	if said := mediaType(r); fault == nil && said != "" && said != is.MediaType {
+	if said := mediaType(r, is.MediaType); fault == nil && said != is.MediaType && (is.MediaType != ask.MediaText || !isText(said)) {
 		fault = new(ask.NewFault("/media_type", ask.FaultOtherMediaType, ask.Clip(said, 80), is.MediaType))
 	}
 	if fault != nil {
@@ -62,14 +63,19 @@ func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	return nil
 }
 
-// mediaType returns what a request says of its body; empty if that is nothing in
-// particular.
-func mediaType(r *http.Request) string {
+// mediaType returns what a request says of its body. What clients send by default says nothing: it is what the bytes are.
+func mediaType(r *http.Request, is string) string {
 	said, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || said == "application/octet-stream" || said == "application/x-www-form-urlencoded" { // what clients send by default
-		return ""
+	if err != nil || said == "application/octet-stream" || said == "application/x-www-form-urlencoded" {
+		return is
 	}
 	return said
+}
+
+// isText reports whether what a media type names is written as text: clients take it from a file's name.
+func isText(said string) bool {
+	return strings.HasPrefix(said, "text/") || said == "application/json" || said == "application/xml" || said == "application/yaml" || said == "application/toml" ||
+		said == "application/javascript" || said == "application/sql" || strings.HasSuffix(said, "+json") || strings.HasSuffix(said, "+xml") && !strings.HasPrefix(said, "image/")
 }
 
 // file sends a file of a session that the caller may see.
