@@ -54,7 +54,9 @@ func TestD4(t *testing.T) {
 	agent := d.agent("*")
 	const body = `{"sessionId":"chat one","question":"Which?","options":[{"label":"A"},{"label":"B"}],"multiselect":true}`
 	session := ask.Token("chat one")
-	d.do(agent, "POST", "/api/interact/ask", body).want(t, 503, "nobody_there")
+	if res := d.do(agent, "POST", "/api/interact/ask", body).want(t, 503, "nobody_there"); res.header.Get("Retry-After") != "" {
+		t.Error("clients that keep to Retry-After repeat what does not end by itself")
+	}
 	d.somebodyIsThere()
 
 	res := d.do(agent, "POST", "/api/interact/ask?wait=1ms", body).want(t, 504, "pending")

@@ -170,7 +170,9 @@ func (a *Control) refuse(w http.ResponseWriter, r *http.Request, t *token.Token,
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="askbus"`)
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", "5")
+		if e.Code != ask.CodeNobody { // it does not end by itself: clients that keep to the header would repeat it
+			w.Header().Set("Retry-After", "5")
+		}
 	case http.StatusRequestTimeout:
 		w.Header().Set("Connection", "close")
 	}
