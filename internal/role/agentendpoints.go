@@ -25,13 +25,13 @@ import (
 
 // agentEndpoints returns the HTTP handlers for agents' hosts: MCP and the hook. The returned part ends
 // their waits.
-func (r *Process) agentEndpoints(nc *nats.Conn, g *gateway.Gateway, base string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
+func (r *Process) agentEndpoints(nc *nats.Conn, g *gateway.Gateway, base, inbox string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
 	asks, err := client.New(nc, client.Options{Logger: r.Log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, daemon.Part{}, err
 	}
 	open := sharedBus{asks}
-	opts := mcpserver.Options{Logger: r.Log, Version: cli.BuildVersion(), Span: telemetry.Tools(r.tracing), Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
+	opts := mcpserver.Options{Logger: r.Log, Version: cli.BuildVersion(), Span: telemetry.Tools(r.tracing), Link: func(k ask.Key) string { return inbox + "/ask/" + k.String() }}
 	hookOpts := hook.Options{Logger: r.Log}
 	// The keys of --dir make the credentials with which hosts' dialogs answer.
 	if rights.HasKeys(r.a.Dir) && r.a.Creds == "" {

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -92,7 +93,7 @@ func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway
 	}
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.Log}), gateway.Options{
 		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
-		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.Log, Tracing: r.tracing,
+		BaseURL: r.base(ln), InboxURL: r.inboxAt(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.Log, Tracing: r.tracing,
 		Foreign: foreignToken(issuers),
 		Swap: func(ctx context.Context, token, session string) ([]byte, error) {
 			return exchange.Swap(ctx, nc, token, session)
@@ -104,7 +105,7 @@ func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway
 	if err := r.unlocked(ctx, g, d); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	more, part, err := r.agentEndpoints(nc, g, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
+	more, part, err := r.agentEndpoints(nc, g, r.base(ln), r.inboxAt(ln), issuers) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -117,6 +118,11 @@ func (r *Process) base(ln net.Listener) string {
 		return strings.TrimRight(r.a.HTTP.URL, "/")
 	}
 	return r.httpURL(ln)
+}
+
+// inboxAt returns the URL of the web inbox: where the settings say, or the directory's processes, or else here.
+func (r *Process) inboxAt(ln net.Listener) string {
+	return cmp.Or(strings.TrimRight(r.a.HTTP.URL, "/"), r.before.HTTPURL, r.httpURL(ln))
 }
 
 // mountGateway serves the gateway at the inbox's address.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ const Type = "gateway"
 type Options struct {
 	// BaseURL is the public URL; its host is accepted. Default: http://localhost.
 	BaseURL string
+	// InboxURL is the web inbox, where a person can answer. Default: BaseURL.
+	InboxURL string
 	// Hosts are accepted host names besides loopback and BaseURL's. Others are refused, so that no
 	// foreign page can point its own name at this machine.
 	Hosts []string
@@ -131,7 +134,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	link := func(k ask.Key) string { return opts.BaseURL + "/ask/" + k.String() }
+	link := func(k ask.Key) string { return cmp.Or(opts.InboxURL, opts.BaseURL) + "/ask/" + k.String() }
 	asks, pending := asking.New(agents, opts.Logger), board.New(resp, board.Options{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: pending, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
