@@ -299,10 +299,18 @@ func (q *Question) validateDefault(f *faults, at string) {
 }
 
 func (f *faults) id(pointer, s string) {
-	n := utf8.RuneCountInString(s)
-	if n == 0 || n > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		f.add(pointer, FaultBadID, clip(s), 128)
+	if !ValidID(s) {
+		f.add(pointer, FaultBadID, clip(s), maxID)
 	}
+}
+
+const maxID = 128
+
+// ValidID reports whether s can be the id of a question, an option or an answer:
+// 1 to 128 characters without spaces and control characters.
+func ValidID(s string) bool {
+	n := utf8.RuneCountInString(s)
+	return n > 0 && n <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
 func (f *faults) required(pointer, s string, most int) {

@@ -254,10 +254,12 @@ func checkID(want, got string) []ask.Fault {
 // acted.
 func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
 	f := checkID(wantID, gotID)
-	if answerID == "" {
+	switch {
+	case answerID == "":
 		f = append(f, ask.NewFault("/answer_id", ask.FaultMissing, "id"))
+	case !ask.ValidID(answerID):
+		f = append(f, ask.NewFault("/answer_id", ask.FaultBadID, ask.Clip(answerID, 80), 128))
 	}
-	f = append(f, longer("/answer_id", answerID, 128)...)
 	return ask.InvalidError(what, append(f, checkBy(by)...))
 }
 
