@@ -256,8 +256,9 @@ func (m *model) drawQuestion(s *sheet, f *form, view *card.Card) {
 	from := len(s.lines)
 	width := s.width
 	shown := m.shownPreview(f, q)
-	beside := shown != nil && width >= besideFrom && !shown.Preview.Diff()
-	if beside {
+	// The options keep their width when the cursor moves to one without a preview.
+	narrow := width >= besideFrom && slices.ContainsFunc(q.Options, func(o card.Option) bool { return o.Preview != nil && !o.Preview.Diff() })
+	if narrow {
 		s.width = width*9/20 - 3
 	}
 	m.drawOptions(s, f, q)
@@ -270,7 +271,7 @@ func (m *model) drawQuestion(s *sheet, f *form, view *card.Card) {
 	s.width = width
 	if shown != nil {
 		room := width - width*9/20
-		if beside {
+		if narrow && !shown.Preview.Diff() {
 			s.beside(from, m.previewLines(shown, room), width*9/20, room)
 		} else {
 			s.put(hit{}, st.dim.Render(strings.Repeat("─", min(width, 40))))
@@ -303,7 +304,12 @@ func (m *model) previewLines(o *card.Option, width int) []string {
 		more := m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview)))
 		lines = slices.Concat(lines[:previewMost-previewEnd], []string{more}, lines[len(lines)-previewEnd:])
 	}
-	return lines
+	return slices.Concat([]string{m.previewHead(o)}, lines)
+}
+
+// previewHead says whose preview is shown.
+func (m *model) previewHead(o *card.Option) string {
+	return m.styles.title.Render(strings.TrimSpace(o.Key + " " + card.InlinePlain(o.Label)))
 }
 
 // colored highlights the lines of a diff.
@@ -326,18 +332,11 @@ func (m *model) colored(lines []string) []string {
 	return out
 }
 
-// shownPreview returns the option whose preview is shown: the one under the cursor, else the first.
+// shownPreview returns the option under the cursor if it has a preview. That of another option
+// beside it would be taken for its own.
 func (m *model) shownPreview(f *form, q *card.Question) *card.Option {
-	if !q.Previews {
-		return nil
-	}
-	if at := f.field().cursor; at < len(q.Options) && q.Options[at].Preview != nil && (f.touched || at > 0) {
+	if at := f.field().cursor; at < len(q.Options) && q.Options[at].Preview != nil {
 		return &q.Options[at]
-	}
-	for i := range q.Options {
-		if q.Options[i].Shown {
-			return &q.Options[i]
-		}
 	}
 	return nil
 }

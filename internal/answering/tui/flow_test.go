@@ -204,6 +204,29 @@ func TestReaderAndCompare(t *testing.T) {
 	s.keys("esc").has("Ledger storage")
 }
 
+// TestAPreviewIsThatOfTheOptionUnderTheCursor: no other one is drawn beside it, and each says whose
+// it is.
+func TestAPreviewIsThatOfTheOptionUnderTheCursor(t *testing.T) {
+	t.Parallel()
+	a := ask.Ask{Questions: []ask.Question{{ID: "m", Text: "How should I migrate?", Options: []ask.Option{
+		{ID: "keep", Label: "Keep everything"},
+		{ID: "drop", Label: "Drop the old table", Recommended: true, Destructive: true, Preview: &ask.Preview{Body: "DROP TABLE users;"}},
+		{ID: "name", Label: "Rename", Preview: &ask.Preview{Body: "ALTER TABLE users;"}},
+	}}}}
+	s, _ := start(t, 80, 24, nil, a)
+	s.keys("enter")
+	for _, c := range []struct{ keys, shown string }{{"", ""}, {"1", ""}, {"down", "2 Drop the old table|DROP"}, {"3", "3 Rename|ALTER"}, {"o", ""}, {"esc 1", ""}} {
+		s.keys(c.keys)
+		caption, body, found := strings.Cut(c.shown, "|")
+		if !found {
+			s.hasNot("│", "TABLE")
+			continue
+		}
+		s.has("│ "+caption, "│ "+body)
+	}
+	s.keys("p").has("2 Drop the old table  from line 1", "DROP TABLE users;") // the reader names it
+}
+
 func TestFilterFindsAndTheMouseChooses(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 120, 40, nil, text("Name?"), database(), ask.Ask{Session: "nightly", Title: "Deploy now?", Questions: []ask.Question{{Kind: ask.KindBoolean, Text: "Deploy?"}}})

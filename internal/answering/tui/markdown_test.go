@@ -132,7 +132,7 @@ func TestALinkSaysWhereItLeads(t *testing.T) {
 	s, _ := start(t, 120, 40, nil, a)
 	s.keys("enter")
 	s.has("Q https://github.com/acme (evil.example)?", "L https://github.com/acme", "D https://github.com/acme", "see https://github.com/acme (evil.example)")
-	if n := strings.Count(s.text(), "(evil.example)"); n != 4 { // of the question, the label, the description and the preview
-		t.Errorf("%d of four links say where they lead:\n%s", n, s.text())
+	if n := strings.Count(s.text(), "(evil.example)"); n != 5 { // of the question, the label, the description, the preview and its caption
+		t.Errorf("%d of five links say where they lead:\n%s", n, s.text())
 	}
 }

@@ -31,10 +31,24 @@ type overlay struct {
 	first, also int // options of the shown previews
 }
 
-// read shows the preview under the cursor in full, or the context if there is none.
+// readable returns the option that the reader opens at: the one under the cursor, else the
+// recommended or first one with a preview.
+func (m *model) readable(f *form, q *card.Question) *card.Option {
+	if o := m.shownPreview(f, q); o != nil {
+		return o
+	}
+	for i := range q.Options {
+		if q.Options[i].Shown {
+			return &q.Options[i]
+		}
+	}
+	return nil
+}
+
+// read shows the preview under the cursor in full.
 func (m *model) read(f *form) {
 	q := &m.card(f).Questions[f.step]
-	o := m.shownPreview(f, q)
+	o := m.readable(f, q)
 	if o == nil {
 		return
 	}
@@ -44,7 +58,7 @@ func (m *model) read(f *form) {
 // compare shows two previews side by side.
 func (m *model) compare(f *form) {
 	q := &m.card(f).Questions[f.step]
-	o := m.shownPreview(f, q)
+	o := m.readable(f, q)
 	if o == nil {
 		return
 	}
@@ -150,7 +164,7 @@ func (m *model) overlayView() []string {
 	if o.kind == overlayReader {
 		op := &q.Options[o.first]
 		lines := m.part(op, m.width, height)
-		head := m.styles.title.Render(op.Key+" "+op.Label) + m.styles.dim.Render("  "+m.say("from line %d", o.top+1))
+		head := m.previewHead(op) + m.styles.dim.Render("  "+m.say("from line %d", o.top+1))
 		return m.framed(head, lines, height, m.say("j k scroll · w wrap · h l sideways · ← → other previews · esc back"))
 	}
 	half := (m.width - 3) / 2
@@ -167,7 +181,7 @@ func (m *model) overlayView() []string {
 		}
 		lines[i] = padded(l, half) + m.styles.dim.Render(" │ ") + r
 	}
-	head := padded(m.styles.title.Render(one.Key+" "+one.Label), half) + m.styles.dim.Render(" │ ") + m.styles.title.Render(two.Key+" "+two.Label)
+	head := padded(m.previewHead(one), half) + m.styles.dim.Render(" │ ") + m.previewHead(two)
 	return m.framed(head, lines, height, m.say("← → the other one · j k scroll · w wrap · 1–9 choose · esc back"))
 }
 

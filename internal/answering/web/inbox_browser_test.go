@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -262,6 +263,25 @@ func TestBrowserComparesTwoPreviews(t *testing.T) {
 	b.do(chromedp.SetValue(chromedp.CSS(".pane:not([hidden]) select"), "2"))
 	b.js(`document.querySelector('.pane:not([hidden]) select').dispatchEvent(new Event('change')); ''`)
 	b.wait(`[...document.querySelectorAll('.pane')].filter((p) => p.offsetParent).map((p) => p.dataset.pane).join() === 'JetStream KV,SQLite + Litestream'`)
+}
+
+// Beside the options a preview says whose it is, and no other one's is shown for an option without
+// a preview.
+func TestBrowserAPreviewSaysWhoseItIs(t *testing.T) {
+	t.Parallel()
+	q := previews()
+	q.Options[0].Preview, q.Options[0].Recommended, q.Options[1].Recommended = nil, false, true
+	bus := newBus()
+	bus.ask(question("p", q), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 900, "light")).live()
+	for _, c := range []struct{ keys, shown string }{{"", "SQLite + Litestream"}, {"1", ""}, {"2", "SQLite + Litestream"}, {"3", "JetStream KV"}, {"o", ""}} {
+		if c.keys != "" {
+			b.keys(c.keys)
+		}
+		b.wait(fmt.Sprintf(`[...document.querySelectorAll('.preview')].filter((p) => p.offsetParent).map((p) => p.querySelector('.whose').innerText).join() === %q`, c.shown))
+	}
+	b.keys("words\x1bp") // Other has none to read: the reader names the one that it opens
+	b.wait(`document.querySelector('#reader').open && document.querySelector('#reader-title').innerText === 'SQLite + Litestream' && !document.querySelector('#reader .whose')`)
 }
 
 func TestBrowserWithoutScripts(t *testing.T) {

@@ -26,7 +26,7 @@ function draw() {
     body.tabIndex = 0;
     body.role = 'group';
     body.ariaLabel = say('Preview of %s', previews[i].dataset.preview);
-    body.append(...[...previews[i].childNodes].map((n) => n.cloneNode(true)));
+    body.append(...[...previews[i].childNodes].filter((n) => !n.matches?.('.whose')).map((n) => n.cloneNode(true)));
     pane.append(name, body);
     return pane;
   }));
