@@ -23,7 +23,7 @@ const (
 	actForward  action = "forward"   // question
 	actBack     action = "back"      // question
 	actOther    action = "other"     // free text instead of an option
-	actNote     action = "note"      // with the answer
+	actNote     action = "note"      // with the answer, or a vote's reason
 	actReply    action = "reply"     // free text to the whole ask
 	actDecline  action = "decline"   // the whole ask
 	actContext  action = "context"   // what the agent is doing
@@ -65,7 +65,7 @@ func defaultKeys(say func(string, ...any) string) []binding {
 		{actForward, []string{"tab", "right"}, say("next question")},
 		{actBack, []string{"shift+tab", "left"}, say("previous question")},
 		{actOther, []string{"o"}, say("Other, in your words; in the list: open the browser")},
-		{actNote, []string{"n"}, say("add a note")},
+		{actNote, []string{"n"}, say("add a note, or a vote's reason")},
 		{actReply, []string{"r"}, say("reply in your own words")},
 		{actDecline, []string{"x"}, say("decline, with a reason")},
 		{actContext, []string{"c"}, say("what the agent is doing")},

@@ -189,6 +189,20 @@ func TestBrowserKeysDoNotFireWhileTyping(t *testing.T) {
 	b.wait(`document.querySelector('.note textarea').value === 'jkox12?' && !document.querySelector('#card input:checked') && document.querySelector('article').dataset.key.endsWith('/a')`)
 }
 
+// The key of a note brings the field of a vote's reason, also on a question of Yes or No.
+func TestBrowserAKeyReachesTheReason(t *testing.T) {
+	t.Parallel()
+	a := question("go", ask.Question{ID: "go", Kind: ask.KindBoolean, Text: "Deploy?"})
+	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, Reason: ask.ReasonRequired, ReasonPrompt: "the ticket"}}}
+	bus := newBus()
+	bus.ask(a, 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1")
+	b.keys("n")
+	b.keys("why y or n, x")
+	b.wait(`document.activeElement.matches('.note textarea') && document.activeElement.value === 'why y or n, x' && document.querySelector('input[value="true"]').checked`)
+}
+
 func TestBrowserAHeldEnterSendsOnce(t *testing.T) {
 	t.Parallel()
 	bus := newBus()

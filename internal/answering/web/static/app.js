@@ -212,13 +212,6 @@ function step(by) {
   return Boolean(next);
 }
 
-function yesNo(here, value) {
-  const input = here?.dataset.kind === 'boolean' ? $(`input[value="${value}"]`, here) : null;
-  if (!input || input.disabled) return false;
-  choose(input);
-  return true;
-}
-
 // act carries out a key and reports whether it did.
 function act(key) {
   const here = question();
@@ -238,8 +231,7 @@ function act(key) {
       remember(card());
       return true;
     }
-    case 'y': return yesNo(here, 'true');
-    case 'n': return yesNo(here, 'false') || open('.note');
+    case 'n': return open('.note');
     case 'r': return open('.own');
     case 'x': return open('.decline');
     case 'z': { if (undo.back()) return true; const b = $('[data-move-back]') ?? $('[data-take-back]'); b?.click(); return Boolean(b); }
@@ -312,7 +304,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && el.matches('button, a, summary, input:not([type=radio], [type=checkbox])')) return;
   if (event.key !== 'Enter' && !keysOn()) return;
   const done = act(event.key);
-  if (!/^[0-9yn]$/.test(event.key)) advanced = false;
+  if (!/^[0-9]$/.test(event.key)) advanced = false;
   if (!done) return;
   event.preventDefault();
   pressed = event.key;
