@@ -213,6 +213,9 @@ func (m *model) drawReview(s *sheet, f *form, view *card.Card) {
 			s.add(hit{hitStep, i}, m.styles.fault.Render, "   ! ", "     ", fault)
 		}
 	}
+	if m.busy(f) {
+		return
+	}
 	s.blank()
 	s.add(hit{}, m.styles.dim.Render, "", "", m.say("%s sends · a number changes that answer", m.keys.key(actSend)))
 }
@@ -441,14 +444,16 @@ func (m *model) drawFields(s *sheet, f *form, view *card.Card) {
 		s.edit(hit{}, st.accent.Render("❯ "), &f.alone, true)
 	case typingNothing, typingValue, typingNote, typingFind:
 	}
-	if f.sending {
-		s.blank()
+	if !m.busy(f) {
+		return
+	}
+	s.blank()
+	if h := m.heldFor(f.rec.Ask.Key()); h != nil {
+		s.add(hit{}, st.accent.Render, "", "", m.heldWords(h))
+	} else {
 		s.put(hit{}, st.dim.Render(m.say("sending …")))
 	}
-	if h := m.heldFor(f.rec.Ask.Key()); h != nil {
-		s.blank()
-		s.add(hit{}, st.accent.Render, "", "", m.heldWords(h))
-	}
+	s.near = len(s.lines) - 1 // it may be below a long review; no key moves the cursor now
 }
 
 // commits returns what the enter key does, for the foot of the screen.

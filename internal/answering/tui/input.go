@@ -2,12 +2,10 @@ package tui
 
 import (
 	"strconv"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // key handles a key press.
@@ -433,61 +431,4 @@ func (m *model) wheel(up bool) {
 	default:
 		m.top = max(0, m.top+by)
 	}
-}
-
-// hints returns the keys that work here, for the foot of the screen.
-func (m *model) hints() string {
-	k := func(a action) string { return m.keys.key(a) }
-	f := m.form()
-	switch {
-	case m.finding:
-		return m.say("type to filter · enter keeps it · esc shows all")
-	case !m.inCard || f == nil:
-		return strings.Join([]string{
-			k(actNext) + " " + k(actPrev) + " " + m.say("move"), "enter " + m.say("open"), k(actFilter) + " " + m.say("filter"), k(actMine) + " " + m.say("mine/all"), k(actHelp) + " " + m.say("keys"), k(actQuit) + " " + m.say("quit|key"),
-		}, " · ")
-	case f.end != nil && m.single():
-		return "enter " + m.say("quit|key")
-	case f.end != nil:
-		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " " + m.say("next and previous ask"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")
-	case f.typing != typingNothing:
-		s := "enter " + m.commits(f) + " · esc " + m.say("leave the field")
-		if e := f.editor(); e != nil && e.many {
-			s += " · alt+enter " + m.say("new line")
-		}
-		return s
-	}
-	if f.review { // which says that a number changes an answer
-		return strings.Join([]string{"enter " + m.commits(f), k(actDecline) + " " + m.say("decline|key"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")
-	}
-	parts := []string{k(actHelp) + " " + m.say("keys")}
-	if does := m.commits(f); does != "" {
-		parts = append([]string{"enter " + does}, parts...)
-	}
-	for _, hint := range m.card(f).Keys() {
-		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" {
-			continue
-		}
-		parts = append(parts, hint.Key+" "+shortHint(hint.Words))
-	}
-	return strings.Join(parts, " · ")
-}
-
-// fitting cuts hints between two of them.
-func fitting(hints string, width int) string {
-	if ansi.StringWidth(hints) <= width {
-		return hints
-	}
-	cut := ansi.Truncate(hints, width-2, "")
-	if at := strings.LastIndex(cut, " · "); at > 0 {
-		cut = cut[:at]
-	}
-	return cut + " …"
-}
-
-// shortHint shortens a hint to the text before the first comma.
-func shortHint(words string) string {
-	words, _, _ = strings.Cut(words, ",")
-	words, _, _ = strings.Cut(words, "，")
-	return words
 }

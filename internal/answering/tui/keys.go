@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // action is what a key triggers.
@@ -133,4 +135,76 @@ func (km *keymap) key(a action) string {
 		}
 	}
 	return ""
+}
+
+// hints returns the keys that work here, for the foot of the screen.
+func (m *model) hints() string {
+	k := func(a action) string { return m.keys.key(a) }
+	f := m.form()
+	switch {
+	case m.finding:
+		return m.say("type to filter · enter keeps it · esc shows all")
+	case !m.inCard || f == nil:
+		return strings.Join([]string{
+			k(actNext) + " " + k(actPrev) + " " + m.say("move"), "enter " + m.say("open"), k(actFilter) + " " + m.say("filter"), k(actMine) + " " + m.say("mine/all"), k(actHelp) + " " + m.say("keys"), k(actQuit) + " " + m.say("quit|key"),
+		}, " · ")
+	case f.end != nil && m.single():
+		return "enter " + m.say("quit|key")
+	case f.end != nil:
+		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " " + m.say("next and previous ask"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")
+	case m.busy(f):
+		return m.busyHints(f)
+	case f.typing != typingNothing:
+		s := "enter " + m.commits(f) + " · esc " + m.say("leave the field")
+		if e := f.editor(); e != nil && e.many {
+			s += " · alt+enter " + m.say("new line")
+		}
+		return s
+	}
+	if f.review { // which says that a number changes an answer
+		return strings.Join([]string{"enter " + m.commits(f), k(actDecline) + " " + m.say("decline|key"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")
+	}
+	parts := []string{k(actHelp) + " " + m.say("keys")}
+	if does := m.commits(f); does != "" {
+		parts = append([]string{"enter " + does}, parts...)
+	}
+	for _, hint := range m.card(f).Keys() {
+		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" {
+			continue
+		}
+		parts = append(parts, hint.Key+" "+shortHint(hint.Words))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// busyHints returns the keys that work while an ask's answer is held or being sent.
+func (m *model) busyHints(f *form) string {
+	k := func(a action) string { return m.keys.key(a) }
+	var parts []string
+	if m.heldFor(f.rec.Ask.Key()) != nil {
+		parts = append(parts, k(actSend)+" "+m.say("send now"), k(actTakeBack)+" "+m.say("take it back"))
+	}
+	if !m.single() {
+		parts = append(parts, k(actNext)+" "+k(actPrev)+" "+m.say("next and previous ask"), "esc "+m.say("list"))
+	}
+	return strings.Join(append(parts, k(actHelp)+" "+m.say("keys")), " · ")
+}
+
+// fitting cuts hints between two of them.
+func fitting(hints string, width int) string {
+	if ansi.StringWidth(hints) <= width {
+		return hints
+	}
+	cut := ansi.Truncate(hints, width-2, "")
+	if at := strings.LastIndex(cut, " · "); at > 0 {
+		cut = cut[:at]
+	}
+	return cut + " …"
+}
+
+// shortHint shortens a hint to the text before the first comma.
+func shortHint(words string) string {
+	words, _, _ = strings.Cut(words, ",")
+	words, _, _ = strings.Cut(words, "，")
+	return words
 }

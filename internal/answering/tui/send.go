@@ -142,6 +142,7 @@ func (m *model) sendIf(f *form, sure bool) tea.Cmd {
 	chosen := view.Destructive(reply.Answers)
 	if sure = sure && chosen == f.destroys; chosen != "" && !sure {
 		f.destroys, f.message = chosen, m.say("“%s” is destructive: %s confirms it", chosen, m.keys.key(actConfirm))
+		f.scroll = cardEnd
 		return nil
 	}
 	f.destroys = ""
@@ -217,7 +218,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			return m.toldOf(f)
 		}
 	} else if msg.err != nil {
-		f.message = m.say("Not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
+		f.message, f.scroll = m.say("Not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error())), cardEnd
 		return m.toldOf(f)
 	}
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil

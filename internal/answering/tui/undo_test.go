@@ -36,6 +36,24 @@ func TestAnswersAreHeldAndTakenBackNewestFirst(t *testing.T) {
 	}
 }
 
+// TestALongReviewSaysWhatEnterDid: without scrolling, and no longer what Enter did before.
+func TestALongReviewSaysWhatEnterDid(t *testing.T) {
+	t.Parallel()
+	a := ask.Ask{Title: "Release 4.2"}
+	for i := range 8 {
+		a.Questions = append(a.Questions, ask.Question{Text: fmt.Sprint("Check ", i, "?"), Options: []ask.Option{{Label: "Keep"}, {Label: "Drop", Destructive: true}}})
+	}
+	s, b := start(t, 80, 24, holding(tui.MaxUndo), a)
+	s.keys("enter 1 1 1 1 1 1 1 2 enter").has("This is what will be sent", "↓ more")
+	s.keys("enter").has("“Drop” is destructive: ! confirms it")
+	s.keys("!").has("sending Release 4.2 in 10 s · z takes it back", "enter send now · z take it back")
+	s.hasNot("enter sends", "↓ more")
+	s.keys("z").has("Taken back", "enter send · ")
+	if s.keys("enter ! enter"); len(b.replies()) != 1 {
+		t.Errorf("sent %+v", b.replies())
+	}
+}
+
 func TestAHeldAnswerIsSentAndTold(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 120, 40, holding(10*time.Millisecond), database(), text("Name?"))

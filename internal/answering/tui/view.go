@@ -163,6 +163,9 @@ func (m *model) cardPane(width, height int) ([]string, *point) {
 	return out, &point{s.caret.x, s.caret.y - top}
 }
 
+// cardEnd scrolls to the end of a card, where its message is.
+const cardEnd = 1 << 20
+
 // scrolled returns the first visible line of a card.
 func (m *model) scrolled(f *form, s *sheet, height int) int {
 	f.scroll = max(0, min(f.scroll, len(s.lines)-height))
