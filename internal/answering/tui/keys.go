@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -169,7 +170,7 @@ func (m *model) hints() string {
 		parts = append([]string{"enter " + does}, parts...)
 	}
 	for _, hint := range m.card(f).Keys() {
-		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" {
+		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" || hint.Key == "j k" && m.opts.Once != (ask.Key{}) {
 			continue
 		}
 		parts = append(parts, hint.Key+" "+shortHint(hint.Words))

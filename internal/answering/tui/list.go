@@ -48,6 +48,10 @@ func (m *model) move(by int) tea.Cmd {
 }
 
 func (m *model) moveTo(row int) tea.Cmd {
+	if m.opts.Once != (ask.Key{}) { // whoever named an ask answers that one
+		m.message = m.say("Only the ask that you named is shown.")
+		return nil
+	}
 	if len(m.rows) == 0 {
 		return nil
 	}

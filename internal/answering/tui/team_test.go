@@ -102,6 +102,25 @@ func TestSnoozing(t *testing.T) {
 	s.keys("h 1 j z").has("1 waiting") // z takes back only what is said
 }
 
+// TestANamedAskStaysOnTheScreen: no key brings up another one, which would be answered in its place.
+func TestANamedAskStaysOnTheScreen(t *testing.T) {
+	t.Parallel()
+	s, b := start(t, 80, 24, func(o *tui.Options) {
+		c := &team{bus: o.Source.(*bus), off: map[ask.Key]time.Time{}, told: make(chan string, 10)}
+		o.Once, o.Source, o.Team = keyOf("a1"), c, c
+	}, text("First?"), text("Next?"))
+	s.keys("esc") // leaves the field
+	for _, keys := range []string{"j", "k", "g", "G"} {
+		s.keys(keys).has("First?", "Only the ask that you named is shown.")
+	}
+	s.hasNot("next and previous ask")
+	s.keys("h 1").has("First?", "Snoozed, back in 15 min · z takes it back")
+	s.keys("enter").typed("dune").keys("enter")
+	if got := b.replies(); len(got) != 1 || got[0].Answers[0].Text != "dune" {
+		t.Errorf("sent %+v", got)
+	}
+}
+
 func TestHandingOver(t *testing.T) {
 	t.Parallel()
 	s, c := withTeam(t, database())
