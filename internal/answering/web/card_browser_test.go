@@ -86,6 +86,18 @@ func TestBrowserTheCardOnEachScreen(t *testing.T) {
 	}
 }
 
+// Only the mark of what cannot be undone warns; a recommendation beside it looks like every other.
+func TestBrowserARecommendationDoesNotWarn(t *testing.T) {
+	t.Parallel()
+	q := database()
+	q.Options[0].Recommended, q.Options[1].Recommended, q.Options[1].Destructive = false, true, true
+	bus := newBus()
+	bus.ask(question("drop", q), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.wait(`[...document.querySelectorAll('.mark')].map((m) => m.innerText + ' ' + getComputedStyle(m).fontWeight).join() === 'recommended 400,destructive 600'`)
+	b.wait(`new Set([...document.querySelectorAll('.mark')].map((m) => getComputedStyle(m).color)).size === 2`)
+}
+
 func TestBrowserALongQuestionUnfolds(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
