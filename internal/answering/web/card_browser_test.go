@@ -98,6 +98,23 @@ func TestBrowserARecommendationDoesNotWarn(t *testing.T) {
 	b.wait(`new Set([...document.querySelectorAll('.mark')].map((m) => getComputedStyle(m).color)).size === 2`)
 }
 
+// On a phone the bar's buttons stay where they are when the other ways to answer appear below them.
+func TestBrowserTheBarStaysWhenItOpens(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), time.Minute)
+	bus.ask(question("next", text("t", "And then?")), 0)
+	b := serve(t, bus).open(t, mei, screen(390, 844, "light")).live()
+	const places = `(() => { const dots = document.createRange(); dots.selectNodeContents(document.querySelector('.more summary'));
+		return [...[...document.querySelectorAll('.act .thumb, .act .send, .more summary')], dots].map((e) => e.getBoundingClientRect()).map((r) => Math.round(r.left) + '-' + Math.round(r.right)).join() })()`
+	before := b.js(places)
+	b.click(".more summary")
+	b.wait(`document.querySelector('.more').open && document.querySelector('.act > .note').checkVisibility()`)
+	if after := b.js(places); after != before {
+		t.Errorf("the buttons move from %s to %s", before, after)
+	}
+}
+
 func TestBrowserALongQuestionUnfolds(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
