@@ -325,7 +325,9 @@ func TestBrowserFindsEverythingWithOneKey(t *testing.T) {
 	tab.wait(`document.activeElement.name === 'to'`)
 	tab.keys("\x1b")
 	open("nothing like this")
-	tab.wait(`document.querySelectorAll('#palette li').length === 0`)
+	tab.wait(`document.querySelectorAll('#palette li').length === 0 && document.querySelector('#palette p').innerText === 'No ask and no command matches.'`)
+	tab.js(`(() => { const f = document.querySelector('#palette input'); f.value = 'b3'; f.dispatchEvent(new Event('input', { bubbles: true })); return '' })()`)
+	tab.wait(`document.querySelectorAll('#palette li').length > 0 && document.querySelector('#palette p').innerText === ''`)
 	tab.keys("\x1b")
 	tab.wait(`!document.querySelector('#palette').open`)
 }

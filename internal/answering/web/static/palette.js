@@ -2,10 +2,12 @@
 // found by typing.
 
 import { $, $$ } from './page.js';
+import { say } from './words.js';
 
 const dialog = $('#palette');
 const field = $('input', dialog);
 const list = $('ul', dialog);
+const none = $('p', dialog);
 const most = 12;
 const doing = '[data-undo-back], [data-move-back], .act summary, .menu > summary, .context > summary, [data-read]:not([hidden]), .views a, .narrow > summary, .tools .row a, .quiet-link, [data-settings]:not([hidden]), [data-help]:not([hidden])';
 let found = [];
@@ -36,6 +38,7 @@ function draw() {
     li.addEventListener('click', () => choose(i));
     return li;
   }));
+  none.textContent = found.length > 0 ? '' : say('No ask and no command matches.');
   if (found.length > 0) field.setAttribute('aria-activedescendant', `palette-${at}`); else field.removeAttribute('aria-activedescendant');
 }
 
