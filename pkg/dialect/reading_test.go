@@ -182,6 +182,38 @@ func TestTheTimesOfAnAsk(t *testing.T) {
 	}
 }
 
+// An unknown label of a default is a fault: without it the default would be another choice.
+func TestADefaultChoosesOnlyWhatIsOffered(t *testing.T) {
+	t.Parallel()
+	const typed = `{"at_deadline":"default","questions":[{"question":"Which?","type":"choice","multiSelect":%t,"options":[{"label":"A"},{"label":"B"}],"default":%s}]}`
+	const single = `{"question":"Which?","options":["A","B"],"multiSelect":%t,"at_deadline":"default","default":%s}`
+	for _, c := range []struct {
+		name, body, at string
+		multiple       bool
+		preset, want   string
+	}{
+		{"typed", typed, "/questions/0/default", true, `["A","Bee"]`, `option "Bee" does not exist; the options are "A", "B"`},
+		{"typed", typed, "/questions/0/default", true, `["X","Y"]`, `option "Y" does not exist; the options are "A", "B"`},
+		{"typed", typed, "/questions/0/default", false, `"nope"`, `option "nope" does not exist; the options are "A", "B"`},
+		{"typed", typed, "", true, `["B","o1","B"]`, `[o2 o1]`},
+		{"claude-code", typed, "/questions/0/default", true, `"A, Bee"`, `option "Bee" does not exist; the options are "A", "B"`},
+		{"claude-code", single, "/default", true, `["A","Production"]`, `option "Production" does not exist; the options are "A", "B"`},
+		{"claude-code", single, "/default", false, `"nope"`, `option "nope" does not exist; the options are "A", "B"`},
+		{"claude-code", single, "/default", false, `["A","B"]`, `2 answers are given; choose one`},
+		{"claude-code", single, "", true, `"B, A"`, `[o2 o1]`},
+		{"claude-code", single, "", false, `"B"`, `[o2]`},
+	} {
+		a, _, err := in(t, c.name).Ask(fmt.Appendf(nil, c.body, c.multiple, c.preset))
+		if got := problems(t, err); c.at != "" {
+			if !strings.Contains(got, "\n"+c.at+": "+c.want+"\n") || strings.Contains(got, "leave it out") {
+				t.Errorf("%s with %s: %s", c.name, c.preset, got)
+			}
+		} else if err != nil || fmt.Sprint(a.Questions[0].Default.Selected) != c.want {
+			t.Errorf("%s with %s: %s%s", c.name, c.preset, dump(a), got)
+		}
+	}
+}
+
 func TestDialectsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialect.All() {

@@ -70,12 +70,45 @@ func (v value) preset(q *ask.Question, separator string) *ask.Answer {
 			q.Options[i].ID = "o" + strconv.Itoa(i+1) // as in Normalize, but needed now
 		}
 	}
-	ans := v.answerOrIDs(q, separator)
-	if ans.Empty() {
+	read := v.answer
+	if q.Kind == ask.KindChoice {
+		read = v.presetChoice
+	}
+	preset := read(q, separator)
+	if preset.Empty() {
 		return nil
 	}
-	ans.QuestionID = ""
-	return &ans
+	preset.QuestionID = ""
+	return &preset
+}
+
+// maxListed bounds the labels that a fault lists.
+const maxListed = 10
+
+// presetChoice reads labels, or ids. A default has no place for Other text, so
+// an unknown label is a fault: a default without it would be another choice.
+func (v value) presetChoice(q *ask.Question, separator string) (ans ask.Answer) {
+	items := []any{v.raw}
+	if _, isList := v.raw.([]any); isList {
+		items, separator = anys(v.strings()), ""
+	}
+	labels := clipAll(askedLabels(q))
+	for _, item := range items {
+		one := value{r: v.r, at: v.at, raw: item}.answerOrIDs(q, separator)
+		if one.Other != "" {
+			known := quoted(labels[:min(len(labels), maxListed)])
+			if len(labels) > maxListed {
+				known += ", …"
+			}
+			v.fault(ask.FaultUnknownOption, clip(one.Other), known)
+		}
+		for _, id := range one.Selected {
+			if !slices.Contains(ans.Selected, id) {
+				ans.Selected = append(ans.Selected, id)
+			}
+		}
+	}
+	return ans
 }
 
 func (v value) answerOrIDs(q *ask.Question, separator string) ask.Answer {
