@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -295,6 +296,15 @@ func set[T ~string](into *T, value T) {
 	}
 }
 
+// labels returns the labels of options in quotes.
+func labels(options []ask.Option) string {
+	quoted := make([]string, len(options))
+	for i := range options {
+		quoted[i] = strconv.Quote(options[i].Label)
+	}
+	return strings.Join(quoted, ", ")
+}
+
 func (f *askFlags) single(text string) (ask.Question, error) {
 	q := ask.Question{
 		Text: text, Header: f.header, Kind: ask.Kind(f.kind), Multiple: f.multiple, NoOther: f.noOther, Optional: f.optional,
@@ -314,8 +324,13 @@ func (f *askFlags) single(text string) (ask.Question, error) {
 	}
 	probe := ask.Ask{Questions: []ask.Question{q}}
 	probe.Normalize()
-	d, err := probe.Questions[0].ParseReply(f.defaultValue)
-	if err != nil {
+	one := &probe.Questions[0]
+	one.NoOther = len(one.Options) > 0 // a default has no place for Other text
+	d, err := one.ParseReply(f.defaultValue)
+	switch {
+	case err != nil && len(one.Options) > 0:
+		return q, cli.Usage("--default: %w The options are %s.", err, labels(one.Options))
+	case err != nil:
 		return q, cli.Usage("--default: %w", err)
 	}
 	d.QuestionID = ""

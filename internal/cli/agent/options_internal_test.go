@@ -24,31 +24,57 @@ func TestALabelWithACommaIsSelected(t *testing.T) {
 	}
 }
 
+// build returns the ask of these flags.
+func build(t *testing.T, args ...string) (ask.Ask, error) {
+	t.Helper()
+	var built ask.Ask
+	var failed error
+	cmd := AskCmd((&cli.App{}))
+	f := askFlags{}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f.questions, _ = cmd.Flags().GetStringArray("question")
+		f.options, _ = cmd.Flags().GetStringArray("option")
+		f.multiple, _ = cmd.Flags().GetBool("multiple")
+		f.defaultValue, _ = cmd.Flags().GetString("default")
+		built, failed = f.build(cmd)
+		return nil
+	}
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	return built, failed
+}
+
+// A --default that names no option is refused with the label and the options.
+func TestADefaultNamesAnOption(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"nope": `--default: "nope" is not one of the options; type a number from 1 to 2. The options are "A", "B".`,
+		"A, C": `--default: "C" is not one of the options; type a number from 1 to 2. The options are "A", "B".`,
+		"7":    `--default: "7" is not one of the options; type a number from 1 to 2. The options are "A", "B".`,
+	} {
+		if _, err := build(t, "--question", "x?", "--option", "A", "--option", "B|the second", "--multiple", "--default", value); cli.ExitCode(err) != cli.ExitUsage || err.Error() != want {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	a, err := build(t, "--question", "x?", "--option", "A", "--option", "B", "--default", "b")
+	if err != nil || !slices.Equal(a.Questions[0].Default.Selected, []string{"o2"}) || a.Questions[0].NoOther {
+		t.Errorf("%+v, %v", a.Questions, err)
+	}
+	if a, err := build(t, "--question", "x?", "--default", "any words"); err != nil || a.Questions[0].Default.Text != "any words" {
+		t.Errorf("%+v, %v", a.Questions, err)
+	}
+}
+
 // Every --question is asked.
 func TestEveryQuestionIsAsked(t *testing.T) {
 	t.Parallel()
-	build := func(args ...string) (ask.Ask, error) {
-		var built ask.Ask
-		var failed error
-		cmd := AskCmd((&cli.App{}))
-		f := askFlags{}
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-			f.questions, _ = cmd.Flags().GetStringArray("question")
-			f.options, _ = cmd.Flags().GetStringArray("option")
-			built, failed = f.build(cmd)
-			return nil
-		}
-		cmd.SetArgs(args)
-		if err := cmd.Execute(); err != nil {
-			t.Fatal(err)
-		}
-		return built, failed
-	}
-	a, err := build("--question", "Which name?", "--question", "Which port?")
+	a, err := build(t, "--question", "Which name?", "--question", "Which port?")
 	if err != nil || len(a.Questions) != 2 || a.Questions[0].Text != "Which name?" || a.Questions[1].Text != "Which port?" || a.Questions[0].ID == a.Questions[1].ID {
 		t.Errorf("%+v, %v", a.Questions, err)
 	}
-	if _, err := build("--question", "a", "--question", "b", "--option", "x"); cli.ExitCode(err) != cli.ExitUsage {
+	if _, err := build(t, "--question", "a", "--question", "b", "--option", "x"); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("an option for two questions: %v", err)
 	}
 }
