@@ -173,6 +173,10 @@ func TestTheTimesOfAnAsk(t *testing.T) {
 		`"atDeadline":"default"`:                           `/questions/0/default: is missing; with at_deadline "default" every required question needs one`,
 		`"timeout":true`:                                   `/timeout: is a boolean; give a duration such as "30m"`,
 		`"timeout_ms":0`:                                   `/timeout_ms: is zero; use at least 1s, or leave it out`,
+		`"timeout":-3600`:                                  `/timeout: is -3600; use 1s to 720h`,
+		`"timeout":"-3600"`:                                `/timeout: is -3600; use 1s to 720h`,
+		`"timeout":"-5s"`:                                  `/timeout: is -5s; use 1s to 720h`,
+		`"timeout":-0.000000000001`:                        `/timeout: is -0.000000000001; use 1s to 720h`,
 		`"timeout_ms":1000,"timeoutSeconds":5`:             `/timeoutSeconds: is given together with timeout_ms; give one of them`,
 	} {
 		_, _, err := in(t, "typed").Ask(timed(times))

@@ -122,7 +122,6 @@ func TestATimeLimitIsReadInEverySpelling(t *testing.T) {
 			`"seconds":90`:               90 * time.Second,
 			`"timeout_ms":1e300`:         ask.MaxTimeout,
 			`"timeout_ms":1`:             ask.MinTimeout,
-			`"timeoutSeconds":-3`:        ask.MinTimeout,
 			`"time_limit":"1h"`:          time.Hour,
 			`"timeout":null,"ttl":"90s"`: 90 * time.Second,
 		} {

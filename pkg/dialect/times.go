@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,8 @@ func (v value) moment() time.Time {
 	return t
 }
 
-// duration reads how long an ask stays open, clipped to the bounds of an ask.
+// duration reads how long an ask stays open, clipped to the bounds of an ask. Zero
+// and less are a fault.
 func (v value) duration(unit time.Duration, named bool) time.Duration {
 	var d time.Duration
 	switch raw := v.raw.(type) {
@@ -111,8 +113,12 @@ func (v value) duration(unit time.Duration, named bool) time.Duration {
 		v.wrongType("duration")
 		return 0
 	}
-	if d == 0 {
+	switch {
+	case d == 0:
 		v.fault(ask.FaultZeroDuration)
+		return 0
+	case d < 0: // most likely a mistake; clipped, the ask would end before anybody sees it
+		v.fault(ask.FaultOutOfRange, clip(fmt.Sprint(v.raw)), ask.MinTimeout, "720h")
 		return 0
 	}
 	if clipped := min(max(d, ask.MinTimeout), ask.MaxTimeout); clipped != d {
@@ -123,10 +129,13 @@ func (v value) duration(unit time.Duration, named bool) time.Duration {
 }
 
 // units returns n units as a duration, limited to just outside the bounds of an
-// ask.
+// ask. Below zero it is -1.
 func (v value) units(n float64, unit time.Duration, named bool) time.Duration {
 	most := float64(ask.MaxTimeout/unit) + 1
-	d := time.Duration(min(max(n, -1), most) * float64(unit))
+	if n < 0 {
+		return -1
+	}
+	d := time.Duration(min(n, most) * float64(unit))
 	if d == 0 && n > 0 {
 		d = 1
 	}
