@@ -14,6 +14,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
@@ -148,6 +149,24 @@ func TestOpenAPIDescribesWhatTheSchemasDo(t *testing.T) {
 				t.Errorf("%s requires %s, and the schema does not", name, field)
 			}
 		}
+	}
+}
+
+func TestOpenAPINamesEveryDialect(t *testing.T) {
+	t.Parallel()
+	want := []string{"native"}
+	for _, d := range dialect.All() {
+		want = append(append(want, d.Name), d.Aliases...)
+	}
+	var named []string
+	for _, name := range description(t).Components.Parameters["dialect"].Value.Schema.Value.Enum {
+		s, _ := name.(string)
+		named = append(named, s)
+	}
+	slices.Sort(named)
+	slices.Sort(want)
+	if !slices.Equal(named, want) {
+		t.Errorf("?dialect= takes %v, and is described with %v", want, named)
 	}
 }
 
