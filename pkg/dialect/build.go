@@ -113,6 +113,25 @@ func (b *builder) session(foreign string) {
 	}
 }
 
+// named sets the ask's id from the id with which the client itself names it, as a
+// token: the same id again is the same ask.
+func (b *builder) named(v value) {
+	foreign := v.string()
+	if foreign == "" {
+		return
+	}
+	b.ask.ID = ask.Token(foreign)
+	if b.ask.ID != foreign {
+		b.remember(foreign, hostIDKey)
+	}
+}
+
+// hostIDKey is the key under which an ask remembers how its client names it.
+const hostIDKey = "id"
+
+// hostID returns the id with which the client named the ask, else the ask's own.
+func hostID(a *ask.Ask) string { return recall(a, a.ID, hostIDKey) }
+
 // callID records the id of a call that only asks, which is then also the ask's,
 // as a token.
 func (b *builder) callID(foreign string) {

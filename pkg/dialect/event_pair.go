@@ -27,7 +27,7 @@ func eventPairAsk(b *builder, v value) {
 // their questions.
 func (b *builder) eventPairEnvelope(v value) {
 	v.body()
-	v.ignore("id") // the caller uses it
+	b.named(v.field("id"))
 	b.times(v)
 	b.ask.Agent.ID = v.field("agentId").string()
 	b.tops["/agent/id"] = "/agentId"
@@ -74,7 +74,7 @@ func eventPairBody(a *ask.Ask, o *ask.Outcome, separator string, write func(*ask
 			answers.set(key, write(q, *ans))
 		}
 	}
-	return ordered("agentId", agentOf(a), "id", a.ID, "answers", answers).ending(a, o, separator)
+	return ordered("agentId", agentOf(a), "id", hostID(a), "answers", answers).ending(a, o, separator)
 }
 
 // agentOf returns the id of the ask's agent, or its session if it has none.
@@ -85,7 +85,7 @@ func eventPairKey(i int) string { return "question-" + strconv.Itoa(i) }
 // eventPairPending writes that the ask is pending, for an agent that asked over
 // HTTP; the event pair has no event for it.
 func eventPairPending(a *ask.Ask, p Pending) Response {
-	body := ordered("agentId", agentOf(a), "id", a.ID, "answers", ordered())
+	body := ordered("agentId", agentOf(a), "id", hostID(a), "answers", ordered())
 	for _, key := range waiting(a, p).keys {
 		body.set(key, waiting(a, p).values[key])
 	}

@@ -15,7 +15,7 @@ func interactAsk(b *builder, v value) {
 	if s, ok := session.raw.(string); ok && s == "" {
 		session.fault(ask.FaultEmptyList, "the_id_of_the_session")
 	}
-	v.ignore("id")
+	b.named(v.field("id"))
 	b.times(v)
 	b.single(v)
 }

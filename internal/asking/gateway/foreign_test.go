@@ -2,7 +2,9 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +48,51 @@ func TestAnAgentNeedNotWait(t *testing.T) {
 	rec := d.pending("s1", "")
 	d.answers(rec.Ask.Key(), ask.Answer{QuestionID: "q", Selected: []string{"o2"}})
 	(<-waiting).want(t, 200, `["B"]`)
+}
+
+// The id of a body names the ask at every entrance: a repeat attaches, and another question is refused.
+func TestTheIDOfABodyNamesTheAsk(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	d.somebodyIsThere()
+	agent := d.agent("*")
+	const pair = `{"id":%q,"agentId":"x","questions":[{"question":"%s?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`
+	const single = `{"id":%q,"sessionId":"s1","question":"%s?","options":[{"label":"A"},{"label":"B"}]}`
+	const event = `{"specversion":"1.0","id":"e-%[2]s","source":"host","type":"ask:question:request","data":{"id":%[1]q,"questions":[{"question":"%[2]s?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`
+	for n, c := range []struct {
+		path, body string
+		pending    int
+		echoes     bool // the shape has the id
+	}{
+		{"/v1/asks?dialect=event-pair&session=s1", pair, 202, true},
+		{"/v1/asks?dialect=typed&session=s1", pair, 202, true},
+		{"/v1/asks?dialect=interact&wait=1ms", single, 504, false},
+		{"/api/interact/ask?wait=1ms", single, 504, false},
+		{"/v1/events?session=s1", event, 202, true},
+	} {
+		for _, id := range []string{fmt.Sprintf("call-%d", n), fmt.Sprintf("call:%d.5", n)} {
+			says := ask.Token(id)
+			if c.echoes {
+				says = `"id":` + strconv.Quote(id)
+			}
+			kind := []string{"Content-Type", "application/json"}
+			if c.body == event {
+				kind = []string{"Content-Type", "application/cloudevents+json"}
+			}
+			for range 2 {
+				res := d.do(agent, "POST", c.path, fmt.Sprintf(c.body, id, "Which"), kind...).want(t, c.pending, says)
+				if at := res.header.Get("Location"); !strings.Contains(at, "/v1/asks/s1/"+ask.Token(id)+"?") || res.header.Get("Askbus-Warnings") != "" {
+					t.Errorf("%s is asked at %s: %v", c.path, at, res.header)
+				}
+			}
+			d.do(agent, "POST", c.path, fmt.Sprintf(c.body, id, "Which else"), kind...).want(t, 409, "id_reused")
+			d.answers(ask.Key{Tenant: "acme", Session: "s1", ID: ask.Token(id)}, ask.Answer{QuestionID: "q1", Selected: []string{"o2"}})
+			d.do(agent, "POST", c.path, fmt.Sprintf(c.body, id, "Which"), kind...).want(t, 200, `"B"`)
+			d.do(agent, "GET", "/v1/asks/s1/"+ask.Token(id)+"?dialect=event-pair", "").want(t, 200, `"question-0":"B"`, `"id":`+strconv.Quote(id))
+		}
+	}
+	d.do(agent, "POST", "/v1/asks?dialect=event-pair&session=s1", fmt.Sprintf(pair, "one", "Which"), "Idempotency-Key", "two").want(t, 400, `"/id"`, "must agree")
+	d.do(agent, "POST", "/v1/asks?dialect=typed&session=s1", `{"id":7,"questions":[{"question":"Which?","type":"boolean"}]}`).want(t, 400, `"/id"`, "is a number; give a string")
 }
 
 func TestD4(t *testing.T) {
