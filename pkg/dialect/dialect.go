@@ -39,6 +39,12 @@ func (d Dialect) Answer(a *ask.Ask, o *ask.Outcome) Response {
 	return d.answer(a, o)
 }
 
+// AnswerTo is Answer for a client that names the ask by this id, which comes back
+// where the shape has an id of the ask.
+func (d Dialect) AnswerTo(a *ask.Ask, o *ask.Outcome, id string) Response {
+	return d.Answer(remembering(a, hostIDKey, id), o)
+}
+
 // Show writes any ask as a request to a foreign screen.
 func (d Dialect) Show(a *ask.Ask) ([]byte, []Warning) {
 	worded := a

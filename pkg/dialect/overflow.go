@@ -11,17 +11,22 @@ import (
 // ShowAt is Show with a link to a page where people can answer the ask. A
 // screen that cannot hold the ask shows the link.
 func (d Dialect) ShowAt(a *ask.Ask, link string) ([]byte, []Warning) {
-	linked := *a
-	linked.Metadata = maps.Clone(a.Metadata)
-	if linked.Metadata == nil {
-		linked.Metadata = make(map[string]any)
+	return d.Show(remembering(a, "link", link))
+}
+
+// remembering returns a copy of the ask that also carries s under key.
+func remembering(a *ask.Ask, key, s string) *ask.Ask {
+	more := *a
+	more.Metadata = maps.Clone(a.Metadata)
+	if more.Metadata == nil {
+		more.Metadata = make(map[string]any)
 	}
 	known, _ := a.Metadata[metadataKey].(map[string]any)
 	origin := map[string]any{}
 	maps.Copy(origin, known)
-	origin["link"] = link
-	linked.Metadata[metadataKey] = origin
-	return d.Show(&linked)
+	origin[key] = s
+	more.Metadata[metadataKey] = origin
+	return &more
 }
 
 // The two options of a card that replaces an ask that does not fit.

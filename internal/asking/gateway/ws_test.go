@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -364,6 +366,52 @@ func TestAnAgentAsksOverItsSocket(t *testing.T) {
 	again.send(`{"type":"interaction_response","data":{"id":"x","result":"A"}}`)
 	if e := again.next("error"); e.Data.Code != "forbidden" {
 		t.Errorf("an agent answers: %+v", e)
+	}
+}
+
+// A host's own id comes back in every frame of its ask, also where it is no id of askbus, and names the
+// ask after a reconnect.
+func TestAHostsIDComesBackOverItsSocket(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("*")
+	const asks = `{"type":"ask:question:request","data":{"id":%q,"questions":[{"question":"%s?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`
+	for _, id := range []string{"req:1.5", "req-7", "chat/8"} {
+		w := d.dial(agent, "?dialect=event-pair&sessionId=s1")
+		for range 2 { // a repeat is the same ask
+			w.send(fmt.Sprintf(asks, id, "Which"))
+			if f := w.next("ask:question:pending"); f.Data.ID != id {
+				t.Errorf("pending: %+v", f)
+			}
+		}
+		w.send(fmt.Sprintf(asks, id, "Which else"))
+		if f := w.next("error"); f.Data.ID != id || f.Data.Code != "id_reused" {
+			t.Errorf("another question: %+v", f)
+		}
+		_ = w.conn.CloseNow()
+		again := d.dial(agent, "?dialect=event-pair&sessionId=s1&open="+url.QueryEscape(id))
+		again.quiet()
+		d.answers(d.key("s1", ask.Token(id)), ask.Answer{QuestionID: "q1", Selected: []string{"o2"}})
+		if f := again.next("ask:question:response"); f.Data.ID != id || f.Data.Answers["question-0"] != "B" {
+			t.Errorf("response: %+v", f)
+		}
+		hello := d.dial(agent, "?dialect=typed&sessionId=s1")
+		hello.send(fmt.Sprintf(`{"type":"hello","data":{"open":[%q,"gone:%s"]}}`, id, id))
+		for range 2 { // in any order
+			switch f := hello.read(); {
+			case f.Type == "ask:question:response" && f.Data.ID == id:
+			case f.Type == "error" && f.Data.ID == "gone:"+id && f.Data.Code == "not_found":
+			default:
+				t.Errorf("after hello: %+v", f)
+			}
+		}
+	}
+	// An ask that was named elsewhere is found as well.
+	d.do(agent, "POST", "/v1/asks?session=s1", `{"questions":[{"text":"Which?","options":[{"label":"A"},{"label":"B"}]}]}`, "Idempotency-Key", "call:9").want(t, 201)
+	w := d.dial(agent, "?dialect=event-pair&sessionId=s1&open=call:9")
+	d.answers(d.key("s1", ask.Token("call:9")), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
+	if f := w.next("ask:question:response"); f.Data.ID != "call:9" {
+		t.Errorf("%+v", f)
 	}
 }
 

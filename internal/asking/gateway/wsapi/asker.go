@@ -20,9 +20,10 @@ import (
 type asker struct {
 	shape  shape
 	open   map[ask.Key]string // unanswered asks with their agent
+	ids    map[ask.Key]string // how the host names them: every frame has its own id
 	order  map[string][]ask.Key
 	done   map[ask.Key]waited // ended, but an earlier one of their agent has not
-	before []ask.Key          // from an earlier connection
+	before []string           // ids from an earlier connection, as the host names them
 }
 
 // waited is the result of a wait.
@@ -38,7 +39,7 @@ func newAsker(sh shape) *asker {
 	if sh == shapeInteract {
 		sh = shapeEventPair
 	}
-	return &asker{shape: sh, open: map[ask.Key]string{}, order: map[string][]ask.Key{}, done: map[ask.Key]waited{}}
+	return &asker{shape: sh, open: map[ask.Key]string{}, ids: map[ask.Key]string{}, order: map[string][]ask.Key{}, done: map[ask.Key]waited{}}
 }
 
 // asks stores an agent's ask:question:request, and waits for its outcome in another goroutine.
@@ -46,25 +47,23 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	var head struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(data, &head) // invalid ids are ignored
+	_ = json.Unmarshal(data, &head) // the dialect reports a wrong one
 	a, warnings, err := s.asker.shape.dialect().Ask(data)
 	if err != nil {
 		return s.complain(ctx, head.ID, err)
 	}
 	a.Tenant, a.Session = s.scope.tenant, cmp.Or(s.scope.session, ask.DefaultSession)
 	warnings = append(warnings, dialect.ClipTimes(&a, s.server.opts.Now())...)
-	if head.ID != "" {
-		a.ID = ask.Token(head.ID)
-	}
 	agent := cmp.Or(a.Agent.ID, a.Session)
 	if _, twice := s.asker.open[a.Key()]; !twice && len(s.asker.open) >= s.server.opts.MaxPerSocket {
-		return s.complain(ctx, a.ID, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.server.opts.MaxPerSocket, "waiting_asks", "this_socket"))
+		return s.complain(ctx, head.ID, ask.Refusal(ask.CodeQuota, ask.FaultTooManyAtOnce, s.server.opts.MaxPerSocket, "waiting_asks", "this_socket"))
 	}
 	st, err := s.server.asks.Store(ctx, &a, sameask.Origin{Waits: true}, "")
 	if err != nil {
-		return s.complain(ctx, a.ID, err)
+		return s.complain(ctx, cmp.Or(head.ID, a.ID), err)
 	}
 	k := a.Key()
+	id := cmp.Or(head.ID, st.ID)
 	for _, message := range st.Warnings {
 		warnings = append(warnings, dialect.Warning{Message: message})
 	}
@@ -74,7 +73,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 		Deadline time.Time         `json:"deadline"`
 		Queued   int               `json:"queued,omitempty"` // earlier unanswered asks of the agent
 		Warnings []dialect.Warning `json:"warnings,omitempty"`
-	}{agent, st.ID, st.Deadline, s.asker.ahead(agent, k), warnings})
+	}{agent, id, st.Deadline, s.asker.ahead(agent, k), warnings})
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 		return err
 	}
 	if _, twice := s.asker.open[k]; !twice {
-		s.await(ctx, st, k, agent, helpers)
+		s.await(ctx, st, k, id, agent, helpers)
 	}
 	return nil
 }
@@ -100,16 +99,17 @@ func (s *socket) begin(ctx context.Context, helpers *sync.WaitGroup) {
 	if s.asker == nil {
 		return
 	}
-	for _, k := range s.asker.before {
+	for _, id := range s.asker.before {
+		k := ask.Key{Tenant: s.scope.tenant, Session: s.scope.session, ID: ask.Token(id)}
 		if _, open := s.asker.open[k]; !open && len(s.asker.open) < s.server.opts.MaxPerSocket {
-			s.await(ctx, s.server.asks.Asked(k), k, k.String(), helpers) // in any order
+			s.await(ctx, s.server.asks.Asked(k), k, id, k.String(), helpers) // in any order
 		}
 	}
 	s.asker.before = nil
 }
 
-func (s *socket) await(ctx context.Context, asked client.Asked, k ask.Key, agent string, helpers *sync.WaitGroup) {
-	s.asker.open[k] = agent
+func (s *socket) await(ctx context.Context, asked client.Asked, k ask.Key, id, agent string, helpers *sync.WaitGroup) {
+	s.asker.open[k], s.asker.ids[k] = agent, id
 	s.asker.order[agent] = append(s.asker.order[agent], k)
 	helpers.Go(func() {
 		o, err := asked.Wait(ctx)
@@ -145,14 +145,16 @@ func (s *socket) sendOutcome(ctx context.Context, w waited) error {
 }
 
 func (s *socket) sendOutcomeTo(ctx context.Context, w waited) error {
+	id := s.asker.ids[w.k]
+	delete(s.asker.ids, w.k)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case w.err != nil:
-		return s.complain(ctx, w.k.ID, w.err)
+		return s.complain(ctx, id, w.err)
 	case w.o.Ask != nil:
 		s.server.asks.Delivered(ctx, w.k)
-		return s.send(ctx, frameResponse, s.asker.shape.dialect().Answer(w.o.Ask, &w.o).Body)
+		return s.send(ctx, frameResponse, s.asker.shape.dialect().AnswerTo(w.o.Ask, &w.o, id).Body)
 	}
 	return nil
 }

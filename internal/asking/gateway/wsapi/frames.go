@@ -78,6 +78,11 @@ func (s *socket) hello(ctx context.Context, data json.RawMessage, helpers *sync.
 // resume stores what a client had open on an earlier connection.
 func (s *socket) resume(ids []string) {
 	ids = ids[:min(len(ids), s.server.opts.MaxPerSocket)]
+	if s.screen == nil {
+		// An agent's socket has one session, and its ids are the host's own.
+		s.asker.before = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
+		return
+	}
 	for _, id := range ids {
 		k := ask.Key{Tenant: s.scope.tenant, Session: s.scope.session}
 		if session, rest, both := strings.Cut(id, "/"); both {
@@ -87,13 +92,11 @@ func (s *socket) resume(ids []string) {
 		if k.Session == "" || !k.Valid() || !s.c.MaySee(k.Tenant, k.Session) {
 			continue
 		}
-		if s.screen != nil && !slices.Contains(s.screen.before, k) {
+		if !slices.Contains(s.screen.before, k) {
 			s.screen.before = append(s.screen.before, k)
-		} else if s.screen == nil && s.asker != nil {
-			s.asker.before = append(s.asker.before, k)
 		}
 	}
-	if s.screen != nil && len(ids) > 0 {
+	if len(ids) > 0 {
 		s.stale()
 	}
 }
