@@ -283,11 +283,10 @@ func a2aReply(a *ask.Ask, v value) Given {
 		if err := json.Unmarshal(encode(data.raw), &reply); err != nil {
 			data.fault(ask.FaultNotAnAnswer, wrongNative(err))
 		}
+		v.r.native = data.at
 		given.Reply.Answers, given.Reply.Response = reply.Answers, reply.Response
 	case len(texts) > 0:
-		reply, err := a.ParseReply(strings.Join(texts, "\n"))
-		parts.refused(err)
-		given.Reply = reply
+		given.Reply = parts.parseReply(a, strings.Join(texts, "\n"))
 	default:
 		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_answers")
 	}

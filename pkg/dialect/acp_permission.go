@@ -139,6 +139,7 @@ func permissionReply(a *ask.Ask, v value) Given {
 		if foreign == permissionLater && !permits(a) {
 			return Given{Decision: Dismissed}
 		}
+		option.answers(a.Questions[0].ID)
 		id, known := nativeOption(a, 0, foreign)
 		if !known && typeName(option.raw) == "string" {
 			option.faultIn(a.Questions[0].ID, ask.FaultNotAmong, clip(foreign), "the_options")

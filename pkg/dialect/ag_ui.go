@@ -195,6 +195,7 @@ func agUIReply(a *ask.Ask, v value) Given {
 	if list.missing() {
 		list.fault(ask.FaultMissing, "an_entry_for_each_interrupt")
 	}
+	v.r.rest = list.at
 	given := Given{Decision: Replied}
 	for _, item := range list.list() {
 		item.object()
@@ -219,6 +220,7 @@ func agUIReply(a *ask.Ask, v value) Given {
 				given.Reply.Answers = append(given.Reply.Answers, payload.field(recall(a, "", i, "id")).elicited(a, i))
 			case recall(a, "", i, "payload") == "approval":
 				decision := approvalReject
+				payload.field("approved").answers(q.ID)
 				if payload.field("approved").bool(false) {
 					decision = approvalApprove
 				}
@@ -251,6 +253,7 @@ func (v value) formField(a *ask.Ask, i int) ask.Answer {
 	ans := v.field(q.ID).elicited(&shown, i)
 	if other := v.field(otherName(&shown, i)).text(); q.Other() && other != "" {
 		if ans.Empty() || q.Multiple {
+			v.field(otherName(&shown, i)).answers(q.ID)
 			ans.Other, ans.Skipped = other, false
 		} else {
 			ans.Notes = other

@@ -168,6 +168,7 @@ func aiSDKReply(a *ask.Ask, v value) Given {
 				continue
 			}
 			known = true
+			part.field("approved").answers(approvalID(0, i))
 			decision := approvalReject
 			if approved {
 				decision = approvalApprove

@@ -54,7 +54,7 @@ func byIDReply(a *ask.Ask, v value) Given {
 			return Given{Decision: Declined, Reason: strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")}
 		}
 		if text := v.field("text").string(); reason == "response" && text != "" {
-			given.Reply.Response = text
+			given.Reply.Response = v.field("text").response()
 			return given
 		}
 		return Given{Decision: Dismissed}
@@ -65,6 +65,7 @@ func byIDReply(a *ask.Ask, v value) Given {
 }
 
 func (v value) byIDAnswers(a *ask.Ask) []ask.Answer {
+	v.r.rest = v.at
 	answers := []ask.Answer{}
 	for _, item := range v.wanted("array").list() {
 		item.object()
@@ -93,15 +94,19 @@ func (v value) byIDAnswer(a *ask.Ask, i int) ask.Answer {
 	q := &a.Questions[i]
 	ans := ask.Answer{QuestionID: q.ID}
 	selected := v.field("selected_option_ids")
+	selected.answers(q.ID)
 	text := v.field("text").string()
 	if q.Kind == ask.KindBoolean && text == "" && len(selected.list()) == 1 {
 		return selected.list()[0].answer(q, "") // the ids are yes and no
 	}
 	if text != "" && len(selected.list()) == 0 {
+		v.field("text").answers(q.ID)
 		read, err := q.ParseReply(text)
 		v.field("text").refused(err)
+		read.QuestionID = q.ID
 		return read
 	} else if text != "" && q.Other() {
+		v.field("text").answers(q.ID)
 		ans.Other = text
 	}
 	known, unknown := 0, ""
@@ -151,5 +156,6 @@ func (v value) byIDCancelled(a *ask.Ask) []ask.Answer {
 		option.faultIn(q.ID, ask.FaultNotAmong, clip(option.string()), "the_cancelling")
 		return nil
 	}
+	option.answers(q.ID)
 	return []ask.Answer{{QuestionID: q.ID, Selected: []string{id}}}
 }

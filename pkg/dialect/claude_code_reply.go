@@ -39,7 +39,7 @@ func (v value) claudeCodeGiven(a *ask.Ask) Given {
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{single.answer(&a.Questions[0], "")}}}
 	}
 	answers, annotations := v.field("answers"), v.field("annotations")
-	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
+	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").response()}}
 	if !answers.given() && given.Reply.Response == "" {
 		answers.fault(ask.FaultMissing, "an_object_of_answers_by_question_text")
 	}

@@ -145,6 +145,7 @@ func codexReply(a *ask.Ask, v value) Given {
 func (v value) codexAnswer(q *ask.Question) ask.Answer {
 	if all, _ := v.raw.([]any); len(all) == 1 && q.Multiple {
 		if text, _ := all[0].(string); choose(q, text, claudeCodeSeparator).Other != "" {
+			v.answers(q.ID)
 			if ans, err := q.ParseReply(text); err == nil {
 				return ans
 			}

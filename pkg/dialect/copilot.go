@@ -98,9 +98,7 @@ func copilotReply(a *ask.Ask, v value) Given {
 	text := answer.need()
 	given := Given{Decision: Replied}
 	if len(a.Questions) > 1 {
-		reply, err := a.ParseReply(text)
-		answer.refused(err)
-		given.Reply = reply
+		given.Reply = answer.parseReply(a, text)
 		return given
 	}
 	given.Reply.Answers = []ask.Answer{answer.answer(&a.Questions[0], ",")}

@@ -95,6 +95,7 @@ func cursorReply(a *ask.Ask, v value) Given {
 		return Given{Decision: Dismissed}
 	}
 	answers := v.field("success").field("answers").wanted("the_answers_or_rejected")
+	v.r.rest = answers.at
 	given := Given{Decision: Replied}
 	for _, item := range answers.list() {
 		item.object()
@@ -115,8 +116,9 @@ func cursorReply(a *ask.Ask, v value) Given {
 			given.Reply.Answers = append(given.Reply.Answers, text.answer(q, ""))
 			continue
 		}
-		ans := ask.Answer{QuestionID: q.ID, Other: text.string()}
-		for _, id := range item.first("selected_option_ids", "selectedOptionIds").strings() {
+		ans, selected := ask.Answer{QuestionID: q.ID, Other: text.string()}, item.first("selected_option_ids", "selectedOptionIds")
+		selected.answers(q.ID)
+		for _, id := range selected.strings() {
 			native, ok := nativeOption(a, at, id)
 			if !ok {
 				item.faultIn(q.ID, ask.FaultNotAmong, clip(id), "the_options")
@@ -125,6 +127,9 @@ func cursorReply(a *ask.Ask, v value) Given {
 		}
 		if len(ans.Selected) > 0 && !q.Multiple && ans.Other != "" {
 			ans.Notes, ans.Other = ans.Other, "" // one choice was made; the text comments on it
+		}
+		if ans.Other != "" {
+			text.answers(q.ID)
 		}
 		ans.Skipped = ans.Empty()
 		given.Reply.Answers = append(given.Reply.Answers, ans)

@@ -22,7 +22,7 @@ type Dialect struct {
 	ask    func(body []byte, upload func(Upload)) (ask.Ask, []Warning, error)
 	answer func(a *ask.Ask, o *ask.Outcome) Response
 	show   func(a *ask.Ask) ([]byte, []Warning)
-	reply  func(a *ask.Ask, body []byte) (Given, error)
+	reply  func(a *ask.Ask, body []byte) (Given, *reader)
 	files  bool // requests can hold files
 }
 
@@ -61,19 +61,19 @@ func (d Dialect) Show(a *ask.Ask) ([]byte, []Warning) {
 // Reply reads the answer of the person at that screen. It refuses in the
 // language of the ask.
 func (d Dialect) Reply(a *ask.Ask, body []byte) (Given, error) {
-	given, err := d.reply(a, body)
-	return given, inLanguage(a, err)
+	given, r := d.reply(a, body)
+	return given, inLanguage(a, r.err())
 }
 
 // replies returns how the answers of a screen are read, which errors call what.
-func replies(what string, read func(a *ask.Ask, v value) Given) func(a *ask.Ask, body []byte) (Given, error) {
-	return func(a *ask.Ask, body []byte) (Given, error) {
+func replies(what string, read func(a *ask.Ask, v value) Given) func(a *ask.Ask, body []byte) (Given, *reader) {
+	return func(a *ask.Ask, body []byte) (Given, *reader) {
 		r := &reader{what: what}
 		v, err := r.parse(body)
 		if err != nil {
-			return Given{}, err
+			return Given{}, r
 		}
-		return read(a, v), r.err()
+		return read(a, v), r
 	}
 }
 

@@ -12,7 +12,8 @@
 //
 // The package decides how shapes map, what to warn about and what a shape
 // cannot express. It leaves to others who may ask and answer, where bytes come
-// from, the clock, and whether a reply fits its ask ([ask.Ask.Check]).
+// from, the clock, and, except in [Dialect.CheckedReply], whether a reply fits its
+// ask ([ask.Ask.Check]).
 //
 // It is pure, panics on no input, and loses no answer: what a foreign shape
 // cannot express is said in words that the asking model can read. Agents mix up

@@ -146,6 +146,7 @@ func elicitationReply(a *ask.Ask, v value) Given {
 		if other := content.field(otherName(a, i)).string(); q.Other() && strings.TrimSpace(other) != "" {
 			switch {
 			case ans.Empty() || q.Multiple:
+				content.field(otherName(a, i)).answers(q.ID)
 				ans.Other, ans.Skipped = other, false
 			default:
 				ans.Notes = other // one choice was made; the text comments on it
@@ -169,6 +170,7 @@ func (v value) elicited(a *ask.Ask, i int) ask.Answer {
 	if q.Kind != ask.KindChoice {
 		return v.answer(q, "")
 	}
+	v.answers(q.ID)
 	ans := ask.Answer{QuestionID: q.ID}
 	for _, foreign := range v.strings() {
 		id, ok := nativeOption(a, i, foreign)

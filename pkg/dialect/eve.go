@@ -257,11 +257,10 @@ func eveReply(a *ask.Ask, v value) Given {
 		if !known || len(a.Questions) > 1 {
 			option.faultIn(q.ID, ask.FaultNotAmong, clip(option.string()), "the_options")
 		}
+		option.answers(q.ID)
 		given.Reply.Answers = []ask.Answer{{QuestionID: q.ID, Selected: []string{id}, Notes: text.string()}}
 	case len(a.Questions) > 1:
-		reply, err := a.ParseReply(text.string())
-		text.refused(err)
-		given.Reply = reply
+		given.Reply = text.parseReply(a, text.string())
 	default:
 		given.Reply.Answers = []ask.Answer{text.answer(q, ",")}
 	}

@@ -132,7 +132,7 @@ func readEventPair(a *ask.Ask, v value, separator string) Given {
 			return given
 		}
 	}
-	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
+	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").response()}}
 	var keys []string
 	for i := range a.Questions {
 		keys = append(keys, eventPairKey(i))

@@ -143,7 +143,7 @@ func geminiShow(a *ask.Ask) ([]byte, []Warning) {
 
 // geminiReply reads text in the form of geminiAnswer, or the JSON of the CLI's
 // own screen: { answers: { "0": "…" } }.
-func geminiReply(a *ask.Ask, body []byte) (Given, error) {
+func geminiReply(a *ask.Ask, body []byte) (Given, *reader) {
 	r := &reader{what: "gemini answer"}
 	given := Given{Decision: Replied}
 	if v, err := (&reader{}).parse(body); err == nil && typeName(v.raw) == "object" {
@@ -155,17 +155,17 @@ func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 			given.Reply.Answers = append(given.Reply.Answers, answers.field(key(i)).geminiAnswer(&a.Questions[i]))
 		}
 		strangers(answers, keys)
-		return given, r.err()
+		return given, r
 	}
 	v := value{r: r}
 	if len(a.Questions) == 1 {
 		v.raw = string(body)
 		given.Reply.Answers = []ask.Answer{v.geminiAnswer(&a.Questions[0])}
-		return given, r.err()
+		return given, r
 	}
 	texts, err := geminiTexts(a, string(body))
 	if err != nil {
-		return Given{Decision: Replied, Reply: ask.Reply{Response: string(body)}}, nil //nolint:nilerr // text without numbers is one response to the whole
+		return Given{Decision: Replied, Reply: ask.Reply{Response: string(body)}}, r // text without numbers is one response to the whole
 	}
 	for i, text := range texts {
 		if v.raw = text; text == "(not answered)" {
@@ -173,7 +173,7 @@ func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 		given.Reply.Answers = append(given.Reply.Answers, v.geminiAnswer(&a.Questions[i]))
 	}
-	return given, r.err()
+	return given, r
 }
 
 // geminiAnswer reads joined labels, or a JSON array of them.

@@ -169,6 +169,7 @@ func cutSeparator(text, separator string) (after string, found bool) {
 // or an array of labels, depending on the question. A missing or empty one
 // counts as skipped.
 func (v value) answer(q *ask.Question, separator string) ask.Answer {
+	v.answers(q.ID)
 	none := ask.Answer{QuestionID: q.ID, Skipped: true}
 	switch raw := v.raw.(type) {
 	case nil:

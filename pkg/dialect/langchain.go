@@ -185,6 +185,7 @@ func langchainReply(a *ask.Ask, v value) Given {
 		decisions.fault(ask.FaultDecisionCount, len(list), want)
 		return Given{}
 	}
+	v.r.rest = decisions.at
 	given := Given{Decision: Replied}
 	for i, item := range list {
 		item.object()
@@ -194,19 +195,20 @@ func langchainReply(a *ask.Ask, v value) Given {
 			case approvalReject:
 				return Given{Decision: Declined, Reason: item.field("message").string()}
 			case approvalEdit:
-				reply, err := a.ParseReply(edited.field("answer").need())
-				edited.field("answer").refused(err)
-				return Given{Decision: Replied, Reply: reply}
+				answer := edited.field("answer")
+				return Given{Decision: Replied, Reply: answer.parseReply(a, answer.need())}
 			}
 			item.field("type").fault(ask.FaultNotOneOf, clip(typ), "edit, reject")
 			return Given{}
 		}
 		q := a.Question(ids[i])
+		item.field("type").answers(q.ID)
 		if q.Option(typ) == nil && typeName(item.field("type").raw) == "string" {
 			item.field("type").faultIn(q.ID, ask.FaultNotAllowed, clip(typ))
 		}
 		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{typ}, Notes: item.field("message").string()})
 		if typ == approvalEdit {
+			edited.answers(q.ID + "-args")
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID + "-args", Text: string(encode(edited.object()))})
 		}
 	}

@@ -156,6 +156,7 @@ func langgraphReply(a *ask.Ask, v value) Given {
 	q := a.Question(inboxAction)
 	allowed := func(id string) bool { return cameAs(a, "langgraph") && q != nil && q.Option(id) != nil }
 	pick := func(id string) Given {
+		v.field("type").answers(inboxAction)
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: inboxAction, Selected: []string{id}}}}}
 	}
 	args := v.field("args")
@@ -167,6 +168,7 @@ func langgraphReply(a *ask.Ask, v value) Given {
 	case typ == inboxEdit && allowed(inboxEdit):
 		given := pick(inboxEdit)
 		edited := args.field("args").wanted("the_new_arguments")
+		edited.answers(inboxArgs)
 		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: inboxArgs, Text: string(encode(edited.object()))})
 		return given
 	case allowed(typ):
@@ -189,8 +191,6 @@ func (v value) inboxText(a *ask.Ask) Given {
 		given.Reply.Answers = []ask.Answer{v.answer(q, "")}
 		return given
 	}
-	reply, err := a.ParseReply(text)
-	v.refused(err)
-	given.Reply = reply
+	given.Reply = v.parseReply(a, text)
 	return given
 }

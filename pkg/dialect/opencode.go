@@ -116,6 +116,7 @@ func opencodeReply(a *ask.Ask, v value) Given {
 		v.field("type").fault(ask.FaultNotOneOf, clip(typ), "question.v2.replied, question.v2.rejected")
 	}
 	answers := v.field("answers").wanted("an_array_with_one_array_of_labels_for_each_question")
+	v.r.rest = answers.at
 	given := Given{Decision: Replied}
 	for i, item := range answers.list() {
 		if i >= len(a.Questions) {

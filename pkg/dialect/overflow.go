@@ -115,13 +115,16 @@ func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
 	case text == "":
 		return Given{}, false
 	case len(a.Questions) > 1:
+		first.answers(freeResponse)
 		return Given{Decision: Replied, Reply: ask.Reply{Response: text}}, true
 	}
 	q := &a.Questions[0]
+	first.answers(q.ID)
 	if ans := choose(q, text, eventPairSeparator); q.Kind == ask.KindChoice && ans.Other == "" {
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
 	}
 	ans, err := q.ParseReply(text)
 	first.refused(err)
+	ans.QuestionID = q.ID
 	return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
 }

@@ -68,6 +68,10 @@ type reader struct {
 	warnings []Warning
 	spelled  map[string]string // by a question's pointer: the pointer of its [value.multiple]
 	root     value             // the object with the dialect's own fields
+
+	answered map[string]string // by a question's id: the pointer of its answer
+	native   string            // the pointer of a reply in native JSON
+	rest     string            // the pointer of what belongs to no answer
 }
 
 // parse reads a whole body. Its error can be returned as it is.

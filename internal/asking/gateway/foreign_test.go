@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,56 @@ func TestTheIDOfABodyNamesTheAsk(t *testing.T) {
 	}
 	d.do(agent, "POST", "/v1/asks?dialect=event-pair&session=s1", fmt.Sprintf(pair, "one", "Which"), "Idempotency-Key", "two").want(t, 400, `"/id"`, "must agree")
 	d.do(agent, "POST", "/v1/asks?dialect=typed&session=s1", `{"id":7,"questions":[{"question":"Which?","type":"boolean"}]}`).want(t, 400, `"/id"`, "is a number; give a string")
+}
+
+// A refused answer names every wrong value where the sender put it, over HTTP and over a socket.
+func TestAWrongForeignAnswerIsNamedWhereItStands(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	pointers := func(r reply) (at []string) {
+		var p struct {
+			Errors []ask.Fault `json:"errors"`
+		}
+		if err := json.Unmarshal([]byte(r.body), &p); err != nil {
+			t.Fatalf("%v: %s", err, r.body)
+		}
+		for _, e := range p.Errors {
+			at = append(at, e.Pointer)
+		}
+		slices.Sort(at)
+		return at
+	}
+	form := d.do(agent, "POST", "/v1/asks?dialect=elicitation", `{"message":"m","requestedSchema":{"type":"object","properties":{"e":{"type":"string","format":"email"},"u":{"type":"string","format":"uri"},"d":{"type":"string","format":"date"}},"required":["e"]}}`,
+		"Idempotency-Key", "form").want(t, 202).header.Get("Location")
+	at, _, _ := strings.Cut(form, "?")
+	for body, want := range map[string][]string{
+		`{"action":"accept","content":{"e":"notmail"}}`:                     {"/content/e"},
+		`{"action":"accept","content":{"e":"notmail","u":"no","d":"soon"}}`: {"/content/d", "/content/e", "/content/u"},
+		`{"action":"accept","content":{"u":"https://example.com"}}`:         {"/content/e"},
+	} {
+		if got := pointers(d.do(screen, "POST", at+"/answer?dialect=elicitation", body).want(t, 400)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	d.do(screen, "POST", at+"/answer?dialect=elicitation", `{"action":"accept","content":{"e":"mei@example.com"}}`).want(t, 200)
+	// How it ended counts more than what is wrong with a late answer.
+	d.do(screen, "POST", at+"/answer?dialect=elicitation", `{"action":"accept","content":{"e":"notmail"}}`).want(t, 409, "already_resolved")
+
+	d.do(agent, "POST", "/v1/asks?dialect=typed", `{"id":"typed","questions":[{"question":"Name?","type":"text","validation":{"minLength":3}},{"question":"How many?","type":"number","validation":{"min":3}}]}`).want(t, 202)
+	if got := pointers(d.do(screen, "POST", "/v1/asks/s1/typed/answer?dialect=typed", `{"answers":{"question-0":"xx","question-1":2}}`).want(t, 400)); !slices.Equal(got, []string{"/answers/question-0", "/answers/question-1"}) {
+		t.Errorf("typed: %v", got)
+	}
+	w := d.dial(screen, "")
+	w.next("interaction_request")
+	w.next("interaction_request")
+	w.send(`{"type":"interaction_response","data":{"id":"typed.2","result":"2"}}`)
+	if e := w.next("error"); e.Data.ID != "typed.2" || len(e.Data.Errors) != 1 || e.Data.Errors[0].Pointer != "/result" {
+		t.Errorf("interact: %+v", e)
+	}
+	if f := w.next("interaction_request"); f.Data.ID != "typed.2" {
+		t.Errorf("asked again: %+v", f)
+	}
 }
 
 func TestD4(t *testing.T) {

@@ -33,6 +33,7 @@ type frame struct {
 			Options  []struct{ Label string }
 		}
 		Answers map[string]any
+		Errors  []struct{ Pointer string }
 	}
 }
 

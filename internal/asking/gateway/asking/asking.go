@@ -71,6 +71,16 @@ func (a *Asks) Pending(ctx context.Context, at ask.Session) iter.Seq2[ask.Record
 // Close ends every wait.
 func (a *Asks) Close() { a.client.Close() }
 
+// ReadReply reads what a foreign screen sent, and what is wrong with it as an answer to the ask; with part
+// it may answer some of the questions only. How an ask ended counts more than what is wrong with a late
+// answer, and an ask of a newer peer may have rules that only the broker knows.
+func ReadReply(d dialect.Dialect, rec *ask.Record, body []byte, part bool) (dialect.Given, error) {
+	if rec.State == ask.StateResolved || rec.Raw != nil || rec.Ask.Raw != nil {
+		return d.Reply(&rec.Ask, body)
+	}
+	return d.CheckedReply(&rec.Ask, body, part)
+}
+
 // Decide carries out a person's answer or decline.
 func Decide(ctx context.Context, resp *responder.Responder, k ask.Key, given dialect.Given) (ask.Outcome, error) {
 	if given.Decision == dialect.Declined {

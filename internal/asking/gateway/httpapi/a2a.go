@@ -160,7 +160,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err != nil {
 		return nil, err
 	}
-	given, err := dialect.Named("a2a").Reply(&rec.Ask, params)
+	given, err := asking.ReadReply(dialect.Named("a2a"), &rec, params, false)
 	if err != nil {
 		return nil, err
 	}

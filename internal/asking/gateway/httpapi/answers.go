@@ -29,7 +29,7 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 		if err != nil {
 			return err
 		}
-		given, err := d.Reply(&rec.Ask, body)
+		given, err := asking.ReadReply(d, &rec, body, false)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (s *socket) respondInteract(ctx context.Context, data json.RawMessage) erro
 	if !live {
 		return err
 	}
-	given, err := shapeInteract.dialect().Reply(&rec.Ask, data)
+	given, err := asking.ReadReply(shapeInteract.dialect(), rec, data, len(rec.Ask.Questions) > 1)
 	if err != nil {
 		return s.again(ctx, rec, head.ID, err)
 	}
@@ -101,7 +101,7 @@ func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) err
 	if !live {
 		return err
 	}
-	given, err := s.screen.shape.dialect().Reply(&rec.Ask, data)
+	given, err := asking.ReadReply(s.screen.shape.dialect(), rec, data, false)
 	if err != nil {
 		return s.again(ctx, rec, rec.Ask.ID, err)
 	}
