@@ -100,6 +100,7 @@ const (
 	FaultBadPattern        FaultCode = "bad_pattern"
 	FaultNoDefault         FaultCode = "no_default"
 	FaultEmptyDefault      FaultCode = "empty_default"
+	FaultWrongDefault      FaultCode = "wrong_default"
 	FaultDefaultCancels    FaultCode = "default_cancels"
 	FaultUnknownCallback   FaultCode = "unknown_callback"
 

@@ -284,7 +284,14 @@ func (q *Question) validateDefault(f *faults, at string) {
 		f.add(at, FaultEmptyDefault)
 		return
 	}
+	given := d
 	for _, fault := range q.check(&d) {
+		if fault.Code == FaultWrongField { // its words are about the fields of an answer
+			if want, example := q.defaultForm(&given); want != "" {
+				f.add(at, FaultWrongDefault, given.valueType(), q.Kind, want, example)
+				continue
+			}
+		}
 		fault.Pointer, fault.QuestionID = at, ""
 		*f = append(*f, fault)
 	}
@@ -296,6 +303,44 @@ func (q *Question) validateDefault(f *faults, at string) {
 			f.add(at, FaultDefaultCancels, clip(id))
 		}
 	}
+}
+
+// defaultForm returns the term of what a default of this kind is, and an example in JSON, which is what was given if
+// that is the id of an option.
+func (q *Question) defaultForm(given *Answer) (want, example string) {
+	switch q.Kind {
+	case KindChoice:
+		id := "o1"
+		if at := slices.IndexFunc(q.Options, func(o Option) bool { return !o.Cancels }); at >= 0 {
+			id = q.Options[at].ID
+		}
+		if q.Option(given.Text) != nil {
+			id = given.Text
+		}
+		return "option_ids", `["` + clip(id) + `"]`
+	case KindText:
+		return "string", `"main"`
+	case KindNumber:
+		return "number", "3"
+	case KindBoolean:
+		return "boolean", "true"
+	case KindDate:
+		return "date", `"2026-11-20"`
+	}
+	return "", ""
+}
+
+// valueType returns the term of the JSON type of a default.
+func (a *Answer) valueType() string {
+	switch {
+	case a.Selected != nil:
+		return "array"
+	case a.Number != nil:
+		return "number"
+	case a.Boolean != nil:
+		return "boolean"
+	}
+	return "string"
 }
 
 func (f *faults) id(pointer, s string) {

@@ -134,6 +134,10 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"a default is empty":           {q(0, func(q *ask.Question) { q.Default = &ask.Answer{} }), "/questions/0/default: is empty; leave it out"},
 		"a default does not fit":       {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"x"}} }), `/questions/0/default: option "x" does not exist; the options are pg, lite, stop`},
 		"a default cancels":            {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"stop"}} }), `/questions/0/default: chooses option "stop", which cancels; a default must answer`},
+		"a default of a choice":        {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Text: "lite"} }), `/questions/0/default: is a string; the default of a choice question is an array of option ids, such as ["lite"]`},
+		"a default of a wrong type":    {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Boolean: new(true)} }), `/questions/0/default: is a boolean; the default of a choice question is an array of option ids, such as ["pg"]`},
+		"a default of a text":          {q(3, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"a"}} }), `/questions/3/default: is an array; the default of a text question is a string, such as "main"`},
+		"a default of a date":          {q(5, func(q *ask.Question) { q.Default = &ask.Answer{Number: new(3.0)} }), `/questions/5/default: is a number; the default of a date question is a date, such as "2026-11-20"`},
 		"a default is not finite":      {q(2, func(q *ask.Question) { q.Default.Number = new(math.Inf(1)) }), "/questions/2/default: is not a finite number"},
 	} {
 		t.Run(name, func(t *testing.T) {

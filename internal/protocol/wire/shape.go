@@ -14,6 +14,7 @@ import (
 // tags, except where pkg/ask encodes a type differently.
 type shape struct {
 	kinds  kinds
+	want   string           // the term of what it accepts; empty: that of the kinds
 	fields map[string]field // of an object whose fields are known
 	list   string           // the names of the fields, for messages
 	elem   *shape           // of an array
@@ -27,7 +28,7 @@ var (
 	aDuration = &shape{kinds: isString, text: durationText}
 	aTime     = &shape{kinds: isString, text: timeText}
 	aString   = &shape{kinds: isString}
-	aDefault  = &shape{kinds: isString | isNumber | isBool | isArray, elem: aString, number: anyNumber}
+	aDefault  = &shape{kinds: isString | isNumber | isBool | isArray, want: "a_default", elem: aString, number: anyNumber}
 	aBound    = &shape{kinds: isString | isNumber, text: boundText, number: anyNumber}
 
 	shapes sync.Map // by reflect.Type

@@ -63,7 +63,11 @@ func (c *checker) fault(code ask.FaultCode, args ...any) {
 
 // wrongType notes that a value has a type that s does not accept.
 func (c *checker) wrongType(given string, s *shape) {
-	c.fault(ask.FaultWrongType, given, s.kinds.terms())
+	want := s.kinds.terms()
+	if s.want != "" {
+		want = []string{s.want}
+	}
+	c.fault(ask.FaultWrongType, given, want)
 }
 
 // document reads the one value that data must be.

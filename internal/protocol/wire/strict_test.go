@@ -59,6 +59,14 @@ func TestStrict(t *testing.T) {
 			t.Errorf("%d faults", len(e.Faults))
 		}
 	})
+	t.Run("a default that is an object learns the form", func(t *testing.T) {
+		t.Parallel()
+		_, err := wire.DecodeAsk([]byte(`{"questions":[{"text":"t","default":{"selected":["y"]}}]}`))
+		want := `/questions/0/default: is an object; give an array of option ids such as ["y"] for a choice, or a string, a number, true or false for another kind of question`
+		if e, ok := errors.AsType[*ask.Error](err); !ok || len(e.Faults) != 1 || e.Faults[0].String() != want {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("null is left out", func(t *testing.T) {
 		t.Parallel()
 		a, err := wire.DecodeAsk([]byte(`{"id":"a","title":null,"deadline":null,"timeout":null,"agent":null,"questions":[{"text":"t","default":null,"limits":{"min":null},"options":null}]}`))
