@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,6 +40,18 @@ func TestAskWithFiles(t *testing.T) {
 	}
 	if _, out, code := pl.run("ask", "--question", "?", "--attach", in("evil.svg")); code != 2 || !strings.Contains(out, "evil.svg: these") {
 		t.Errorf("exit %d: %s", code, out)
+	}
+
+	// A file of the answer is named in the same words wherever the outcome is printed.
+	id := ask.FileID(shot.Bytes())
+	answer := `{"answers":[{"question_id":"q1","text":"Yes","files":[{"id":"` + id + `","name":"shot.png","media_type":"image/png","size":` + strconv.Itoa(shot.Len()) + `}]}]}`
+	if status, _, said := pl.post("/v1/asks/s/look/answer", answer, pl.token("--role", "responder", "--principal", "oidc:mei")); status != http.StatusOK {
+		t.Fatalf("%d: %s", status, said)
+	}
+	for _, command := range []string{"get", "wait"} {
+		if out, _, _ := pl.run(command, "s/look", "--output", "text"); !strings.Contains(out, "\n  file: shot.png (askbus file s/"+id+")\n") {
+			t.Errorf("%s: %s", command, out)
+		}
 	}
 
 	doc := in("ask.json")

@@ -30,10 +30,7 @@ func AnswerWords(o *ask.Outcome) string {
 			if len(o.Ask.Questions) > 1 {
 				line = q.ID + ": " + line
 			}
-			for i := range ans.Files {
-				f := &ans.Files[i]
-				line += "\n  file: " + f.Label() + " (askbus file " + o.Session + "/" + f.ID + ")"
-			}
+			line += fileLines(o.Session, ans)
 			if ans.Notes != "" {
 				line += "\n  note: " + strings.ReplaceAll(ans.Notes, "\n", "\n  ")
 			}
@@ -50,6 +47,15 @@ func AnswerWords(o *ask.Outcome) string {
 		lines = append(lines, string(o.Status))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// fileLines names the files of an answer, each on a line of its own with the command that reads it.
+func fileLines(session string, ans *ask.Answer) (lines string) {
+	for i := range ans.Files {
+		f := &ans.Files[i]
+		lines += "\n  file: " + f.Label() + " (askbus file " + session + "/" + f.ID + ")"
+	}
+	return lines
 }
 
 func cancelWords(o *ask.Outcome) string {
