@@ -40,6 +40,8 @@ type turn struct {
 	Snoozes []pick
 	People  []pick
 	May     bool
+	// What was typed into a hand-over that was refused.
+	To, Word string
 }
 
 // snoozesFor returns the durations that a person may choose now.
@@ -246,7 +248,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		e, _ := errors.AsType[*ask.Error](err)
 		switch {
 		case errors.Is(err, ask.ErrInvalid) && e != nil && len(e.Faults) > 0:
-			status, problem = http.StatusUnprocessableEntity, faultWords(me, e.Faults[0])
+			status, problem = http.StatusUnprocessableEntity, faultWords(me, e.Faults[0], r.PostForm.Get(fieldTo))
 		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota):
 			status, problem = http.StatusForbidden, say(me, "Not done: %s.", e.Detail)
 		case errors.Is(err, ask.ErrNotFound):
@@ -255,7 +257,12 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		default:
 			s.opts.Logger.WarnContext(r.Context(), "cannot snooze or hand over an ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
-		s.again(r.Context(), w, r, me, &record, status, problem)
+		p := s.newPage(r.Context(), me, &k, listingOf(r))
+		p.focus(s, s.newAsk(r.Context(), &record, me, typed{}, nil), &record, me)
+		if p.Ask.Problem = problem; p.Turn != nil {
+			p.Turn.To, p.Turn.Word = r.PostForm.Get(fieldTo), r.PostForm.Get(fieldWord)
+		}
+		s.write(w, status, p)
 		return
 	}
 	if back := r.PostForm.Get(fieldFor) == snoozeBack || r.PostForm.Has(fieldTo) && r.PostForm.Get(fieldTo) == ""; back {
@@ -267,15 +274,16 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 	s.goOn(w, r, me, to)
 }
 
-// faultWords returns a fault of these forms as a sentence.
-func faultWords(me board.Viewer, f ask.Fault) string {
+// faultWords returns a fault of these forms as a sentence. To is the person or group that was typed.
+func faultWords(me board.Viewer, f ask.Fault, to string) string {
+	words := f.In(me.Language)
 	switch f.Pointer {
 	case "/to":
-		return say(me, "Not handed over: “to” %s.", f.Message)
+		return say(me, "Not handed over: “%s” %s.", ask.Clip(ask.CleanLine(to), 80), words)
 	case "/word":
-		return say(me, "Not handed over: the note %s.", f.Message)
+		return say(me, "Not handed over: the note %s.", words)
 	}
-	return say(me, "Not snoozed: this %s.", f.Message)
+	return say(me, "Not snoozed: this %s.", words)
 }
 
 // attend records that a person has an ask open. The page repeats it every 10 s.

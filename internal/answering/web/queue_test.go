@@ -155,7 +155,7 @@ func TestSnoozeAndHandOver(t *testing.T) {
 	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"ever"}}); res.status != 422 || !contains(res.body, "Not snoozed") {
 		t.Errorf("an invalid duration: %d", res.status)
 	}
-	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"Zoe"}}); res.status != 422 || !contains(res.body, "Not handed over: “to” is nobody") {
+	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"Zoe"}, "word": {"a <note>"}}); res.status != 422 || !contains(res.body, "Not handed over: “Zoe” is nobody") || !contains(res.body, `value="Zoe"`) || !contains(res.body, `value="a &lt;note&gt;"`) {
 		t.Errorf("to an unknown person: %d %s", res.status, res.body)
 	}
 	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"os:tom"}, "word": {"you know <b>"}}); idsOf(res.body) != "b1 a2 b3" {
@@ -221,13 +221,13 @@ func TestBrowserPutsOffAndHandsOverWithKeys(t *testing.T) {
 		tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1')`)
 		tab.keys("a")
 		tab.wait(`document.activeElement.name === 'to'`)
-		tab.keys("Nobody\r")
-		tab.sees("Not handed over")
-		tab.keys("a")
-		tab.wait(`document.activeElement.name === 'to'`)
+		tab.keys("Nobody\tfor you\r")
+		tab.sees("Not handed over: “Nobody” is nobody")
+		tab.keys("a") // the form is as it was, and the name is typed over
+		tab.wait(`document.activeElement.name === 'to' && document.activeElement.value === 'Nobody' && document.querySelector('[name=word]').value === 'for you'`)
 		tab.keys("os:tom\r")
 		tab.wait(`document.querySelector('article').dataset.key.endsWith('/a2')`)
-		tab.sees("Handed to os:tom by you")
+		tab.sees("Handed to os:tom by you: “for you”")
 		if err := b.HandOver(t.Context(), board.Viewer{By: tom}, at("a2"), mei.Principal, "you know the ledger"); err != nil {
 			t.Fatal(err)
 		}

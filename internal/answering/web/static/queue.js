@@ -69,7 +69,11 @@ function menu(key) {
   const details = $(`[data-menu="${key}"]`);
   if (!details || details.closest('[inert]')) return false;
   details.open = !details.open;
-  if (details.open) $('button, input:not([type=hidden])', details)?.focus(); else $('summary', details).focus();
+  if (details.open) {
+    const field = $('button, input:not([type=hidden])', details);
+    field?.focus();
+    field?.select?.(); // a name that was refused is typed over
+  } else $('summary', details).focus();
   return true;
 }
 
