@@ -15,6 +15,7 @@ type End struct {
 	Status   ask.Status
 	Who      string // "you", or a name; empty: nobody acted, or several people
 	Mine     bool
+	AnswerID string // of the answer that ended it; empty: none did
 	Where    string // "on Slack"
 	At       Moment
 	Ago      Moment
@@ -47,7 +48,7 @@ func NewEnd(r *ask.Record, v Viewer, now time.Time) *End {
 func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	a, o, w := &r.Ask, r.Outcome, v.words()
 	e := &End{
-		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By),
+		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By), AnswerID: o.AnswerID,
 		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Summary: summary(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
 	}
 	e.Answers = len(o.Answers) > 0

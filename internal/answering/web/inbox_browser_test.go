@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/chromedp/chromedp"
 )
@@ -157,6 +158,47 @@ func TestBrowserDraftsSurvive(t *testing.T) {
 	b.wait(`document.querySelector('.other input[type=text]')?.value === 'half typed'`)
 	b.click(".send")
 	b.wait(`!!document.querySelector('.done') && Object.keys(localStorage).length === 0`)
+}
+
+// TestBrowserADraftSurvivesOnesOwnAnswerElsewhere: words that were not sent are kept whoever answered; those that were
+// sent are not.
+func TestBrowserADraftSurvivesOnesOwnAnswerElsewhere(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	bus.ask(question("next", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/db"))
+	b.live()
+	b.keys("o")
+	b.keys("DuckDB, perhaps")
+	if _, err := bus.Answer(t.Context(), k, ask.Reply{AnswerID: "shell", By: mei, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`!!document.querySelector('.verdict.mine')`)
+	b.click("[data-next]")
+	b.at("next")
+	b.do(chromedp.NavigateBack())
+	b.sees("It was not sent")
+	b.do(chromedp.Reload())
+	b.sees("DuckDB, perhaps")
+	b.click(".leftover button")
+	b.wait(`Object.keys(localStorage).length === 0`)
+
+	// An answer that was sent while the page closed.
+	bus = newBus()
+	k = bus.ask(question("held", database()), 0)
+	b = serve(t, bus, holding(web.MaxUndo)).openIn(t, b.Tab, mei).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/held"))
+	b.live()
+	b.keys("o")
+	b.keys("MariaDB\r")
+	b.sees("Nothing else waits for you")
+	b.do(chromedp.Navigate(b.in.URL + "/history"))
+	bus.untilEnded(t, k)
+	b.wait(`Object.keys(localStorage).length === 1`)
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/held"))
+	b.wait(`!!document.querySelector('.verdict.mine') && !document.querySelector('.leftover') && Object.keys(localStorage).length === 0`)
 }
 
 func TestBrowserKeepsWhatWasRefused(t *testing.T) {

@@ -48,12 +48,24 @@ export const begin = (article) => pristine.set(article, article.hasAttribute('da
 
 export const touched = (article) => Boolean(article) && pristine.has(article) && content(article) !== pristine.get(article);
 
-export function remember(article) {
+// remember stores the draft of an article. Sent is the id of the answer as which it is about to be sent: the draft has
+// such ids until it is changed.
+export function remember(article, sent) {
+  const name = draftKey(article);
   try {
-    if (touched(article)) localStorage.setItem(draftKey(article), JSON.stringify({ at: Date.now(), forms: content(article) }));
-    else localStorage.removeItem(draftKey(article));
+    if (!touched(article)) { localStorage.removeItem(name); return; }
+    const forms = content(article);
+    const before = JSON.parse(localStorage.getItem(name));
+    const ids = before?.forms === forms ? before.ids ?? [] : [];
+    if (sent) ids.push(sent);
+    localStorage.setItem(name, JSON.stringify({ at: Date.now(), forms, ids: ids.slice(-8) }));
   } catch { /* no storage: the page itself still holds the words */ }
 }
+
+document.addEventListener('submit', ({ target }) => {
+  const article = target.matches('[data-send]') && target.closest('article');
+  if (article) remember(article, target.elements.answer_id?.value);
+}, { capture: true });
 
 export function forget(key) {
   try {
@@ -72,11 +84,12 @@ function find(start) {
   } catch { return undefined; }
 }
 
-// leave shows what somebody typed for an ask that has ended and did not send.
+// leave shows what somebody typed for an ask that has ended and did not send. What ended it may be theirs from another
+// surface; only the draft that became the answer is forgotten.
 export function leave(article) {
   const draft = find(`${prefix}${article.dataset.key}:`);
   const typed = draft ? JSON.parse(draft.forms).flat().filter(([name, value]) => !/^(select|boolean):/.test(name) && value.trim()) : [];
-  if (typed.length === 0 || $('.verdict.mine', article)) { forget(article.dataset.key); return; }
+  if (typed.length === 0 || draft.ids?.includes($('[data-verdict]', article)?.dataset.answer)) { forget(article.dataset.key); return; }
   const box = document.createElement('section');
   box.className = 'leftover';
   const says = document.createElement('p');
