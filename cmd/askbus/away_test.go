@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 // TestAwayAtTheCommandLine: the user of this machine names another one, sees it, and
@@ -17,8 +19,11 @@ func TestAwayAtTheCommandLine(t *testing.T) {
 			t.Errorf("%v exits %d: %s", args, code, said)
 		}
 	}
-	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "ana", "--tenant", "acme"); code != 0 {
+	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "os:ana", "--tenant", "acme"); code != 0 {
 		t.Fatalf("%d %s", code, said)
+	}
+	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "Meii"); code != cli.ExitRefused || !strings.Contains(said, `"Meii" is nobody who can stand in; give another person's principal, such as os:ana`) {
+		t.Errorf("a name that nobody has: %d %s", code, said)
 	}
 	out, said, code := pl.run("away")
 	if code != 0 || !strings.Contains(out, `"stand_in":"os:ana"`) || !strings.Contains(out, `"tenant":"acme"`) {

@@ -93,8 +93,22 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	if _, err := s.opts.StandIns.Set(ctx, a); err != nil {
-		refuse(say(me, "Nothing was changed: %s", ask.CleanLine(wire.AsError(err).In(me.Language).Error())))
+		refuse(say(me, "Nothing was changed: %s", ask.CleanLine(notSet(me, err, a.To))))
 		return
 	}
 	http.Redirect(w, r, "/away", http.StatusSeeOther)
+}
+
+// notSet says why a stand-in was not set. A stand-in who cannot be is named by what was typed, not by the field.
+func notSet(me board.Viewer, err error, to string) string {
+	e := wire.AsError(err).In(me.Language)
+	if len(e.Faults) == 1 {
+		switch f := e.Faults[0]; f.Code {
+		case ask.FaultNoStandIn:
+			return f.Message
+		case ask.FaultSeveralPeople:
+			return "“" + ask.Clip(to, 80) + "” " + f.Message
+		}
+	}
+	return e.Error()
 }

@@ -68,6 +68,9 @@ func TestThePageOfStandIns(t *testing.T) {
 			t.Errorf("%s: %d", name, res.status)
 		}
 	}
+	if res := u.post("/away", url.Values{"to": {"group:x"}, "until": {day.Format(time.DateOnly)}}); !contains(res.body, "Nothing was changed: &#34;group:x&#34; is nobody who can stand in; give another person") {
+		t.Errorf("it does not say what is wrong: %s", res.body)
+	}
 	u.post("/away", url.Values{"to": {"os:tom"}, "end": {"1"}})
 	if s := away.set[len(away.set)-1]; s.To != "os:tom" || !s.Until.IsZero() {
 		t.Errorf("ended: %+v", s)

@@ -96,8 +96,8 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 	return err
 }
 
-// standInOf returns the principal of whom a person names as stand-in: a principal, a
-// name of the list of people, or, of a user of a machine, another user of it.
+// standInOf returns the principal of whom a person names as stand-in: a principal, or
+// a name of the list of people.
 func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named string) (string, error) {
 	wrong := func(why string, args ...any) (string, error) {
 		return "", ask.Refuse(ask.CodeInvalid, why, args...).At("/to", ask.FaultNoStandIn, ask.Clip(named, 80))
@@ -111,12 +111,9 @@ func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named
 				to = principal
 			}
 		}
-		if to == "" && strings.HasPrefix(by.Principal, "os:") {
-			to = "os:" + named
-		}
 	}
 	if err := assertion.CheckAsker([]string{to}); err != nil || !(ask.By{Principal: to}).IsPerson() {
-		return wrong("%.80q is nobody who can stand in: give a principal, such as oidc:ana@example.com or os:ana, or a name of the list of people", named)
+		return wrong("invalid stand-in")
 	}
 	self, err := b.selves(ctx, tenant, by.Principal)
 	if err != nil {

@@ -170,12 +170,13 @@ func TestWhoSaysWhoStandsIn(t *testing.T) {
 		forbidden(t, what, err)
 	}
 	for what, a := range map[string]responder.Away{
-		"herself":    {By: ofSRE("mei"), To: "mei", Until: soon},
+		"herself":    {By: ofSRE("mei"), To: "os:mei", Until: soon},
 		"a group":    {By: ofSRE("mei"), To: "group:sre", Until: soon},
 		"a token":    {By: ofSRE("mei"), To: "token:t1", Until: soon},
 		"for a year": {By: ofSRE("mei"), To: "os:jo", Until: soon.AddDate(1, 0, 0)},
 		"the past":   {By: ofSRE("mei"), To: "os:jo", Until: time.Now().Add(-time.Hour)},
 		"nobody":     {By: ofSRE("mei"), Until: soon},
+		"a name":     {By: ofSRE("mei"), To: "jo", Until: soon}, // of nobody in the list: it is no user of the machine
 	} {
 		if _, err := r.Away(t.Context(), a); !errors.Is(err, ask.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
@@ -198,11 +199,11 @@ func TestWhoSaysWhoStandsIn(t *testing.T) {
 	if all, err := r.StandIns(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	away(t, r, ofSRE("mei"), "jo", "other") // a user of the same machine, for another tenant
+	away(t, r, ofSRE("mei"), "os:jo", "other") // for another tenant
 	k := pose(t, b, deploying("d1", 1))
 	_, err = r.Answer(t.Context(), k, votes("v1", stranger("jo"), true))
 	forbidden(t, "another tenant", err)
-	away(t, r, ofSRE("mei"), "jo", "acme")
+	away(t, r, ofSRE("mei"), "os:jo", "acme")
 	if all, err := r.StandIns(t.Context()); err != nil || len(all) != 2 || all[1].Tenant != "acme" || all[1].By != "os:jo" || all[1].Absent.Principal != "os:mei" {
 		t.Fatalf("%+v, %v", all, err)
 	}

@@ -85,7 +85,7 @@ func DecodeSeen(data []byte) (Seen, error) {
 // Away says who stands in for the person who sends it.
 type Away struct {
 	By    ask.By    `json:"by,omitzero"`
-	To    string    `json:"to"`             // a principal, a name of the list of people, or a user of this machine
+	To    string    `json:"to"`             // a principal, or a name of the list of people
 	Until time.Time `json:"until,omitzero"` // zero: no longer
 	ID    string    `json:"id,omitempty"`   // of this write, as in [StatePut]
 }

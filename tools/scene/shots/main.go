@@ -183,7 +183,7 @@ func (b bus) away(ctx context.Context, home string) error {
 	}
 	ana := bus{"unshare", b.dir}
 	_, err := ana.command(ctx, nil, "--mount", "bash", "-c", `mount --bind "$1" /etc/passwd && shift && exec "$@"`, "-", passwd,
-		b.askbus, "away", "--until", time.Now().AddDate(0, 0, 3).Format(time.DateOnly), "--for-me", "mei")
+		b.askbus, "away", "--until", time.Now().AddDate(0, 0, 3).Format(time.DateOnly), "--for-me", "os:mei")
 	return err
 }
 
