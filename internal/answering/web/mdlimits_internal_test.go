@@ -37,7 +37,7 @@ func bombs() map[string]string {
 		"a table":            rows,
 		"a long reference":   "[a]: https://e.example/" + strings.Repeat("x", 30_000) + "\n\n" + strings.Repeat("[a] ", 8_000),
 		"a bomb in a quote":  "> ```\n" + strings.Repeat("*a_ ", 16_000),
-		"a bomb behind HTML": "<pre>\n```\n</pre>\n\n" + strings.Repeat("*a_ ", 16_000),
+		"a bomb behind HTML": "<pre>\n```\n</pre>\n```\n\n" + strings.Repeat("*a_ ", 16_000),
 	}
 }
 
