@@ -63,13 +63,13 @@ func (a *App) TellRecord(b *Bus, k ask.Key, rec *ask.Record) error {
 		return err
 	}
 	view := a.Card(rec, by)
-	text := view.Text()
+	fmt.Fprintf(a.Stdout, "%s/%s\n\n%s", k.Session, k.ID, view.Text())
 	if rec.Outcome != nil { // a card has no words for files in answers: screens show them
 		for i := range rec.Outcome.Answers {
-			text += ask.CleanText(fileLines(k.Session, &rec.Outcome.Answers[i]))
+			fmt.Fprint(a.Stdout, ask.CleanText(fileLines(k.Session, &rec.Outcome.Answers[i])))
 		}
 	}
-	fmt.Fprintf(a.Stdout, "%s/%s\n\n%s\n", k.Session, k.ID, text)
+	fmt.Fprintln(a.Stdout)
 	if view.May.Answer {
 		fmt.Fprintf(a.Stdout, "Answer it with: %s\n", a.Command("answer", k))
 	}

@@ -102,13 +102,12 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 // notSet says why a stand-in was not set. A stand-in who cannot be is named by what was typed, not by the field.
 func notSet(me board.Viewer, err error, to string) string {
 	e := wire.AsError(err).In(me.Language)
-	if len(e.Faults) == 1 {
-		switch f := e.Faults[0]; f.Code {
-		case ask.FaultNoStandIn:
-			return f.Message
-		case ask.FaultSeveralPeople:
-			return "“" + ask.Clip(to, 80) + "” " + f.Message
-		}
+	switch {
+	case len(e.Faults) != 1:
+	case e.Faults[0].Code == ask.FaultNoStandIn:
+		return e.Faults[0].Message
+	case e.Faults[0].Code == ask.FaultSeveralPeople:
+		return "“" + ask.Clip(to, 80) + "” " + e.Faults[0].Message
 	}
 	return e.Error()
 }
