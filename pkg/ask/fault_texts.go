@@ -192,7 +192,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultExcluded:        {english: `must not be one of those whom the ask excludes`, chinese: `不能是这个提问排除的人`},
 	FaultNotLinked:       {english: `must be linked to a person in the operator's list`, chinese: `必须在管理员的人员名单中与某个人关联`},
 	FaultSeatTaken:       {english: `stands in for somebody whose vote is there already`, chinese: `所代理的人已有一票`},
-	FaultNoStandIn:       {english: `{value:quoted} is nobody who can stand in; give another person's principal, such as os:ana, or the name of somebody who is in the list of people or was seen here`, chinese: `{value:quoted} 不能做代理人；请给出另一个人的身份标识，例如 os:ana，或人员名单中的、或在这里出现过的人的名字`},
+	FaultNoStandIn:       {english: `{value:quoted} is nobody who can stand in; give another person's principal, such as os:ana, or a name of the list of people`, chinese: `{value:quoted} 不能做代理人；请给出另一个人的身份标识，例如 os:ana，或人员名单中的名字`},
 	FaultIsTheAsker:      {english: `must not be the asker`, chinese: `不能是提问者`},
 	FaultBadRefusal:      {english: `is incomplete; give what was refused, a code, and a count from 1 to {most}`, chinese: `不完整；请给出拒绝了什么、代码，以及 1 到 {most} 的次数`},
 	FaultOnlyRefused:     {english: `belongs to the action refused, and to no other`, chinese: `只属于操作 refused`},

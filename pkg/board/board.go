@@ -101,7 +101,7 @@ func newBoard(r *source, opts Options) *Board {
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 	if opts.Shared {
-		b.standIns = newStandIns(r, b.People)
+		b.standIns = newStandIns(r)
 	}
 	return b
 }

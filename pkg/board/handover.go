@@ -118,33 +118,24 @@ func (b *Board) person(to string, h Head) (principal, name string, fault *ask.Fa
 		}
 		return to, "", nil
 	}
-	by, fault := named(b.People(), to)
-	return by.Principal, by.Name, fault
-}
-
-// named finds who is meant by a principal, which may be of anybody, or by the name of one of these people.
-func named(people []ask.By, to string) (ask.By, *ask.Fault) {
 	var found []ask.By
-	for _, p := range people {
+	for _, p := range b.People() {
 		if p.Principal == to {
-			return p, nil
+			return p.Principal, p.Name, nil
 		}
-		if strings.EqualFold(p.Name, to) && !slices.ContainsFunc(found, func(f ask.By) bool { return f.Principal == p.Principal }) {
+		if strings.EqualFold(p.Name, to) {
 			found = append(found, p)
 		}
 	}
-	var fault ask.Fault
 	switch {
-	case strings.Contains(to, ":"):
-		return ask.By{Principal: to}, nil
 	case len(found) == 1:
-		return found[0], nil
+		return found[0].Principal, found[0].Name, nil
 	case len(found) > 1:
-		fault = ask.NewFault("/to", ask.FaultSeveralPeople, []string{found[0].Principal, found[1].Principal})
-	default:
-		fault = ask.NewFault("/to", ask.FaultUnknownPerson)
+		return refuse(ask.FaultSeveralPeople, []string{found[0].Principal, found[1].Principal})
+	case strings.Contains(to, ":"):
+		return to, "", nil
 	}
-	return ask.By{}, &fault
+	return refuse(ask.FaultUnknownPerson)
 }
 
 // People returns the people whom the board has seen recently: those who look,

@@ -2,10 +2,8 @@ package board
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,16 +15,15 @@ import (
 // SharedStandIns is who stands in for whom, as the bus's shared state has it; see
 // [Options.Shared]. Its board runs it.
 type SharedStandIns struct {
-	r      *source
-	cache  *state.Cache
-	people func() []ask.By // whom the board has seen
+	r     *source
+	cache *state.Cache
 
 	mu   sync.RWMutex
 	held map[state.Key]ask.StandIn
 }
 
-func newStandIns(r *source, people func() []ask.By) *SharedStandIns {
-	s := &SharedStandIns{r: r, people: people, held: map[state.Key]ask.StandIn{}}
+func newStandIns(r *source) *SharedStandIns {
+	s := &SharedStandIns{r: r, held: map[state.Key]ask.StandIn{}}
 	s.cache = r.cache(state.StandIns, s.follow)
 	return s
 }
@@ -55,34 +52,9 @@ func (s *SharedStandIns) those(want func(*ask.StandIn) bool) (all []ask.StandIn)
 	return all
 }
 
-// Set is [Away] among the people whom the board has seen.
+// Set is [responder.Responder.Away].
 func (s *SharedStandIns) Set(ctx context.Context, a responder.Away) (ask.StandIn, error) {
-	return Away(ctx, s.r.Responder, a, func(context.Context) ([]ask.By, error) { return s.people(), nil })
-}
-
-// Away is [responder.Responder.Away], with a stand-in who may also be called as one of these people is, as in
-// [Board.HandOver]. The operator's list of people goes first: a display name is often its owner's choice.
-func Away(ctx context.Context, r *responder.Responder, a responder.Away, people func(context.Context) ([]ask.By, error)) (ask.StandIn, error) {
-	one, err := r.Away(ctx, a)
-	e, refused := errors.AsType[*ask.Error](err)
-	if !refused || strings.Contains(a.To, ":") || !slices.ContainsFunc(e.Faults, func(f ask.Fault) bool { return f.Code == ask.FaultNoStandIn }) {
-		return one, err
-	}
-	others, unread := people(ctx)
-	if unread != nil {
-		return ask.StandIn{}, unread
-	}
-	others = slices.DeleteFunc(slices.Clone(others), func(p ask.By) bool { return p.Principal == a.By.Principal })
-	switch by, fault := named(others, ask.CleanLine(a.To)); {
-	case fault == nil:
-		a.To = by.Principal
-		return r.Away(ctx, a)
-	case fault.Code == ask.FaultSeveralPeople:
-		several := ask.Refuse(ask.CodeInvalid, "invalid stand-in %.80q", a.To)
-		several.Faults = []ask.Fault{*fault}
-		return ask.StandIn{}, several
-	}
-	return one, err // which names what was given
+	return s.r.Away(ctx, a)
 }
 
 // follow applies what any broker wrote.

@@ -3,10 +3,8 @@ package board_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -144,33 +142,5 @@ func TestAnAskIsHandedToWhoIsOnCall(t *testing.T) {
 	h.Audience[2] = "schedule:sre=os:jo"
 	if mei.Mine(h) || !tom.MayAnswer(h) {
 		t.Error("her turn is over")
-	}
-}
-
-// TestAStandInIsNamedAsAHandOverIs checks that a name means whom the board has seen under it, and nobody else.
-func TestAStandInIsNamedAsAHandOverIs(t *testing.T) {
-	t.Parallel()
-	b := natstest.Start(t, natstest.Options{})
-	ask1(t, agent(t, b, "acme", "s1"), "a1")
-	one := run(t, surface(t, b, responder.Options{}), board.Options{Shared: true})
-	seen := func(principal, name string) {
-		t.Helper()
-		if err := one.Look(board.Viewer{By: ask.By{Principal: principal, Name: name}}, key("a1"), false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seen("os:ana", "Mei") // who is away is not meant
-	seen("passkey:mei", "Mei")
-	seen("slack:T1/U1", "Jo")
-	seen("oidc:jo", "jo")
-	for to, want := range map[string]string{
-		"mei": "passkey:mei", "os:mei": "os:mei", "oidc:mei@example.com": "oidc:mei@example.com",
-		"Meii": `"Meii" is nobody who can stand in; give another person's principal`,
-		"Jo":   `invalid stand-in "Jo": /to: is the name of several people; use one of oidc:jo, slack:T1/U1`,
-	} {
-		s, err := one.SharedStandIns().Set(t.Context(), responder.Away{By: ask.By{Principal: "os:ana", Name: "Mei", Proof: ask.ProofOS}, To: to, Until: time.Now().Add(time.Hour)})
-		if err == nil && s.By != want || err != nil && (!errors.Is(err, ask.ErrInvalid) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %+v, %v", to, s, err)
-		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Away says that a person is away, and who stands in.
 type Away struct {
 	By     ask.By    // who is away, as the credential of this surface may assert
-	To     string    // who stands in: a principal, or a name of the operator's list of people; see also board.Away
+	To     string    // who stands in: a principal, or a name of the operator's list of people
 	Tenant string    // for whose asks; empty: of every tenant that the credential reaches
 	Until  time.Time // at most 90 days ahead; zero: no longer
 }

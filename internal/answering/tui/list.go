@@ -48,7 +48,7 @@ func (m *model) move(by int) tea.Cmd {
 }
 
 func (m *model) moveTo(row int) tea.Cmd {
-	if m.opts.Once != (ask.Key{}) { // whoever named an ask answers that one
+	if m.opts.Once != (ask.Key{}) { // the command is for that ask
 		m.message = m.say("Only the ask that you named is shown.")
 		return nil
 	}

@@ -93,21 +93,17 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	if _, err := s.opts.StandIns.Set(ctx, a); err != nil {
-		refuse(say(me, "Nothing was changed: %s", ask.CleanLine(notSet(me, err, a.To))))
+		refuse(say(me, "Nothing was changed: %s", ask.CleanLine(notSet(me, err))))
 		return
 	}
 	http.Redirect(w, r, "/away", http.StatusSeeOther)
 }
 
-// notSet says why a stand-in was not set. A stand-in who cannot be is named by what was typed, not by the field.
-func notSet(me board.Viewer, err error, to string) string {
+// notSet says why a stand-in was not set. One who cannot be is named by what was typed, not by the field.
+func notSet(me board.Viewer, err error) string {
 	e := wire.AsError(err).In(me.Language)
-	switch {
-	case len(e.Faults) != 1:
-	case e.Faults[0].Code == ask.FaultNoStandIn:
+	if len(e.Faults) == 1 && e.Faults[0].Code == ask.FaultNoStandIn {
 		return e.Faults[0].Message
-	case e.Faults[0].Code == ask.FaultSeveralPeople:
-		return "“" + ask.Clip(to, 80) + "” " + e.Faults[0].Message
 	}
 	return e.Error()
 }

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/spf13/cobra"
 )
@@ -64,7 +62,7 @@ whom. --end ends yours; an operator ends those of others with --of.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.until, "until", "", "a day (friday, 2026-12-04: to its end), a time, or a duration such as 72h; at most 90 days")
-	fl.StringVar(&f.forMe, "for-me", "", "who stands in: a principal such as os:ana, or the name of somebody who is in the operator's list of people, answered an ask, or is signed in")
+	fl.StringVar(&f.forMe, "for-me", "", "who stands in: a principal such as os:ana, or a name of the operator's list of people")
 	fl.StringArrayVar(&f.tenants, "tenant", nil, "only in this tenant; may be repeated")
 	fl.BoolVar(&f.end, "end", false, "you are back: end it, in all tenants or those of --tenant")
 	fl.StringVar(&f.of, "of", "", "operators: end those of this principal")
@@ -87,36 +85,13 @@ func setAway(ctx context.Context, a *cli.App, b *cli.Bus, f awayFlags, now time.
 		f.tenants = []string{""}
 	}
 	for _, tenant := range f.tenants {
-		s, err := board.Away(ctx, r, responder.Away{By: by, To: f.forMe, Tenant: tenant, Until: until}, func(ctx context.Context) ([]ask.By, error) { return seen(ctx, r, b) })
+		s, err := r.Away(ctx, responder.Away{By: by, To: f.forMe, Tenant: tenant, Until: until})
 		if err != nil {
 			return err
 		}
 		a.Note("%s stands in for %s%s until %s", ask.CleanLine(s.By), ask.CleanLine(s.Absent.Called("")), ofTenant(s.Tenant), s.Until.Local().Format("Mon 2006-01-02 15:04"))
 	}
 	return nil
-}
-
-// seen returns who answered asks that this credential may read and, for an operator, who is signed in.
-func seen(ctx context.Context, r *responder.Responder, b *cli.Bus) (people []ask.By, err error) {
-	for rec, err := range r.All(ctx, responder.Query{Tenant: b.Role.Tenant, Session: b.Role.Session, State: ask.StateResolved, PageSize: 500}) {
-		if err != nil {
-			return nil, err
-		}
-		if by := rec.Outcome.By; by != nil {
-			people = append(people, *by)
-		}
-	}
-	if b.Role.Name != rights.RoleOperator {
-		return people, nil
-	}
-	sessions, err := auth.NewPeople(b.NC).List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range sessions {
-		people = append(people, ask.By{Principal: sessions[i].Principal, Name: sessions[i].Name})
-	}
-	return people, nil
 }
 
 func ofTenant(tenant string) string {
