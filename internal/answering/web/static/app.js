@@ -87,6 +87,9 @@ document.addEventListener('askbus:back', () => {
   if (form?.isConnected) send(form, submitter);
 });
 
+// heading returns what an ask is called in the list, or else on its card.
+const heading = (article) => ($('.heading', document.getElementById(`wait-${article.dataset.key}`) ?? article) ?? $('h1, legend .text', article)).textContent;
+
 async function send(form, submitter) {
   if (form.hasAttribute('data-closed') || !hold()) return;
   const article = card();
@@ -97,7 +100,7 @@ async function send(form, submitter) {
   try {
     if ($$('[data-files]', form).some(({ value }) => value)) await (await import('./files.js')).renew(form);
     const body = new URLSearchParams(new FormData(form, submitter));
-    const held = undo.may(article, form, body) && [article.dataset.key, article.dataset.path + $('#card').dataset.query, form.action, new URLSearchParams(body), steps.words(article, form), $('.heading', document.getElementById(`wait-${article.dataset.key}`) ?? article)?.textContent ?? $('h1, legend .text', article).textContent];
+    const held = undo.may(article, form, body) && [article.dataset.key, article.dataset.path + $('#card').dataset.query, form.action, new URLSearchParams(body), steps.words(article, form), heading(article)];
     if (held) body.set('held', 'check'); // the server checks it, and shows the next ask
     const answer = await request(form.action, { method: 'POST', headers: live.part(), body });
     const doc = parse(await answer.text());
