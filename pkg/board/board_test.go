@@ -72,6 +72,9 @@ func TestABoardIsInTheOrderOfAQueue(t *testing.T) {
 	if heads, total := br.Pending(board.Filter{}, 1, 2); total != 4 || len(heads) != 2 || heads[0].Key.ID != "soon" {
 		t.Errorf("a page is %+v of %d", heads, total)
 	}
+	if h, ok := br.Head(key("soon")); !ok || h.Key != key("soon") || h.Heading == "" {
+		t.Errorf("a head is %+v, %t", h, ok)
+	}
 	rec, err := br.Get(t.Context(), key("late"))
 	if err != nil || len(rec.Ask.Questions) != 1 {
 		t.Errorf("a body is %+v, %v", rec, err)
@@ -82,6 +85,9 @@ func TestABoardIsInTheOrderOfAQueue(t *testing.T) {
 	natstest.Eventually(t, "one has ended", func() bool { return br.Status().Pending == 3 })
 	if ended := br.Ended(board.Filter{}); len(ended) != 1 || ended[0].Outcome.By.Name != "Mei" || len(ended[0].Ask.Questions) != 1 {
 		t.Errorf("ended: %+v", ended)
+	}
+	if h, ok := br.Head(key("late")); ok {
+		t.Errorf("an ask that has ended has the head %+v", h)
 	}
 }
 

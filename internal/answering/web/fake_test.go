@@ -203,6 +203,17 @@ func (b *bus) Pending(f board.Filter, offset, limit int) (heads []board.Head, to
 	return rest[:min(limit, len(rest))], len(all)
 }
 
+func (b *bus) Head(k ask.Key) (h board.Head, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range b.pending(board.Filter{}) {
+		if h.Key == k {
+			return h, true
+		}
+	}
+	return board.Head{}, false
+}
+
 func (b *bus) pending(f board.Filter) (all []board.Head) {
 	for k, r := range b.held {
 		h := board.Head{

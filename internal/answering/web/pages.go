@@ -111,7 +111,7 @@ func (s *Server) newMoved(me board.Viewer, record *ask.Record, p *page) *moved {
 		m.Action = askPath(k) + "/snooze" + p.Query
 		return m
 	}
-	if h := s.head(k); h != nil && h.Handed != nil {
+	if h, _ := s.board.Head(k); h.Handed != nil {
 		m.Words, m.Name, m.Action = handedWords(h.Handed, me), fieldTo, askPath(k)+"/handover"+p.Query
 		return m
 	}

@@ -92,7 +92,7 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 		left = r.Ask.Deadline.Sub(now) - 2*time.Minute
 	}
 	t.Snoozes = snoozesFor(me, now, left)
-	if h := s.head(k); h != nil && h.Handed != nil {
+	if h, _ := s.board.Head(k); h.Handed != nil {
 		t.Taken, t.Handed = true, handedWords(h.Handed, me)
 	}
 	for _, p := range s.board.People() {
@@ -104,17 +104,6 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 		t.People = append(t.People, pick{Value: "group:" + g, Label: say(me, "group %s", ask.CleanLine(g))})
 	}
 	return t
-}
-
-// head returns the board's head of a pending ask, or nil.
-func (s *Server) head(k ask.Key) *board.Head {
-	heads, _ := s.board.Pending(board.Filter{Tenant: k.Tenant, Session: k.Session, Search: k.ID}, 0, maxListed)
-	for i := range heads {
-		if heads[i].Key == k {
-			return &heads[i]
-		}
-	}
-	return nil
 }
 
 func handedWords(h *board.Handover, me board.Viewer) string {

@@ -25,6 +25,7 @@ type Board interface {
 	Run(ctx context.Context) error
 	Status() board.Status
 	Pending(f board.Filter, offset, limit int) (heads []board.Head, total int)
+	Head(k ask.Key) (h board.Head, ok bool)
 	Ended(f board.Filter) []ask.Record
 	// Recent returns an ask in full, with receipts no older than age. The error
 	// is [ask.ErrNotFound] if there is none.
