@@ -271,7 +271,12 @@ func (b *Board) add(h *head) {
 		b.status.More = true
 		return
 	}
-	if was != nil {
+	switch {
+	case was == nil:
+	case was.life == h.life: // written again, as by a vote: whose it is, and who is at it, stays
+		b.order.remove(was)
+		b.bodies.drop(h.id())
+	default:
 		b.remove(was)
 	}
 	b.held[h.key] = h
