@@ -32,22 +32,21 @@ func (s *snapshot) read(ctx context.Context, r *source) error {
 		s.pending = append(s.pending, rec)
 		if len(s.pending) > r.opts.Limit {
 			s.more = true
-			return nil // those beyond the limit may still be pending
+			break
 		}
 	}
 	for k := range s.known {
 		if seen[k] {
 			continue
 		}
-		// No longer pending: read how it ended.
-		rec, err := r.Get(ctx, k)
+		rec, err := r.Get(ctx, k) // how it ended
 		switch {
 		case errors.Is(err, ask.ErrNotFound):
 			rec = ask.Record{State: ask.StateResolved, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}}
 		case err != nil:
 			return err
 		case rec.State != ask.StateResolved:
-			continue // asked again since
+			continue // asked again since, or beyond the limit
 		}
 		s.resolved = append(s.resolved, rec)
 	}

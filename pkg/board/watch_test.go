@@ -280,3 +280,29 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	verify()
 }
+
+// TestAWatchWithMoreLearnsAMissedEnd: also while more asks are pending than it tracks.
+func TestAWatchWithMoreLearnsAMissedEnd(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	c, line := agent(t, b, "acme", "s1"), b.Line()
+	for i := range 4 {
+		ask1(t, c, fmt.Sprint("a", i))
+	}
+	r, err := responder.New(line.Connect(rights.Role{Name: rights.RoleResponder, Type: "web"}), "web", responder.Options{Limit: 2, Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := watch(t, r)
+	s.until("synced")
+	mend := line.Block()
+	s.until("offline")
+	if _, err := c.Withdraw(t.Context(), "a0", ""); err != nil {
+		t.Fatal(err)
+	}
+	mend()
+	s.until("synced")
+	if want := []string{"pending a0", "pending a1", "synced", "offline", "resolved a0", "pending a2", "synced"}; !slices.Equal(s.seen, want) {
+		t.Errorf("seen %v, want %v", s.seen, want)
+	}
+}
