@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Whatever is sent 2,000 times, and however it ends, the broker holds nothing of
@@ -95,4 +98,33 @@ func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) { //nolint:tpar
 			})
 		})
 	}
+}
+
+// An ask that is stored, and whose file cannot be kept then, is refused, and nothing of
+// its wait is left: neither a held request nor its place of a quota.
+func TestAHeldAskWhoseFileCannotBeKeptLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	br, _ := b.BrokerAhead(func() time.Duration { return 0 }, broker.Options{})
+	c, nc := newClient(t, b, "s1"), plain(t, b, agent("s1"))
+	f := upload(t, c, "first.png", picture(t, 5_000))
+	js, err := jetstream.New(b.LedgerAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := js.Stream(t.Context(), subject.FileStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := files.CachedInfo().Config
+	cfg.MaxMsgSize = 1 // what is written again is refused
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	a := fmt.Sprintf(`{"id":"a1","files":[{"id":%q,"name":"first.png","media_type":%q,"size":%d}],"questions":[{"id":"q","text":"Which?","kind":"text"}]}`, f.ID, f.MediaType, f.Size)
+	m := request(t, nc, askSubject("s1", "a1"), nats.Header{"Askbus-Wait": {"1m"}}, event(cloudevent.TypeAsked, "a1", a))
+	if m.Header.Get("Nats-Service-Error-Code") == "" {
+		t.Fatalf("the file is kept: %s", m.Data)
+	}
+	natstest.Eventually(t, "the broker holds nothing", func() bool { return br.Left() == "" })
 }

@@ -67,13 +67,13 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		}
 	}
 	held, err := b.apply(ctx, r.Key(), lifecycle.Ask{State: state}, "")
+	if err == nil {
+		err = b.keepFiles(ctx, r.Key(), held.Deadline, a.AllFiles())
+	}
 	if err != nil {
 		if h.answered() {
 			return nil
 		}
-		return err
-	}
-	if err := b.keepFiles(ctx, r.Key(), held.Deadline, a.AllFiles()); err != nil {
 		return err
 	}
 	b.log(ctx, "asked", r, &held)
