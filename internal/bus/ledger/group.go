@@ -35,8 +35,7 @@ func (w *Work) ensure(ctx context.Context, g Group) (*groupWork, error) {
 	tw := w.made[g]
 	if tw == nil {
 		if len(w.made) >= maxGroups {
-			w.mu.Unlock()
-			return nil, ask.Refuse(ask.CodeQuota, "more than %d responder types and tenants take work here", maxGroups)
+			clear(w.made) // most may be of tenants that are removed; the others are found again
 		}
 		tw = &groupWork{consumers: map[string][]jetstream.Consumer{}}
 		w.made[g] = tw
