@@ -69,7 +69,7 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 	if s.Refuse {
 		cfg.Discard = jetstream.DiscardNew
 	}
-	if l.alone() {
+	if l.alone {
 		// The copies need no sync of their own: a record is not acknowledged to
 		// anybody, so it may reach the disk later than its ask. A stream in this mode
 		// can never have several copies, so a cluster's has the usual mode.

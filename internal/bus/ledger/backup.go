@@ -129,12 +129,10 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	if err != nil {
 		return nil, Settings{}, fmt.Errorf("ledger: open stream %s: %w", subject.Stream(0), err)
 	}
-	has, err := readSettings(s.CachedInfo().Config.Metadata)
-	if err != nil {
-		return nil, Settings{}, err
-	}
-	l := &Ledger{nc: nc, js: js, n: has.Partitions, copies: has.Replicas, opts: Options{Logger: log}}
-	return l, has, nil
+	l := &Ledger{nc: nc, js: js, opts: Options{Logger: log}}
+	has, err := l.held(s)
+	l.n = has.Partitions
+	return l, has, err
 }
 
 // streams returns the names of the streams that a ledger consists of, without

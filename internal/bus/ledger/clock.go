@@ -209,7 +209,7 @@ func (l *Ledger) openClock(ctx context.Context) error {
 
 // clockStreams returns how many leaders' clocks are followed.
 func (l *Ledger) clockStreams() int {
-	if l.alone() {
+	if l.alone {
 		return 1
 	}
 	return l.n + 1
@@ -366,7 +366,7 @@ func (l *Ledger) saySet(by time.Duration, of slog.Attr) {
 
 // readLeader asks who leads a stream.
 func (l *Ledger) readLeader(ctx context.Context, i int) error {
-	if l.clock.servers != nil && l.alone() {
+	if l.clock.servers != nil && l.alone {
 		return nil
 	}
 	began := l.clock.now()

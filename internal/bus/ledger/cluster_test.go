@@ -105,3 +105,23 @@ func lead(t *testing.T, admin *nats.Conn) {
 		_, _ = admin.Request("$JS.API.STREAM.LEADER.STEPDOWN."+subject.Stream(0), []byte(`{"placement":{"preferred":"n1"}}`), time.Second)
 	}
 }
+
+// A ledger of one copy in a cluster may get more: it is not that of a single server, also
+// not while nothing can be reached, when decisions under way ask.
+func TestAClusterThatCannotBeReachedIsNoSingleServer(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Cluster(t)
+	nc := natstest.Connect(t, servers[0], rights.Role{Name: rights.RoleLedger})
+	led, err := ledger.Open(t.Context(), nc, ledger.Options{Partitions: 1, NoAudit: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := nc.StatusChanged(nats.RECONNECTING)
+	for _, s := range servers {
+		s.Close()
+	}
+	<-lost
+	if led.Alone() {
+		t.Error("it counts as a single server")
+	}
+}

@@ -17,11 +17,6 @@ const (
 	confirmedFor = 250 * time.Millisecond
 )
 
-// alone reports whether a single server holds everything, so that no other can
-// know more. Copies can be raised while this process runs, but only in a cluster,
-// and in one it is false also with a single copy.
-func (l *Ledger) alone() bool { return l.copies == 1 && l.nc.ConnectedClusterName() == "" }
-
 // confirmLeader checks, after a read, that the leader of a partition can be
 // trusted that something does not exist. A leader that was cut off from its
 // peers continues to answer, and does not know what was stored since.
@@ -32,7 +27,7 @@ func (l *Ledger) confirmLeader(ctx context.Context, p int) error {
 // confirmLeaderOf does the same for any stream; seen is when its leader was
 // last confirmed.
 func (l *Ledger) confirmLeaderOf(ctx context.Context, stream string, seen *atomic.Int64) error {
-	if l.alone() || time.Since(time.Unix(0, seen.Load())) < confirmedFor {
+	if l.alone || time.Since(time.Unix(0, seen.Load())) < confirmedFor {
 		return nil
 	}
 	began := time.Now()

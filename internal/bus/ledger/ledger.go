@@ -84,6 +84,10 @@ type Ledger struct {
 	copies int // of each stream, when the ledger was opened
 	opts   Options
 
+	// alone says that a single server holds everything, so that no other can know
+	// more. In a cluster it is false also with one copy: more can be made later.
+	alone bool
+
 	used    atomic.Int64 // bytes, as last read plus what was stored since
 	budget  atomic.Int64 // the smallest of what this broker, the account and each server allow; 0: unknown
 	limits  limits
@@ -205,8 +209,7 @@ func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 	for {
 		s, err := l.stream(ctx, subject.Stream(0))
 		if err == nil {
-			l.copies = s.CachedInfo().Config.Replicas
-			return readSettings(s.CachedInfo().Config.Metadata)
+			return l.held(s)
 		}
 		if !errors.Is(err, jetstream.ErrStreamNotFound) {
 			if ctx.Err() != nil {
@@ -222,6 +225,14 @@ func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 			return Settings{}, err
 		}
 	}
+}
+
+// held notes of how many servers a ledger's first stream is, and reads its settings.
+func (l *Ledger) held(first jetstream.Stream) (Settings, error) {
+	info := first.CachedInfo()
+	l.copies = info.Config.Replicas
+	l.alone = l.copies == 1 && (info.Cluster == nil || info.Cluster.Name == "")
+	return readSettings(info.Config.Metadata)
 }
 
 // stream looks up a stream. A cluster without a leader does not reply, so each

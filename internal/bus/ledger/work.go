@@ -188,7 +188,7 @@ func (w *Work) related(ctx context.Context, typ, kind string, pieces []piece) (m
 	}
 	var found []message
 	var err error
-	if w.l.alone() {
+	if w.l.alone {
 		found, err = w.l.lasts(ctx, stream, filters)
 	} else {
 		found, err = w.l.firsts(ctx, stream, filters)

@@ -159,7 +159,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	switch {
 	case !s.Living():
 		msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
-	case l.alone(): // it must see each vote, and nothing is in flight
+	case l.alone: // it must see each vote, and nothing is in flight
 		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
 		msg.Header.Set(hdrExpectedSubject, subject.LedgerQuestion(p, k))
 	default:
@@ -277,7 +277,7 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 // copies refused new asks at 27 % of its budget.
 func (l *Ledger) uniqueBytes(ctx context.Context, raw, budget int64) (int64, error) {
 	copies := int64(1)
-	if !l.alone() {
+	if !l.alone {
 		stream, err := l.info(ctx, subject.Stream(0))
 		if err != nil {
 			return 0, fmt.Errorf("read usage: %w", err)
