@@ -77,6 +77,9 @@ func (b *Broker) readRemovals(ctx context.Context, everything bool) error {
 		if entries, more, err = b.led.StateChanges(ctx, subject.LedgerStateAll(subject.BucketRemoved, "", false), after, removalsPage); err != nil {
 			return fmt.Errorf("broker: which tenants are removed: %w", err)
 		}
+		if len(entries) > 0 {
+			b.led.ForgetStored()
+		}
 		for i := range entries {
 			e := &entries[i]
 			if after = e.Revision; e.Deleted {

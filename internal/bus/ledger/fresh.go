@@ -93,3 +93,11 @@ func (f *fresh) drop(k ask.Key) {
 	defer f.mu.Unlock()
 	delete(f.stored, k)
 }
+
+// ForgetStored forgets which questions this process stored recently: another one may
+// be about to delete those of a tenant.
+func (l *Ledger) ForgetStored() {
+	l.fresh.mu.Lock()
+	defer l.fresh.mu.Unlock()
+	clear(l.fresh.stored)
+}
