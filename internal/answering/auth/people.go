@@ -28,11 +28,12 @@ type Session struct {
 var ErrNobody = errors.New("nobody is signed in")
 
 // People lists and ends sign-in sessions, with an operator's credential.
-type People struct{ bucket, revoked *state.Bucket }
+type People struct{ bucket, revoked, push *state.Bucket }
 
 // NewPeople makes People over an operator's connection. It sends nothing.
 func NewPeople(nc *nats.Conn) *People {
-	return &People{state.Open(nc, state.Operator(), state.Sessions), state.Open(nc, state.Operator(), state.Revoked)}
+	open := func(bucket string) *state.Bucket { return state.Open(nc, state.Operator(), bucket) }
+	return &People{open(state.Sessions), open(state.Revoked), open(state.Push)}
 }
 
 // List returns every session, the most recently active first.
@@ -58,7 +59,8 @@ func (p *People) List(ctx context.Context) ([]Session, error) {
 }
 
 // End ends the session with this id, or all of this principal, and returns
-// them. The votes that the person gave on pending asks count no more.
+// them. Their browsers are notified no more, and the votes that the person gave
+// on pending asks count no more.
 func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -73,6 +75,9 @@ func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, erro
 			return gone, err
 		}
 		gone = append(gone, s)
+	}
+	if err := endPushes(ctx, p.push, idOrPrincipal); err != nil {
+		return gone, err
 	}
 	principal := idOrPrincipal
 	if len(gone) > 0 {
@@ -97,6 +102,26 @@ const votesLife = 92 * 24 * time.Hour
 func revokeVotes(ctx context.Context, revoked *state.Bucket, tenant, principal string) error {
 	_, err := revoked.Put(ctx, state.RevokedKey(tenant, principal), revocation{principal}, votesLife)
 	return err
+}
+
+// endPushes deletes the push subscriptions of sessions, by the names of their
+// entries, and of principals: a browser is not told of asks once its person was
+// signed out.
+func endPushes(ctx context.Context, push *state.Bucket, gone ...string) error {
+	all, err := push.List(ctx)
+	for i := range all {
+		var of struct {
+			Principal string `json:"principal"`
+			Session   string `json:"session"`
+		}
+		if json.Unmarshal(all[i].Value, &of) == nil && (slices.Contains(gone, of.Principal) || slices.Contains(gone, of.Session)) {
+			err = errors.Join(err, push.Delete(ctx, all[i].Key))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("a browser that was signed out may still be notified: %w", err)
+	}
+	return nil
 }
 
 // revocation is an entry of the bucket of people whose sign-ins were ended.

@@ -47,8 +47,8 @@ func (s *Sessions) refresh(ctx context.Context, k state.Key, r record, revision 
 	case errors.Is(err, ask.ErrForbidden):
 		log.Info("the provider ended a session", slog.Any("error", err))
 		s.drop(ctx, k)
-		if err := revokeVotes(ctx, s.revoked, s.opts.Tenant, r.Principal); err != nil {
-			log.Error("cannot end the votes of a person whom the provider ended", slog.Any("error", err))
+		if err := errors.Join(endPushes(ctx, s.push, r.Principal), revokeVotes(ctx, s.revoked, s.opts.Tenant, r.Principal)); err != nil {
+			log.Error("cannot end the votes and notifications of a person whom the provider ended", slog.Any("error", err))
 		}
 		return
 	case err == nil && got.By.Principal != r.Principal:
@@ -114,7 +114,7 @@ func (s *Sessions) EndOf(ctx context.Context, out Logout) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 0
+	var ended []string
 	for i := range all {
 		var r record
 		if err := json.Unmarshal(all[i].Value, &r); err != nil || r.Subject == "" {
@@ -124,11 +124,11 @@ func (s *Sessions) EndOf(ctx context.Context, out Logout) (int, error) {
 			continue
 		}
 		if err := s.bucket.Delete(ctx, all[i].Key); err != nil && !errors.Is(err, ask.ErrNotFound) {
-			return n, err
+			return len(ended), err
 		}
-		n++
+		ended = append(ended, all[i].Key.Name)
 	}
-	return n, nil
+	return len(ended), endPushes(ctx, s.push, ended...)
 }
 
 // seal encrypts a token for shared state, which operators and copies of the

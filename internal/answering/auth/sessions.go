@@ -81,7 +81,7 @@ func (o *Options) fill() error {
 // Sessions are the sign-in sessions of people, with the credential of the web
 // inbox. Use it while Run runs. It is safe for concurrent use.
 type Sessions struct {
-	bucket, links, revoked *state.Bucket
+	bucket, links, revoked, push *state.Bucket
 
 	cache *state.Cache
 	opts  Options
@@ -102,7 +102,7 @@ func NewSessions(nc *nats.Conn, opts Options) (*Sessions, error) {
 	role := state.Responder("web", opts.Tenant)
 	bucket := state.Open(nc, role, state.Sessions)
 	return &Sessions{
-		bucket: bucket, links: state.Open(nc, role, state.LoginLinks), revoked: state.Open(nc, role, state.Revoked), cache: state.NewCache(bucket, opts.Cache), opts: opts,
+		bucket: bucket, links: state.Open(nc, role, state.LoginLinks), revoked: state.Open(nc, role, state.Revoked), push: state.Open(nc, role, state.Push), cache: state.NewCache(bucket, opts.Cache), opts: opts,
 		slots: make(chan struct{}, 8), busy: map[state.Key]struct{}{},
 	}, nil
 }
@@ -125,11 +125,15 @@ func (s *Sessions) Ready() error {
 	return nil
 }
 
-// key returns the key of a session: the hash of its id, so that a list of
-// sessions reveals no id.
-func (s *Sessions) key(id string) state.Key {
+// SessionEntry returns the name of a session's entry: the hash of its id, so
+// that a list of sessions reveals no id.
+func SessionEntry(id string) string {
 	sum := sha256.Sum256([]byte("askbus session\x00" + id))
-	return state.Key{Tenant: s.opts.Tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func (s *Sessions) key(id string) state.Key {
+	return state.Key{Tenant: s.opts.Tenant, Name: SessionEntry(id)}
 }
 
 // Begin signs a person in and returns the secret id of the session.

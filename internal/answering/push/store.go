@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -43,7 +44,7 @@ type record struct {
 	Proof     string     `json:"proof,omitempty"`
 	Access    ask.Access `json:"access"`             // null: everything
 	Language  string     `json:"language,omitempty"` // language tag of its notices
-	Session   string     `json:"session"`            // a hash: signing out ends the subscription
+	Session   string     `json:"session"`            // the name of its entry: signing out ends the subscription
 	Created   time.Time  `json:"created"`
 }
 
@@ -134,7 +135,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	now, name := s.opts.Now().UTC(), nameOf(sub.Endpoint)
-	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, hash(session), now}
+	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, auth.SessionEntry(session), now}
 	var mine []entry
 	for _, e := range read(all, now) {
 		switch {
@@ -189,7 +190,7 @@ func (s *Store) Test(ctx context.Context, by ask.By, endpoint string, payload []
 
 // SignedOut deletes the subscriptions of a sign-in session.
 func (s *Store) SignedOut(ctx context.Context, session string) error {
-	return s.drop(ctx, func(e *entry) bool { return e.Session == hash(session) })
+	return s.drop(ctx, func(e *entry) bool { return e.Session == auth.SessionEntry(session) })
 }
 
 func (s *Store) drop(ctx context.Context, which func(*entry) bool) error {
