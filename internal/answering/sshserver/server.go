@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"reflect"
 	"sync"
 	"time"
 
@@ -26,11 +27,12 @@ type Terminal struct {
 
 // Options configures a [Server].
 type Options struct {
-	Keys string     // key file, read at each login
+	Keys string     // key file, read at each login and while a connection is open
 	Host ssh.Signer // see [HostKey]
 	// Serve is the program of a terminal. It ends soon after ctx; its error is shown to the person.
 	Serve func(ctx context.Context, t Terminal) error
 
+	Recheck     time.Duration // how often the key of an open connection is looked up again; default 3 s
 	Connections int           // at once; default 64
 	Handshake   time.Duration // timeout of a login; default 15 s
 	Logins      int           // per address (or /64 of IPv6) and minute; default 20
@@ -63,6 +65,9 @@ func New(opts Options) (*Server, error) {
 		return nil, errors.New("sshserver: missing host key")
 	case opts.Serve == nil:
 		return nil, errors.New("sshserver: missing screen")
+	}
+	if opts.Recheck <= 0 {
+		opts.Recheck = 3 * time.Second
 	}
 	if opts.Connections <= 0 {
 		opts.Connections = 64
@@ -138,7 +143,7 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 				offered = ssh.FingerprintSHA256(key)
 				return nil, err
 			}
-			return &ssh.Permissions{ExtraData: map[any]any{byKey{}: who}}, nil
+			return &ssh.Permissions{ExtraData: map[any]any{byKey{}: signedIn{key, who}}}, nil
 		},
 	}
 	config.AddHostKey(s.opts.Host)
@@ -151,15 +156,22 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 		}
 		return
 	}
-	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
+	who, ok := person.Permissions.ExtraData[byKey{}].(signedIn)
 	if !ok || !abort() || conn.SetDeadline(time.Time{}) != nil {
 		return
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(goodbye)) })()
 	s.opts.Logger.InfoContext(ctx, "ssh login", slog.String("responder", "ssh"))
 	go ssh.DiscardRequests(requests) // no forwarding
+	open, end := context.WithCancel(ctx)
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
+	defer end()
+	sessions.Go(func() {
+		if s.untilRevoked(open, who) {
+			_ = conn.Close()
+		}
+	})
 	defer person.Close() //nolint:errcheck // may be closed already
 	opened := false
 	for ch := range channels {
@@ -173,10 +185,31 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 		}
 		opened = true
 		sessions.Go(func() {
-			s.session(ctx, channel, requests, by)
+			s.session(ctx, channel, requests, who.by)
 			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client disconnects, or is disconnected
 		})
 	}
+}
+
+// untilRevoked reports whether a key is no longer its person's before ctx ends. It takes two looks for that: a file that is
+// being written may lack it for a moment.
+func (s *Server) untilRevoked(ctx context.Context, who signedIn) bool {
+	tick := time.NewTicker(s.opts.Recheck)
+	defer tick.Stop()
+	for missed := 0; missed < 2; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		if by, err := lookUp(s.opts.Keys, who.key); err == nil && reflect.DeepEqual(by, who.by) {
+			missed = 0
+		} else {
+			missed++
+		}
+	}
+	s.opts.Logger.InfoContext(ctx, "an ssh connection ends: its key was removed or changed", slog.String("responder", "ssh"))
+	return true
 }
 
 func (s *Server) refused(address, code, why string) {
@@ -188,5 +221,11 @@ func (s *Server) refused(address, code, why string) {
 // goodbye is how long a client has to disconnect by itself, and a terminal to end when the server stops.
 const goodbye = 2 * time.Second
 
-// byKey is the key of the signed-in person in the permissions.
+// byKey is the key of what is signed in in the permissions.
 type byKey struct{}
+
+// signedIn is a key, and whose it was at the login.
+type signedIn struct {
+	key ssh.PublicKey
+	by  ask.By
+}

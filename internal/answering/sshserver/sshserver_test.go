@@ -183,6 +183,49 @@ func TestAKeyIsAPerson(t *testing.T) {
 	}
 }
 
+// Whoever is removed from the file, or becomes somebody else there, loses an open terminal.
+func TestARemovedKeyEndsItsTerminal(t *testing.T) {
+	t.Parallel()
+	mei, tom, ben := newKey(t), newKey(t), newKey(t)
+	addr, file := serve(t, line(mei, "", "mei")+line(tom, `groups="platform" `, "tom")+line(ben, "", "ben"), func(o *sshserver.Options) { o.Recheck = time.Millisecond })
+	open := func(key ssh.Signer) (*ssh.Session, io.Writer) {
+		t.Helper()
+		c, err := dial(addr, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		s, err := c.NewSession()
+		if err == nil {
+			err = s.RequestPty("xterm", 40, 120, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := s.StdinPipe()
+		if err := s.Shell(); err != nil {
+			t.Fatal(err)
+		}
+		return s, in
+	}
+	meis, _ := open(mei)
+	toms, _ := open(tom)
+	bens, in := open(ben)
+	if err := os.WriteFile(file, []byte(line(tom, "", "tom")+line(ben, "", "ben")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*ssh.Session{"mei, whose key is gone": meis, "tom, who is in no group any more": toms} {
+		var missing *ssh.ExitMissingError
+		if err := s.Wait(); !errors.As(err, &missing) {
+			t.Errorf("the terminal of %s: %v", name, err)
+		}
+	}
+	_, _ = io.WriteString(in, "q")
+	if err := bens.Wait(); err != nil {
+		t.Errorf("the terminal of ben, whose key stays: %v", err)
+	}
+}
+
 func TestNothingButATerminal(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
