@@ -111,6 +111,9 @@ func (a *App) prepare(cmd *cobra.Command, known []any) error {
 	if a.Output != "text" && a.Output != "json" {
 		return Usage("invalid --output %q: use text or json", a.Output)
 	}
+	if a.Dir == "" {
+		return Usage("you have no home directory, where askbus keeps its files: give --dir, or set ASKBUS_DIR")
+	}
 	if !ask.ValidToken(a.Tenant) {
 		return Usage("invalid --tenant %q: use A-Z a-z 0-9 _ -", a.Tenant)
 	}
