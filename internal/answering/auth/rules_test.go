@@ -49,13 +49,13 @@ rules:
 	}
 	for text, says := range map[string]string{
 		"rules: []": "nobody could sign in",
-		"rules: [{when: {}, role: reader, tenants: ['*'], tenant: x}]": "unknown field",
+		"rules: [{when: {}, role: reader, tenants: ['*'], tenant: x}]": `rules[0]: unknown field "tenant"`,
 		"rules: [{role: reader, tenants: ['*']}]":                      `"when" is missing`,
 		"rules: [{when: {}, role: admin, tenants: ['*']}]":             "use reader or responder",
 		"rules: [{when: {}, role: reader}]":                            `"tenants" is missing`,
 		"rules: [{when: {}, role: reader, tenants: ['[']}]":            "invalid pattern",
 		"rules: [{when: {groups: []}, role: reader, tenants: [a]}]":    "has no value",
-		"rules: [{when: {groups: x}, role: reader, tenants: [a]}]":     "cannot unmarshal",
+		"rules: [{when: {groups: x}, role: reader, tenants: [a]}]":     "rules[0].when.groups: a text does not fit here; use a list",
 		"a: [": "invalid YAML",
 	} {
 		if _, err := auth.ParseRules([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {

@@ -57,7 +57,7 @@ func TestAPolicyIsStrict(t *testing.T) {
 		"default: {stored_bytes: 2GiB%}":          "invalid limit",
 		"default: {stored_bytes: 1.5GiB}":         "invalid limit",
 		"tenants: {a.b: {pending: 3}}":            `invalid tenant "a.b": use A-Z a-z 0-9 _ -`,
-		"- 1":                                     "cannot unmarshal array",
+		"- 1":                                     "a list does not fit here; use a mapping",
 		"default: {min_proof: oath}":              `/default/min_proof: unknown proof "oath": use one of host-dialog, os,`,
 		"a: b: c":                                 "invalid YAML",
 	} {
