@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,18 @@ func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 	}
 	// What one credential is for is broken, and everything else is checked.
 	if out, stderr, code := pl.runWith("", "doctor", "--no-ask", "--admin-creds", "/does/not/exist", "--output", "text"); code != cli.ExitFailure || !strings.Contains(out, "broken  ledger: cannot connect to read it") || !strings.Contains(out, "ok      brokers: 1 of ") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	// The keys of the directory count also for another address of its bus.
+	if out, stderr, code := pl.run("doctor", "--no-ask", "--nats-url", pl.context().NATSURL, "--output", "text"); code != 0 || !strings.Contains(out, "ok      replicas: 1 ") || !strings.Contains(out, "ok      rights of agent: ") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	// That of another role is no broken bus.
+	auditor := filepath.Join(t.TempDir(), "auditor.json")
+	if text, stderr, code := pl.run("auth", "auditor", "--output", "json"); code != 0 || os.WriteFile(auditor, []byte(text), 0o600) != nil {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if out, stderr, code := pl.run("doctor", "--creds", auditor, "--output", "text"); code != cli.ExitFailure || !strings.HasPrefix(out, "broken  credential: the credential is of auditor") || strings.Contains(out, "brokers") {
 		t.Errorf("exit %d: %s%s", code, out, stderr)
 	}
 	p.stop()

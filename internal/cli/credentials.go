@@ -71,16 +71,29 @@ func (a *App) CredOf(role rights.Role) (client.Credential, error) {
 	if a.Creds == "" {
 		return a.Local(role)
 	}
-	return a.GivenCred()
+	return a.GivenCred(role)
 }
 
-// GivenCred returns the credential of ASKBUS_CREDS.
-func (a *App) GivenCred() (client.Credential, error) {
+// GivenCred returns the credential of ASKBUS_CREDS. With that of another role a
+// process would run, be denied everything and serve nobody, so it is an error.
+func (a *App) GivenCred(role rights.Role) (client.Credential, error) {
 	c, err := ReadCreds(a.Creds)
+	if err != nil {
+		return c, err
+	}
+	of, err := rights.ParseUser(c.Name) // unknown roles are not judged
+	operator := of.Name == rights.RoleOperator && role.Name == rights.RoleAuditor
+	if err == nil && (of.Name != role.Name || of.Type != role.Type) && !operator {
+		which := role.Name
+		if role.Type != "" {
+			which += " --type " + role.Type
+		}
+		return c, Usage("the credential in %s is of %s, which may not do this; \"askbus auth %s\" prints one that may", a.Creds, c.Name, which)
+	}
 	if a.NATS.URL != "" {
 		c.URL = a.NATS.URL
 	}
-	return c, err
+	return c, nil
 }
 
 // Local makes a credential for this process with the directory's keys.

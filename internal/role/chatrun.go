@@ -105,10 +105,10 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 // chatCred returns the credential of a chat. One that it makes may assert the chat's members, and any principal if there
 // is a routing file: it may map members to them, and may change.
 func (r *Process) chatCred(c *chatEntry, tenant string) (client.Credential, error) {
-	if r.keys == nil && r.a.Creds != "" {
-		return r.a.GivenCred()
-	}
 	role := rights.Role{Name: rights.RoleResponder, Type: c.Type, Tenant: tenant}
+	if r.keys == nil && r.a.Creds != "" {
+		return r.a.GivenCred(role)
+	}
 	may := role.Assertions()
 	if c.Proven != nil {
 		may.Proven = append(may.Proven, c.Proven()...)

@@ -91,6 +91,9 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	if err != nil {
 		return nil, err
 	}
+	if role, err := rights.ParseUser(cred.Name); err == nil && role.Name != rights.RoleOperator {
+		return nil, fmt.Errorf("the credential is of %s, which cannot check a deployment: give an operator's, which \"askbus auth operator\" prints", cred.Name)
+	}
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.InboxURL(), Trust: a.InboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
 	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
 	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet, nats.RetryOnFailedConnect(false))
@@ -118,7 +121,7 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	switch {
 	case admin != "":
 		opts.Reader, err = connection.Connect(connection.Credential(a.Trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet, nats.RetryOnFailedConnect(false))
-	case a.Creds == "" && a.NATS.URL == "":
+	case a.Creds == "" && a.Exchange.URL == "" && rights.HasKeys(a.Dir):
 		opts.Credential = as
 		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})
 	}

@@ -2,12 +2,14 @@ package operator
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/spf13/cobra"
 )
 
@@ -51,7 +53,8 @@ func authRevokeCmd(a *cli.App) *cobra.Command {
 		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
 issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
 ledger). A server on --dir refuses them at once and closes their connections within a
-second. For a NATS of your own print the new account with "askbus auth config".`,
+second. Each node of a cluster follows its own directory: copy "auth" to the others. For a
+NATS of your own print the new account with "askbus auth config".`,
 		Example: "  askbus auth revoke agent/default/s1",
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := rights.Issued(a.Dir)
@@ -78,6 +81,7 @@ second. For a NATS of your own print the new account with "askbus auth config".`
 			if err != nil {
 				return err
 			}
+			noteOthers(a)
 			if a.JSON() {
 				return a.TellJSON(map[string]any{"revoked": revoked})
 			}
@@ -89,6 +93,13 @@ second. For a NATS of your own print the new account with "askbus auth config".`
 	}
 }
 
+// noteOthers says what is left to do in a cluster: until the other nodes have the new accounts, they let in what was revoked.
+func noteOthers(a *cli.App) {
+	if storecheck.Clustered(a.Dir) {
+		a.Note("askbus: only this node of the cluster knows it yet: copy %s to the directory of each other node, which follows it within a second", filepath.Join(a.Dir, "auth"))
+	}
+}
+
 func authRotateCmd(a *cli.App) *cobra.Command {
 	var drop bool
 	cmd := &cobra.Command{
@@ -96,13 +107,15 @@ func authRotateCmd(a *cli.App) *cobra.Command {
 		Long: `Makes a new signing key for a role, in each of its scopes. What the old keys signed stays
 valid, so issue new credentials first and then run it again with --drop-old: then every
 credential of that role that the old keys signed, issued or stolen, becomes invalid and its
-connections are closed. Processes of --dir reconnect by themselves.`,
+connections are closed. Processes of --dir reconnect by themselves. Each node of a cluster
+follows its own directory: copy "auth" to the others after each run.`,
 		Example: `  askbus auth rotate agent
   askbus auth rotate agent --drop-old`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := rights.Rotate(a.Dir, args[0], drop); err != nil {
 				return err
 			}
+			noteOthers(a)
 			if drop {
 				a.Note("askbus: only the newest signing key of %s is valid", args[0])
 			} else {

@@ -52,7 +52,7 @@ func Disk(dir string) finding.List {
 	case err != nil:
 		l.Say("disk", finding.Missing, "it cannot be measured: %v", err)
 	case full:
-		l.Say("disk", finding.Broken, "%s are free on the disk of %s, too little to store asks and answers: make room there, and it goes on by itself; to move the store, stop askbus and move the whole directory", file.SizeText(free), dir)
+		l.Say("disk", finding.Broken, "%s are free on the disk of %s, too little to store asks and answers: make room there, and a running server goes on by itself; to move the store, stop askbus and move the whole directory", file.SizeText(free), dir)
 	default:
 		l.Say("disk", finding.Good, "%s are free on that of %s", file.SizeText(free), dir)
 	}
