@@ -34,7 +34,7 @@ func TestA2ASDK(t *testing.T) {
 		need(t, streamed, `"`+stream+`":"artifactUpdate `)
 	}
 	need(t, streamed, "main", "statusUpdate true")
-	need(t, string(encode(t, s.result().Result)), `"cancelled":true`, "withdrawn", "TaskNotFoundError")
+	need(t, string(encode(t, s.result().Result)), `["s1/m-5 true 0, s1/m-3 true 0 of 3","s1/m-1 true 0 of 3"]`, "main", "SQLite", `"cancelled":true`, "withdrawn", "TaskNotFoundError")
 }
 
 // TestA2ASDKOfVersion03 does the same with an SDK of version 0.3.

@@ -45,4 +45,13 @@ const cancels = await agent.sendMessage({ message: { messageId: 'm-5', contextId
 const cancelled = await agent.cancelTask({ id: cancels.id })
 const late = await screen.sendMessage({ message: { messageId: 'm-6', taskId: cancels.id, role: Role.ROLE_USER, parts: [text('main')] } }).catch((e) => e)
 const unknown = await agent.getTask({ id: 's1/none' }).catch((e) => e)
-say({ index: 3, result: { cancelled: cancelled.status.state === TaskState.TASK_STATE_CANCELED, late: late.message, unknown: unknown.constructor.name } })
+
+// A list has the task that changed last first, in pages.
+const pages = []
+for (let pageToken = ''; pages.length === 0 || pageToken; ) {
+  const page = await agent.listTasks({ contextId: 's1', pageSize: 2, pageToken })
+  pages.push(page.tasks.map((task) => `${task.id} ${task.status.timestamp.slice(0, 4) >= '2026'} ${task.artifacts.length}`).join(', ') + ` of ${page.totalSize}`)
+  pageToken = page.nextPageToken
+}
+const completed = await agent.listTasks({ status: TaskState.TASK_STATE_COMPLETED, includeArtifacts: true })
+say({ index: 3, result: { pages, completed: completed.tasks.map((task) => part(task.artifacts[0].parts, 'text')), cancelled: cancelled.status.state === TaskState.TASK_STATE_CANCELED, late: late.message, unknown: unknown.constructor.name } })

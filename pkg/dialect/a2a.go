@@ -178,7 +178,7 @@ func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response { return respond(200, a2aEnd
 
 func a2aEnded(a *ask.Ask, o *ask.Outcome, carry A2AFile) *object {
 	report := Report(a, answerInWords(a, o))
-	task := a2aTask(a, a2aState(o), o.At, ordered("text", report))
+	task := a2aTask(a, A2AState(o), o.At, ordered("text", report))
 	if rowOf(o).decided() {
 		given := *o
 		given.Ask = nil // the reader asked it
@@ -192,7 +192,11 @@ func a2aEnded(a *ask.Ask, o *ask.Outcome, carry A2AFile) *object {
 	return task
 }
 
-func a2aState(o *ask.Outcome) string {
+// A2AState returns the state of the task of an ask with an outcome; nil: it has none yet.
+func A2AState(o *ask.Outcome) string {
+	if o == nil {
+		return a2aInput
+	}
 	switch rowOf(o) {
 	case rowAnswered, rowResponse, rowCancelled, rowDefault:
 		return a2aCompleted

@@ -73,6 +73,113 @@ func TestA2A(t *testing.T) {
 	call(d.agent("s2"), "GetTask", `{"id":"s1/m1"}`).want(t, 403)
 }
 
+// A list has the task that changed last first, a page at a time, and only what its caller may see.
+func TestA2ALists(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	call := func(secret, method, params string) reply {
+		t.Helper()
+		return d.do(secret, "POST", "/a2a?wait=0", `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`)
+	}
+	send := func(secret, session, id string) {
+		t.Helper()
+		call(secret, "SendMessage", `{"message":{"messageId":"`+id+`","contextId":"`+session+`","role":"ROLE_USER","parts":[{"text":"`+id+`?"}]}}`).want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+	}
+	type listed struct {
+		Tasks []struct {
+			ID     string `json:"id"`
+			Status struct {
+				State     string    `json:"state"`
+				Timestamp time.Time `json:"timestamp"`
+			} `json:"status"`
+		} `json:"tasks"`
+		Next  *string `json:"nextPageToken"`
+		Size  int     `json:"pageSize"`
+		Total int     `json:"totalSize"`
+	}
+	list := func(secret, params string) (ids []string, page listed) {
+		t.Helper()
+		var got struct {
+			Result listed `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(call(secret, "ListTasks", params).want(t, 200, `"result":{`).body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Result.Next == nil {
+			t.Error("nextPageToken is missing")
+		}
+		for _, task := range got.Result.Tasks {
+			if task.Status.Timestamp.IsZero() {
+				t.Errorf("%s has no time", task.ID)
+			}
+			ids = append(ids, task.ID)
+		}
+		return ids, got.Result
+	}
+	is := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+
+	if ids, page := list(agent, `{}`); len(ids) != 0 || page.Tasks == nil || page.Total != 0 || page.Size != 50 {
+		t.Errorf("without tasks: %v, %+v", ids, page)
+	}
+	for _, id := range []string{"m1", "m2", "m3", "m4"} {
+		send(agent, "s1", id)
+	}
+	send(d.agent("s2"), "s2", "other")
+	d.answers(d.key("s1", "m2"), ask.Answer{QuestionID: "q1", Text: "main"})
+	d.declines(d.key("s1", "m1"), "no")
+
+	ids, page := list(agent, `{}`)
+	is("all of the session", ids, "s1/m1", "s1/m2", "s1/m4", "s1/m3")
+	if page.Tasks[0].Status.State != "TASK_STATE_REJECTED" || page.Tasks[1].Status.State != "TASK_STATE_COMPLETED" || *page.Next != "" || page.Total != 4 {
+		t.Errorf("the page: %+v", page)
+	}
+	var paged []string
+	for params := `{"pageSize":3}`; params != ""; {
+		ids, page := list(agent, params)
+		if paged = append(paged, ids...); page.Total != 4 || page.Size != 3 || len(ids) > 3 {
+			t.Errorf("a page: %+v", page)
+		}
+		if params = ""; *page.Next != "" {
+			params = `{"pageSize":3,"pageToken":"` + *page.Next + `"}`
+		}
+	}
+	is("in pages", paged, "s1/m1", "s1/m2", "s1/m4", "s1/m3")
+	ids, _ = list(agent, `{"status":"TASK_STATE_INPUT_REQUIRED"}`)
+	is("those that wait", ids, "s1/m4", "s1/m3")
+	ids, _ = list(agent, `{"status":"TASK_STATE_COMPLETED","contextId":"s1"}`)
+	is("those that are answered", ids, "s1/m2")
+	ids, _ = list(agent, `{"status":"TASK_STATE_WORKING"}`)
+	is("a state that no task has", ids)
+	ids, _ = list(agent, `{"statusTimestampAfter":"2999-01-01T00:00:00Z"}`)
+	is("later ones", ids)
+	ids, _ = list(d.agent("s1", "s2"), `{"status":"TASK_STATE_INPUT_REQUIRED"}`)
+	is("of both sessions", ids, "s2/other", "s1/m4", "s1/m3")
+	ids, _ = list(d.agent("s1", "s2"), `{"contextId":"s2"}`)
+	is("of one of them", ids, "s2/other")
+	ids, _ = list(d.agent("s3"), `{}`)
+	is("of another session", ids)
+	call(agent, "ListTasks", `{"contextId":"s2"}`).want(t, 403)
+
+	if body := call(agent, "ListTasks", `{}`).body; strings.Contains(body, "artifacts") {
+		t.Errorf("it has artifacts that nobody asked for: %s", body)
+	}
+	call(agent, "ListTasks", `{"includeArtifacts":true,"status":"TASK_STATE_COMPLETED"}`).want(t, 200, `"artifacts":[{"artifactId":"answer"`)
+	call(agent, "ListTasks", `{"includeArtifacts":true,"status":"TASK_STATE_INPUT_REQUIRED"}`).want(t, 200, `"artifacts":[]`)
+	d.do(agent, "POST", "/a2a", `{"jsonrpc":"2.0","id":7,"method":"ListTasks"}`).want(t, 200, `"totalSize":4`)
+	for params, says := range map[string]string{
+		`{"pageSize":0}`: "pageSize is 0", `{"pageSize":101}`: "1 to 100", `{"pageToken":"x"}`: "nextPageToken", `{"pageToken":"MjAyNiB4"}`: "nextPageToken",
+		`{"status":"working"}`: "TASK_STATE_WORKING", `{"statusTimestampAfter":"today"}`: "RFC 3339", `7`: "contextId",
+	} {
+		call(agent, "ListTasks", params).want(t, 200, `"code":-32602`, says)
+	}
+}
+
 // A stream has the task, and when somebody has answered, its artifact and its last status.
 func TestA2AStreams(t *testing.T) {
 	t.Parallel()

@@ -69,6 +69,10 @@ func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	case "SendStreamingMessage", "message/stream", "SubscribeToTask", "tasks/resubscribe":
 		return api.a2aStream(w, r, c, &call)
 	}
+	if call.Method == "ListTasks" {
+		result, err := api.a2aList(r, c, call.Params)
+		return sendResult(w, &call, result, err)
+	}
 	if verb := a2aPushVerb(call.Method); verb != "" {
 		result, err := api.a2aPush(r, c, &call, verb)
 		return sendResult(w, &call, result, err)
@@ -98,7 +102,7 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		}
 		return dialect.A2ATask(o.Ask, &o, "", nil), nil
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, CancelTask or one of those for push notification configurations", call.Method)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, SendStreamingMessage, SubscribeToTask, GetTask, ListTasks, CancelTask or one of those for push notification configurations", call.Method)}
 }
 
 // a2aMessage asks, or answers the task that a message names.
