@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
@@ -83,7 +85,14 @@ func runGateway(ctx context.Context, a *cli.App, s gatewaySettings) error {
 // gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The
 // caller serves the handler and runs the parts.
 func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway, w config.Web, l *config.Listen) (*nats.Conn, *gateway.Gateway, http.Handler, []daemon.Part, error) {
-	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
+	base, hosts := r.base(ln), w.Web.Hosts
+	if d.Gateway.URL != "" {
+		if u, err := url.Parse(base); err == nil { // people come there, and in "up" agents may
+			hosts = append(slices.Clip(hosts), u.Host)
+		}
+		base = strings.TrimRight(d.Gateway.URL, "/")
+	}
+	issuers, err := r.mcpIssuers(d.MCP.Rules, base+mcpserver.Path)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -93,7 +102,7 @@ func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway
 	}
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.Log}), gateway.Options{
 		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
-		BaseURL: r.base(ln), InboxURL: r.inboxAt(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.Log, Tracing: r.tracing,
+		BaseURL: base, InboxURL: r.inboxAt(ln), Hosts: hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.Log, Tracing: r.tracing,
 		Foreign: foreignToken(issuers),
 		Swap: func(ctx context.Context, token, session string) ([]byte, error) {
 			return exchange.Swap(ctx, nc, token, session)
@@ -105,7 +114,7 @@ func (r *Process) gateway(ctx context.Context, ln net.Listener, d config.Gateway
 	if err := r.unlocked(ctx, g, d); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	more, part, err := r.agentEndpoints(nc, g, r.base(ln), r.inboxAt(ln), issuers) //nolint:contextcheck // they end with the part that they come with
+	more, part, err := r.agentEndpoints(nc, g, base, r.inboxAt(ln), issuers) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}

@@ -102,8 +102,10 @@ func (r *Process) names(s *upSettings, primary string) (must, may []string) {
 			must = append(must, host)
 		}
 	}
-	if u, err := url.Parse(r.a.HTTP.URL); err == nil && u.Hostname() != "" {
-		must = append(must, strings.ToLower(u.Hostname()))
+	for _, at := range []string{r.a.HTTP.URL, s.Gateway.Gateway.URL} {
+		if u, err := url.Parse(at); err == nil && u.Hostname() != "" {
+			must = append(must, strings.ToLower(u.Hostname()))
+		}
 	}
 	if host, err := os.Hostname(); err == nil && host == strings.Trim(host, "-_. ") && !strings.ContainsAny(host, "_ ") {
 		may = append(may, strings.ToLower(host)) // a container has a new one each time

@@ -40,3 +40,30 @@ service:
 		}
 	}
 }
+
+// People are sent to the inbox, and programs to the gateway.
+func TestInboxAndGatewayAtTwoHosts(t *testing.T) {
+	t.Parallel()
+	for shape, name := range map[string]string{"": "askbus", "shape: cluster\n": "askbus-gateway"} {
+		m, err := render(t.Context(), "askbus", shape+`
+web: { url: "https://inbox.example.com" }
+gateway: { url: "https://agents.example.com" }
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, w := range m.workloads() {
+			for _, c := range w.spec.Containers {
+				for _, e := range c.Env {
+					if w.name == name {
+						found[e.Name] = e.Value
+					}
+				}
+			}
+		}
+		if found["ASKBUS_HTTP_URL"] != "https://inbox.example.com" || found["ASKBUS_GATEWAY_URL"] != "https://agents.example.com" {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}

@@ -331,6 +331,10 @@ hostAliases:
 
 {{/* The settings of the gateway, as variables. */}}
 {{- define "askbus.gatewayEnv" -}}
+{{- with .Values.gateway.url }}
+- name: ASKBUS_GATEWAY_URL
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.gateway.corsOrigins }}
 - name: ASKBUS_CORS_ORIGINS
   value: {{ join "," . | quote }}

@@ -330,6 +330,19 @@ func TestAnAskThatAScreenCannotShowGetsALink(t *testing.T) {
 	d.do(d.agent("s1"), "GET", "/v1/asks/s1/big", "").want(t, 200, `"selected":["o5"]`)
 }
 
+// Where the inbox is at another host, links for people lead there, and what programs read stays at the gateway's own.
+func TestLinksForPeopleLeadToTheInbox(t *testing.T) {
+	t.Parallel()
+	const inbox = "https://inbox.example.com"
+	d := open(t, gateway.Options{InboxURL: inbox})
+	d.do(d.agent("s1"), "POST", "/v1/asks", `{"id":"big","questions":[{"text":"Which?","options":[{"label":"A"},{"label":"B"},{"label":"C"},{"label":"D"},{"label":"E"}]}]}`).want(t, 201)
+	if f := d.dial(d.responder(), "?dialect=event-pair").next("ask:question:request"); !strings.Contains(f.Data.Questions[0].Question, inbox+"/ask/acme/s1/big") {
+		t.Errorf("a screen of the socket: %+v", f)
+	}
+	d.do(d.screen("s1"), "GET", "/v1/asks/s1/big?dialect=event-pair", "").want(t, 200, inbox+"/ask/acme/s1/big")
+	d.do("", "GET", "/.well-known/agent-card.json", "").want(t, 200, `"url":"`+d.url+`/a2a"`)
+}
+
 func TestAnAgentAsksOverItsSocket(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})

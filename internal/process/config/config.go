@@ -172,6 +172,9 @@ type Gateway struct {
 	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`
 	InteractSession string `split_words:"true" desc:"the session for which they ask there"`
 
+	Gateway struct {
+		URL string `desc:"where agents reach the gateway, as the A2A card, MCP's metadata and addresses of files say it; default: ASKBUS_HTTP_URL, else where it listens"`
+	}
 	MCP struct {
 		Rules string `desc:"rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which tenant and sessions; read again when it changes; default: API tokens only"`
 	}
