@@ -111,7 +111,7 @@ func TestTheTextOfACardHasItsVotes(t *testing.T) {
 	if e := card.New(expired, zh, now).End; e.Summary != "票数不足：1/2 票批准：Mei；还差 1 票（组 security）" || !strings.HasSuffix(e.Summary, "："+e.Sentence[strings.Index(e.Sentence, "1/2"):]) {
 		t.Errorf("expired: %q, %q", e.Summary, e.Sentence)
 	}
-	if words := mei.Late(r, expired.Outcome, now); words != "Too late: Expired at 10:02: not enough votes: 1 of 2 approvals: Mei; 1 more needed from group security." {
+	if words := mei.Late(r, expired.Outcome, now); words != "Too late: Expired at 10:02 UTC: not enough votes: 1 of 2 approvals: Mei; 1 more needed from group security." {
 		t.Errorf("late: %q", words)
 	}
 }

@@ -102,7 +102,7 @@ type Place struct {
 func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
-		Key: a.Key(), Life: r.Life, Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Key: a.Key(), Life: r.Life, Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, v.live(Since)),
 		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
@@ -192,7 +192,7 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	if !declared {
 		return
 	}
-	ends := v.When(at, now, Until)
+	ends := v.When(at, now, v.live(Until))
 	c.Ends = &ends
 	c.Priority = c.Priority.until(at, v, now)
 	if r.Ask.AtDeadline != ask.AtDeadlineDefault {

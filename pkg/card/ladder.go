@@ -22,10 +22,7 @@ func newLadder(r *ask.Record, v Viewer, now time.Time) *Ladder {
 	if len(r.Ask.Escalate) == 0 && r.Escalated.Last() == nil || r.State == ask.StateResolved || r.Outcome != nil {
 		return nil
 	}
-	w, past, coming := v.words(), Ago, Until
-	if v.Shared { // nobody draws it again as time passes
-		past, coming = Clock, Clock
-	}
+	w, past, coming := v.words(), v.live(Ago), v.live(Until)
 	l := &Ladder{}
 	if last := r.Escalated.Last(); last != nil {
 		l.Told, l.ToldAt = w.Say("told %s", line(last.Whom(w.Tag))), v.When(last.At, now, past)
@@ -39,8 +36,11 @@ func newLadder(r *ask.Record, v Viewer, now time.Time) *Ladder {
 		return l
 	}
 	l.Next, l.NextAt = w.Say("next: %s", line(next.Whom(w.Tag))), v.When(at, now, coming)
-	if r.Ask.OtherHours(at, now) {
-		l.Next, l.NextAt = w.Say("next: %s,", line(next.Whom(w.Tag))), v.When(at, now, OnDay)
+	if other := r.Ask.OtherHours(at, now); other || v.Shared {
+		if other {
+			coming = OnDay
+		}
+		l.Next, l.NextAt = w.Say("next: %s,", line(next.Whom(w.Tag))), v.When(at, now, coming)
 	}
 	if next.Paused {
 		i := slices.IndexFunc(r.Escalated.Seen, func(s ask.Seen) bool { return s.N == next.N })

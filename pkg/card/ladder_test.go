@@ -23,8 +23,8 @@ func TestTheLadderOnACard(t *testing.T) {
 		want string
 	}{
 		"to one":       {card.Viewer{}, "told group oncall 3 min ago · next: schedule sre in 7 min"},
-		"in Chinese":   {card.Viewer{Lang: "zh"}, "已通知组 oncall 3 分钟前 · 下一步：通知值班表 sre 7 分钟后"},
-		"to all of it": {card.Viewer{Shared: true}, "told group oncall 10:13 · next: schedule sre 10:23"},
+		"in Chinese":   {card.Viewer{Lang: "zh"}, "已通知组 oncall： 3 分钟前 · 下一步通知值班表 sre： 7 分钟后"},
+		"to all of it": {card.Viewer{Shared: true}, "told group oncall 10:13 UTC · next: schedule sre, 10:23 UTC"},
 	} {
 		if got := card.New(&rec, c.v, now).Ladder.Text(); got != c.want {
 			t.Errorf("%s: %q; want %q", name, got, c.want)
@@ -58,7 +58,7 @@ func TestAStepInOtherOpenHours(t *testing.T) {
 	}{
 		"before the weekend":     {card.Viewer{}, friday.Add(7*time.Hour + 45*time.Minute), "next: group oncall, Mon 09:30 UTC+01:00"},
 		"in the viewer's zone":   {card.Viewer{Zone: time.FixedZone("", -5*3600)}, friday.Add(8 * time.Hour), "next: group oncall, Mon 03:30"},
-		"in Chinese, in a chat":  {card.Viewer{Lang: "zh", Shared: true}, friday.Add(24 * time.Hour), "下一步：通知组 oncall · 周一 09:30 UTC+01:00"},
+		"in Chinese, in a chat":  {card.Viewer{Lang: "zh", Shared: true}, friday.Add(24 * time.Hour), "下一步通知组 oncall： 周一 09:30 UTC+01:00"},
 		"in these open hours":    {card.Viewer{}, friday.AddDate(0, 0, 3).Add(10 * time.Minute), "next: group oncall in 20 min"},
 		"missed, and closed now": {card.Viewer{}, friday.AddDate(0, 0, 3).Add(9 * time.Hour), "next: group oncall, 8 Dec 09:00 UTC+01:00"},
 		"missed for good":        {card.Viewer{}, friday.AddDate(0, 0, 12), ""},

@@ -333,3 +333,26 @@ func TestAStandInMay(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 }
+
+// A card that several people read is posted once, and read hours later in other time zones: its times are times of day.
+func TestAPostedCardHasTimesOfDay(t *testing.T) {
+	t.Parallel()
+	a := ask.Ask{Questions: []ask.Question{database()}, Deadline: now.Add(2 * time.Hour)}
+	r := record(a)
+	for name, c := range map[string]struct {
+		v    card.Viewer
+		now  time.Time
+		want string
+	}{
+		"to one":        {card.Viewer{}, now, "builder asks · session payments-api · waiting 5 min · ends in 2 h"},
+		"to several":    {card.Viewer{Shared: true}, now, "builder asks · session payments-api · since 09:57 UTC · until 12:02 UTC"},
+		"of yesterday":  {card.Viewer{Shared: true}, now.Add(14 * time.Hour), "builder asks · session payments-api · since 20 Nov 09:57 UTC · until 20 Nov 12:02 UTC"},
+		"another zone":  {card.Viewer{Shared: true}, now.In(time.FixedZone("", 8*3600)), "builder asks · session payments-api · since 17:57 UTC+08:00 · until 20:02 UTC+08:00"},
+		"in Chinese":    {card.Viewer{Shared: true, Lang: "zh"}, now, "builder 提问 · 会话 payments-api · 自 09:57 UTC 起 · 12:02 UTC 截止"},
+		"their own one": {card.Viewer{Shared: true, Zone: time.FixedZone("", 8*3600)}, now, "builder asks · session payments-api · since 17:57 · until 20:02"},
+	} {
+		if got := card.New(r, c.v, c.now).Head(); got != c.want {
+			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+}

@@ -75,9 +75,13 @@ func (c *Card) Head() string {
 		parts = append(parts, w.Say("tenant %s", c.Asker.Tenant))
 	}
 	if c.End == nil {
-		parts = append(parts, w.Say("waiting %s", c.Waits.Words))
+		waits, ends := "waiting %s", "ends %s"
+		if c.Waits.Style == Clock {
+			waits, ends = "since %s", "until %s"
+		}
+		parts = append(parts, w.Say(waits, c.Waits.Words))
 		if c.Ends != nil {
-			parts = append(parts, w.Say("ends %s", c.Ends.Words))
+			parts = append(parts, w.Say(ends, c.Ends.Words))
 		}
 		if c.Held != "" {
 			parts = append(parts, c.Held)
