@@ -290,7 +290,7 @@ func (d *drawing) controls() (rows []component, form bool) {
 // ended returns the message of an ended ask.
 func ended(sum chat.Summary) message {
 	var p page
-	p.put(small(sum.Heading))
+	p.put("-# " + sum.Heading) // it is literal
 	color := map[chat.Mark]int{chat.MarkAnswered: 0x57F287, chat.MarkDeclined: 0xED4245, chat.MarkExpired: 0x99AAB5, chat.MarkEnded: 0x99AAB5}[sum.Mark]
 	line := sum.Mark.Sign() + "**" + sum.Verdict + "**"
 	if !sum.At.At.IsZero() {

@@ -112,6 +112,16 @@ func TestWhoMayAnswer(t *testing.T) {
 	}
 }
 
+// What an agent writes is made literal once, also on the message of an ended ask.
+func TestTheHeadingOfAnOutcomeIsLiteralOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.ask("a1", ask.Ask{Title: "Drop <b> of my_table", Questions: []ask.Question{{ID: "ok", Kind: ask.KindBoolean, Text: "Deploy?"}}})
+	w.click(ann, w.open("Deploy?"), "Yes")
+	w.closed(`Drop \<b\> of my\_table`)
+}
+
 func texts(all []fakediscord.Component) (s string) {
 	for i := range all {
 		s += all[i].Content + "\n" + texts(all[i].Components)
