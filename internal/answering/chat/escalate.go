@@ -83,8 +83,11 @@ func (s *Surface) Escalate(ctx context.Context, post *responder.Post, rec *ask.R
 		if c.Ref = at.Ref; c.Ref == "" {
 			continue
 		}
-		if err := say(c); err != nil && !gone(err) {
-			return err
+		if err := say(c); err != nil {
+			if !gone(err) {
+				return err
+			}
+			s.Log.WarnContext(ctx, "nobody can be told below a card", slog.String("ask_id", rec.Ask.ID), slog.String("error", err.Error()))
 		}
 	}
 	to, here := routes.Decide(&told), routes.Decide(&rec.Ask)

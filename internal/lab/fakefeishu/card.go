@@ -128,8 +128,8 @@ func (c *checker) element(el map[string]any, inForm bool) {
 	case "button":
 		c.button(el, inForm)
 	case "markdown":
-		if s, _ := el["content"].(string); strings.TrimSpace(s) == "" || strings.Contains(s, "<at id=all>") {
-			c.fault("markdown: content is empty, or mentions everybody")
+		if s, _ := el["content"].(string); strings.TrimSpace(s) == "" || strings.Contains(s, "<at id=all>") || strings.Contains(s, "<at id=oc_") {
+			c.fault("markdown: content is empty, or mentions everybody or a chat")
 		}
 	case "div":
 		c.text(el["text"], "div.text", 0)

@@ -337,6 +337,9 @@ func check(text string, entities []Entity, keyboard [][]Button) error {
 		if e.Offset < 0 || e.Length <= 0 || e.Offset+e.Length > n {
 			return fmt.Errorf("Bad Request: entity %+v is outside the text of %d", e, n)
 		}
+		if e.Type == "text_mention" && (e.User == nil || e.User.ID <= 0) { // only people can be mentioned, chats cannot
+			return errors.New("Bad Request: invalid user_id specified")
+		}
 	}
 	for _, row := range keyboard {
 		for _, b := range row {

@@ -266,12 +266,20 @@ func (a *api) reply(ctx context.Context, r responder.Rank, chat, id, kind, conte
 
 // textOf returns the content of a text message that mentions people; nothing in its words is a mention.
 func textOf(words string, ids ...string) string {
-	words = strings.ReplaceAll(words, "<", "<\u200b")
-	for _, id := range ids {
-		words += " <at" + ` user_id="` + id + `"></at>`
-	}
+	words = strings.TrimSpace(strings.ReplaceAll(words, "<", "<\u200b") + " " + mention(`user_id="%s"`, ids))
 	data, _ := encode(map[string]string{"text": words}) // strings always marshal
 	return string(data)
+}
+
+// mention mentions people, whose id is an attribute. A group is a chat, which nobody can mention.
+func mention(attribute string, ids []string) string {
+	var all []string
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "oc_") {
+			all = append(all, "<at "+fmt.Sprintf(attribute, id)+"></at>")
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // member is a member of a chat.

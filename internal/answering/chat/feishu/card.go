@@ -118,12 +118,8 @@ func (d *drawing) color() string {
 
 func (d *drawing) elements(r room) []object {
 	all, cut := []object{small(d.Head())}, false
-	if len(d.mentions) > 0 {
-		at := make([]string, len(d.mentions))
-		for i, id := range d.mentions {
-			at[i] = "<at" + " id=" + id + "></at>"
-		}
-		all = append(all, markdown(strings.Join(at, " ")))
+	if at := mention("id=%s", d.mentions); at != "" {
+		all = append(all, markdown(at))
 	}
 	add := func(p *card.Preview, most int) {
 		if p != nil && most > 0 {

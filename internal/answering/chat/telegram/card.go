@@ -88,12 +88,15 @@ func (d *drawing) mark(draft chat.Draft) string {
 	return address
 }
 
-// mention mentions users.
+// mention mentions users. A group is a chat, which nobody can mention.
 func (t *text) mention(ids []string) {
 	for _, id := range ids {
 		n := t.n
-		t.add("👤 ", "", "")
 		user, _ := strconv.ParseInt(id, 10, 64)
+		if user <= 0 {
+			continue
+		}
+		t.add("👤 ", "", "")
 		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n, Length: 2, User: &models.User{ID: user, FirstName: id}})
 	}
 }
