@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -94,14 +95,33 @@ type digest struct {
 }
 
 // item is an ask of a digest.
-type item struct {
-	card.Row
-	Page string
+type item struct{ Heading, Head, Page string }
+
+// Text returns the digest as plain text.
+func (d *digest) Text() string {
+	parts := []string{d.Title}
+	for i := range d.Items {
+		parts = append(parts, strings.TrimSpace(d.Items[i].Heading+"\n"+d.Items[i].Head+"\n"+d.Items[i].Page))
+	}
+	if d.More > 0 {
+		parts = append(parts, d.Lang.Say("%d more are not in this mail.", d.More))
+	}
+	if d.Page != "" {
+		parts = append(parts, d.Lang.Say("Anyone with this mail can answer as %s: do not forward it.", d.Person))
+	}
+	if d.Stop != "" {
+		parts = append(parts, d.Lang.Say("No more mail from askbus:")+"\n"+d.Stop)
+	}
+	return strings.Join(parts, "\n\n") + "\n"
 }
 
 // sendDigest sends one person what waits for them; nothing if nothing does.
 func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Record) error {
 	l := s.speaks(to, nil)
+	zone, err := time.LoadLocation(s.people().People[to].Zone)
+	if err != nil {
+		return err
+	}
 	d := &digest{letter: &letter{Lang: l, Person: to}}
 	var listed []*ask.Record
 	stopped := map[string]bool{}
@@ -126,13 +146,10 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 			continue
 		}
 		one := s.letterTo(to, responder.PostKey(Type, rec.Ask.Key(), rec.Life), rec)
-		page := one.Page
-		if page == "" {
-			page = one.Inbox
-		}
 		listed = append(listed, rec)
-		d.Items = append(d.Items, item{card.NewRow(rec, card.Viewer{Lang: l.Tag, Surface: Type, Shared: true}, s.Clock.Now()), page})
-		d.Stop = one.Stop
+		head := card.New(rec, card.Viewer{Lang: l.Tag, Surface: Type, Shared: true, Zone: zone}, s.Clock.Now()).Head()
+		d.Items = append(d.Items, item{card.Heading(&rec.Ask), head, cmp.Or(one.Page, one.Inbox)})
+		d.Page, d.Stop = cmp.Or(d.Page, one.Page), one.Stop
 	}
 	if len(listed) == 0 {
 		return nil
@@ -143,11 +160,7 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 		return err
 	}
 	m.SetMessageIDWithValue(s.messageID("askbus-digest", to, "."+day))
-	lines := []string{d.Title}
-	for i := range d.Items {
-		lines = append(lines, strings.TrimSpace(d.Items[i].Heading+"\n"+d.Items[i].Page))
-	}
-	if err := s.fill(m, l, strings.Join(append(lines, d.Stop), "\n\n")+"\n", "digest.html", d); err != nil {
+	if err := s.fill(m, l, d.Text(), "digest.html", d); err != nil {
 		return err
 	}
 	if err := s.mailer.send(ctx, to, responder.Rank{At: s.Clock.Now()}, m); err != nil {

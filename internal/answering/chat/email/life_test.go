@@ -106,6 +106,9 @@ func TestOnlyTheFormAnswers(t *testing.T) {
 	if end.Header.Get("In-Reply-To") != "<"+first.ID()+">" || end.Header.Get("References") != "<"+first.ID()+">" || !strings.Contains(end.Text, "chose PostgreSQL") {
 		t.Errorf("the outcome is %s", end.Raw)
 	}
+	if strings.Contains(end.Text, "\n\n\n") {
+		t.Errorf("the outcome has empty paragraphs: %q", end.Text)
+	}
 }
 
 // links returns every URL of a mail, in its text and its HTML.

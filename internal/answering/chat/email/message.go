@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -354,8 +355,9 @@ func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	for _, one := range d.Lines {
 		lines = append(lines, one.Question+"\n"+one.Answer)
 	}
-	lines = append(append(lines, d.Reply), d.Votes...)
-	return m, s.fill(m, l, strings.Join(append(lines, d.Inbox), "\n\n")+"\n", "outcome.html", d)
+	lines = append(append(append(lines, d.Reply), d.Votes...), d.Inbox)
+	lines = slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+	return m, s.fill(m, l, strings.Join(lines, "\n\n")+"\n", "outcome.html", d)
 }
 
 // When says when and where an ask ended.
