@@ -115,7 +115,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultSecret:            {english: `is true, but secrets cannot be asked yet: answers are stored and shown as they are; ask the person to put the secret where the program reads it`, chinese: `是 true，但还不能询问秘密：回答会原样保存和显示；请让对方把秘密放到程序读取的地方`},
 	FaultNoChoices:         {english: `is false and there are no choices; give choices or set it to true`, chinese: `是 false，又没有选项；请给出选项，或把它设为 true`},
 
-	FaultNoReason:          {english: `this vote needs a reason; write it in the note[: {prompt}]`, chinese: `这一票需要理由；请写在备注里[：{prompt}]`},
+	FaultNoReason:          {english: `this vote needs a reason[: {prompt}]`, chinese: `这一票需要理由[：{prompt}]`},
 	FaultNoPerson:          {english: `must be a person's; answer at a surface where you sign in`, chinese: `必须是某个人的主体；请在你登录的界面上回答`},
 	FaultMayNotVote:        {english: `is of somebody whose vote does not count here; somebody else has to vote`, chinese: `此人的票在这里不算数；需要由其他人投票`},
 	FaultProofTooWeak:      {english: `must be {proof:quoted} or stronger; answer at a surface where you sign in`, chinese: `必须至少是 {proof:quoted}；请在你登录的界面上回答`},

@@ -24,12 +24,14 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 	case errors.Is(err, ask.ErrForbidden):
 		c := New(r, v, now)
 		switch {
+		case faulty(e, ask.FaultNotLinked):
+			return v.Say("You may not answer this one: the operator's list of people does not name %s. Link this account with you on the page “Your chats” of the inbox, or ask an operator. The question stays open.", line(v.By.Principal))
 		case c.BreakGlass != nil && ofVote(e):
 			return strings.TrimSpace(c.BreakGlass.Elsewhere() + " " + c.Link)
-		case c.ForThem != "":
-			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		case ofVote(e) && v.May(r).Why != "":
 			return v.Say("You may not answer this one. %s The question stays open.", v.May(r).Why)
+		case ofVote(e) && c.ForThem != "":
+			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}
 		if e == nil {
 			return v.Say("You may not answer this one: %s. The question stays open.", line(err.Error()))
@@ -74,5 +76,9 @@ func (v Viewer) Gone(err error) (told, shown string) {
 // ofVote reports whether a vote was refused because of whose it is. What was decided alone is refused in other words,
 // as after the role was taken away, and so is whom the ask excludes.
 func ofVote(e *ask.Error) bool {
-	return e == nil || len(e.Faults) == 0 || slices.ContainsFunc(e.Faults, func(f ask.Fault) bool { return f.Code == ask.FaultMayNotVote })
+	return e == nil || len(e.Faults) == 0 || faulty(e, ask.FaultMayNotVote)
+}
+
+func faulty(e *ask.Error, code ask.FaultCode) bool {
+	return e != nil && slices.ContainsFunc(e.Faults, func(f ask.Fault) bool { return f.Code == code })
 }

@@ -145,9 +145,12 @@ func TestExplain(t *testing.T) {
 	chinese.Lang = "zh-CN"
 	asked := ask.Refuse(ask.CodeForbidden, "os:mei asked")
 	asked.Faults = []ask.Fault{ask.NewFault("/by/principal", ask.FaultIsTheAsker)}
+	unlisted := ask.Refuse(ask.CodeForbidden, "os:mei is linked to nobody").At("/by/principal", ask.FaultNotLinked)
+	r.Ask.Audience = []string{"group:platform"} // mei is one of them, so this is not why
 	for err, want := range map[error]string{
 		r.Ask.CheckVote(&ask.Vote{By: proven.By, Choice: ask.ChoiceApprove}): "你不能回答此问题。这里只有组 sre 的投票有效。提问仍然开放。",
-		asked: "你不能回答此问题：不能是提问者。提问仍然开放。",
+		asked:    "你不能回答此问题：不能是提问者。提问仍然开放。",
+		unlisted: "你不能回答此问题：管理员的人员名单中没有 os:mei。请在收件箱的“你的聊天账号”页面关联此账号，或联系管理员。提问仍然开放。",
 	} {
 		if got := chinese.Explain(r, err, now); got != want {
 			t.Errorf("in Chinese, %v: %q; want %q", err, got, want)
