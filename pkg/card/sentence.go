@@ -210,6 +210,18 @@ func (v Viewer) Snoozed(until, now time.Time) string {
 	return v.Say("Snoozed, back %s", v.When(until, now, Until).Words)
 }
 
+// NotMoved says why an ask was not snoozed or handed over. To is the person or group that was typed.
+func (v Viewer) NotMoved(f ask.Fault, to string) string {
+	words := f.In(v.Lang)
+	switch f.Pointer {
+	case "/to":
+		return v.Say("Not handed over: “%s” %s.", ask.Clip(line(to), 80), words)
+	case "/word":
+		return v.Say("Not handed over: the note %s.", words)
+	}
+	return v.Say("Not snoozed: this %s.", words)
+}
+
 // HandedOver returns the sentence that says who handed an ask over to whom, a person or a group, with their note.
 func (v Viewer) HandedOver(to, by ask.By, note string) string {
 	you := v.words().Say("you")

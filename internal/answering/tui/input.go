@@ -36,7 +36,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.findKey(name, text)
 	}
 	if moving != nil && m.editor() == nil && m.keys.byKey[name] == actTakeBack && len(m.held) == 0 {
-		return m.change(moving.key, m.say("Taken back"), moving.back, nil)
+		return m.change(movedMsg{key: moving.key, said: m.say("Taken back")}, moving.back)
 	}
 	f := m.form()
 	if m.inCard && f != nil {

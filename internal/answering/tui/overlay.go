@@ -26,6 +26,7 @@ type overlay struct {
 	filter      editor // help: filter; hand-over: recipient
 	word        editor // hand-over: message
 	second      bool   // word has the focus
+	fault       string // hand-over: why it was refused
 	top, left   int
 	wrap        bool
 	first, also int // options of the shown previews

@@ -31,7 +31,8 @@ const awake = time.Minute
 type movedMsg struct {
 	key  ask.Key
 	said string
-	back move // takes it back; nil: nothing does
+	back move    // takes it back; nil: nothing does
+	form overlay // of a hand-over: opened again if it is refused
 	err  error
 }
 
@@ -145,7 +146,7 @@ func (m *model) beginSnooze() tea.Cmd {
 		return nil
 	}
 	if _, is := m.off[m.focus]; is {
-		return m.change(m.focus, m.say("Back in the list"), m.unsnooze, nil)
+		return m.change(movedMsg{key: m.focus, said: m.say("Back in the list")}, m.unsnooze)
 	}
 	m.overlay = overlay{kind: overlaySnooze}
 	return nil
@@ -169,9 +170,9 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(m.focus, m.opts.Viewer.Snoozed(until, m.opts.Now()), func(ctx context.Context, v board.Viewer, k ask.Key) error {
+	return m.change(movedMsg{key: m.focus, said: m.opts.Viewer.Snoozed(until, m.opts.Now()), back: m.unsnooze}, func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
-	}, m.unsnooze)
+	})
 }
 
 func (m *model) unsnooze(ctx context.Context, v board.Viewer, k ask.Key) error {
@@ -199,26 +200,28 @@ func (m *model) handKey(name, text string) tea.Cmd {
 			return nil
 		}
 		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
+		form := m.overlay
 		m.overlay = overlay{}
 		give := func(to, word string) move {
 			return func(ctx context.Context, v board.Viewer, k ask.Key) error {
 				return m.opts.Team.HandOver(ctx, v, k, to, word)
 			}
 		}
-		return m.change(m.focus, m.opts.Viewer.HandedOver(ask.By{Principal: to}, m.opts.By, word), give(to, word), give("", ""))
+		return m.change(movedMsg{key: m.focus, said: m.opts.Viewer.HandedOver(ask.By{Principal: to}, m.opts.By, word), back: give("", ""), form: form}, give(to, word))
 	default:
 		at.key(name, text)
 	}
 	return nil
 }
 
-// change applies a change to an ask that moves it between lists; back takes it back.
-func (m *model) change(k ask.Key, said string, do, back move) tea.Cmd {
+// change applies a change to an ask that moves it between lists, and returns its result.
+func (m *model) change(msg movedMsg, do move) tea.Cmd {
 	v := m.viewer()
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
 		defer cancel()
-		return movedMsg{k, said, back, do(ctx, v, k)}
+		msg.err = do(ctx, v, msg.key)
+		return msg
 	}
 }
 
@@ -229,10 +232,13 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
 			words = e.Detail
 			if len(e.Faults) > 0 {
-				words = m.say("Not done: this %s", e.Faults[0].Message)
+				words = m.opts.Viewer.NotMoved(e.Faults[0], msg.form.filter.String())
 			}
 		}
 		m.message = ask.CleanLine(words)
+		if msg.form.kind == overlayHandOver && m.overlay.kind == overlayNone && m.focus == msg.key {
+			m.overlay, m.overlay.fault, m.overlay.second = msg.form, m.message, false
+		}
 		return nil
 	}
 	at := m.at()
@@ -272,8 +278,17 @@ func (m *model) teamView() []string {
 	label := max(4, ansi.StringWidth(m.say("To|person")), ansi.StringWidth(m.say("Word"))) + 2
 	lines := []string{
 		mark(!o.second) + padded(m.say("To|person"), label) + o.filter.String(), mark(o.second) + padded(m.say("Word"), label) + o.word.String(), "",
-		m.styles.dim.Render("  " + m.say("A name of somebody who was seen here, a principal such as os:mei, or group:platform.")),
-		m.styles.dim.Render("  " + m.say("It moves to their list. Everybody who may decide it still may.")),
 	}
+	if o.fault != "" {
+		for _, l := range wrapBehind("  ", "  ", o.fault, m.width-4) {
+			lines = append(lines, m.styles.fault.Render(l))
+		}
+		lines = append(lines, "")
+	}
+	lines = append(
+		lines,
+		m.styles.dim.Render("  "+m.say("A name of somebody who was seen here, a principal such as os:mei, or group:platform.")),
+		m.styles.dim.Render("  "+m.say("It moves to their list. Everybody who may decide it still may.")),
+	)
 	return m.framed(m.styles.title.Render(m.say("Hand over")), lines, height, m.say("enter next, then hands over · tab changes the field · esc back"))
 }

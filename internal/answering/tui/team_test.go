@@ -124,11 +124,11 @@ func TestANamedAskStaysOnTheScreen(t *testing.T) {
 func TestHandingOver(t *testing.T) {
 	t.Parallel()
 	s, c := withTeam(t, database())
-	s.keys("a").typed("Zoe").keys("enter enter")
-	s.has("Not done: this is nobody who was seen here")
-	s.keys("a").typed("os:tom").keys("enter").typed("yours")
+	s.keys("a").typed("Zoe").keys("enter").typed("yours").keys("enter")
+	s.has("Not handed over: “Zoe” is nobody who was seen here.", "To    Zoe", "Word  yours")
+	s.keys("ctrl+u").typed("os:tom")
 	s.has("To    os:tom", "Word  yours")
-	s.keys("enter")
+	s.keys("enter enter")
 	if s.has("Handed to os:tom by you: “yours” · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
 		t.Errorf("%q", c.handed)
 	}

@@ -237,7 +237,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		e, _ := errors.AsType[*ask.Error](err)
 		switch {
 		case errors.Is(err, ask.ErrInvalid) && e != nil && len(e.Faults) > 0:
-			status, problem = http.StatusUnprocessableEntity, faultWords(me, e.Faults[0], r.PostForm.Get(fieldTo))
+			status, problem = http.StatusUnprocessableEntity, viewer(me).NotMoved(e.Faults[0], r.PostForm.Get(fieldTo))
 		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota):
 			status, problem = http.StatusForbidden, say(me, "Not done: %s.", e.Detail)
 		case errors.Is(err, ask.ErrNotFound):
@@ -261,18 +261,6 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 	}
 	_ = s.board.Leave(me, k) // otherwise it expires by itself
 	s.goOn(w, r, me, to)
-}
-
-// faultWords returns a fault of these forms as a sentence. To is the person or group that was typed.
-func faultWords(me board.Viewer, f ask.Fault, to string) string {
-	words := f.In(me.Language)
-	switch f.Pointer {
-	case "/to":
-		return say(me, "Not handed over: “%s” %s.", ask.Clip(ask.CleanLine(to), 80), words)
-	case "/word":
-		return say(me, "Not handed over: the note %s.", words)
-	}
-	return say(me, "Not snoozed: this %s.", words)
 }
 
 // attend records that a person has an ask open. The page repeats it every 10 s.
