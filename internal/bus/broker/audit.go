@@ -35,29 +35,12 @@ func (b *Broker) receiveAudit(m micro.Request) {
 		return
 	}
 	req := auditRequest{AuditRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: auditEndpoint}, reply: m.Reply()}}
-	data := m.Data()
-	line := ask.Key{Tenant: auditEndpoint, Session: r.User}
-	if err := checkProtocol(m.Headers()); err != nil {
-		b.refuse(b.base, &req.to, err)
-		return
-	}
-	if !b.workers.do(line, len(data), func() { b.handleAudit(data, &req) }) {
-		b.refuse(b.base, &req.to, b.workers.busy("about the audit"))
-	}
-}
-
-func (b *Broker) handleAudit(data []byte, r *auditRequest) {
-	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
-	defer cancel()
-	var err error
-	if r.Verb == subject.VerbReport {
-		err = b.report(data, r)
-	} else {
-		err = b.readAudit(ctx, data, r)
-	}
-	if err != nil {
-		b.refuse(ctx, &r.to, err)
-	}
+	b.queue(m, &req.to, ask.Key{Tenant: auditEndpoint, Session: r.User}, "about the audit", func(ctx context.Context) error {
+		if r.Verb == subject.VerbReport {
+			return b.report(m.Data(), &req)
+		}
+		return b.readAudit(ctx, m.Data(), &req)
+	})
 }
 
 // Bounds of one page of the audit.

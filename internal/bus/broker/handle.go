@@ -69,8 +69,30 @@ func (b *Broker) receive(m micro.Request) {
 	}
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
 	req := request{Request: r, reply: m.Reply(), attempt: attemptOf(msg.Header)}
-	if !b.workers.do(req.line(), len(msg.Data), func() { b.handle(msg, req) }) {
-		b.refuse(b.base, &req, b.workers.busy("of "+req.sender()))
+	b.queue(m, &req, req.line(), "of "+req.sender(), func(ctx context.Context) error { return b.handle(ctx, msg, &req) })
+}
+
+// queue serves a request when it is its line's turn; whose names the requests of that line.
+func (b *Broker) queue(m micro.Request, r *request, line ask.Key, whose string, serve func(context.Context) error) {
+	if !b.workers.do(line, len(m.Data()), func() { b.do(m.Headers(), r, serve) }) {
+		b.refuse(b.base, r, b.workers.busy(whose))
+	}
+}
+
+// do serves a request whose turn it is, unless its sender has given up.
+func (b *Broker) do(h micro.Headers, r *request, serve func(context.Context) error) {
+	if r.over() {
+		b.late.Add(1)
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
+	defer cancel()
+	err := checkProtocol(h)
+	if err == nil {
+		err = serve(ctx)
+	}
+	if err != nil {
+		b.refuse(ctx, r, err)
 	}
 }
 
@@ -116,36 +138,78 @@ const (
 	loggedRefusals = 10
 )
 
-func (b *Broker) handle(msg *nats.Msg, r request) {
-	if r.over() {
-		b.late.Add(1)
-		return
-	}
-	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
-	defer cancel()
-	err := b.read(msg, &r)
-	if eventType(r.Verb) != "" { // verbs that change or present an ask
+// served says how requests with a verb are served.
+type served struct {
+	carries carried
+	event   string // its type, if they carry one
+	serve   func(*Broker, context.Context, *request) error
+}
+
+// carried is what a request carries.
+type carried int
+
+const (
+	withEvent carried = iota
+	withMode          // of an event, for the reply: it reads
+	withBody          // JSON without an event
+	withBytes         // of a file
+)
+
+// verbs are the verbs that brokers serve.
+//
+//nolint:gochecknoglobals // a table
+var verbs = map[subject.Verb]served{
+	subject.VerbAsk:       {withEvent, cloudevent.TypeAsked, (*Broker).ask},
+	subject.VerbGet:       {withMode, "", (*Broker).get},
+	subject.VerbWait:      {withMode, "", (*Broker).get},
+	subject.VerbWithdraw:  {withEvent, cloudevent.TypeWithdrawn, (*Broker).end},
+	subject.VerbAbort:     {withEvent, cloudevent.TypeAborted, (*Broker).end},
+	subject.VerbAnswer:    {withEvent, cloudevent.TypeAnswered, (*Broker).answer},
+	subject.VerbCancel:    {withEvent, cloudevent.TypeDeclined, (*Broker).answer},
+	subject.VerbUnvote:    {withEvent, cloudevent.TypeUnvoted, (*Broker).unvote},
+	subject.VerbReceipt:   {withEvent, cloudevent.TypePresented, (*Broker).receipt},
+	subject.VerbRepeat:    {withBody, "", (*Broker).repeat},
+	subject.VerbDelivered: {withBody, "", (*Broker).delivered},
+	subject.VerbUpload:    {withBytes, "", (*Broker).upload},
+	subject.VerbFile:      {withBytes, "", (*Broker).file},
+	subject.VerbSnooze:    {withBody, "", (*Broker).snooze},
+	subject.VerbHandOver:  {withBody, "", (*Broker).handover},
+	subject.VerbSeen:      {withBody, "", (*Broker).seen},
+	subject.VerbAway:      {withBody, "", (*Broker).away},
+	subject.VerbClaim:     {withBody, "", (*Broker).claim},
+	subject.VerbLink:      {withBody, "", (*Broker).link},
+	subject.VerbList:      {withBody, "", (*Broker).list},
+	subject.VerbNext:      {withBody, "", (*Broker).next},
+	subject.VerbDone:      {withBody, "", (*Broker).settle},
+	subject.VerbExtend:    {withBody, "", (*Broker).settle},
+	subject.VerbLater:     {withBody, "", (*Broker).settle},
+	subject.VerbRemove:    {withBody, "", (*Broker).removeTenant},
+	subject.VerbReadmit:   {withBody, "", (*Broker).readmitTenant},
+}
+
+func (b *Broker) handle(ctx context.Context, msg *nats.Msg, r *request) (err error) {
+	verb, ok := verbs[r.Verb]
+	err = b.read(msg, r, &verb)
+	if verb.event != "" { // it changes or presents an ask
 		var end func(error)
 		ctx, end = b.tracer.Start(ctx, "broker "+string(r.Verb), tracing.Serves, r.event.Trace, tracing.Ask{Tenant: r.Tenant, Session: r.Session, ID: r.ID, Responder: r.Type})
 		defer func() { end(err) }()
 	}
-	if err == nil {
-		err = b.route(ctx, &r)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("broker: no verb %q", r.Verb)
 	}
-	if err != nil {
-		b.refuse(ctx, &r, err)
-	}
+	return verb.serve(b, ctx, r)
 }
 
-// read takes the event or the plain body from a message.
-func (b *Broker) read(msg *nats.Msg, r *request) error {
-	if err := checkProtocol(msg.Header); err != nil {
-		return err
-	}
+// read takes what a message carries.
+func (b *Broker) read(msg *nats.Msg, r *request, verb *served) error {
 	if len(msg.Data) > ask.MaxEventBytes {
 		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_event", len(msg.Data), ask.MaxEventBytes)
 	}
-	if r.Verb == subject.VerbUpload || r.Verb == subject.VerbFile {
+	if verb.carries == withBytes {
 		r.body, r.header = msg.Data, msg.Header
 		return nil
 	}
@@ -159,26 +223,20 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 			}
 		}
 	}
-	switch r.Verb {
-	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater, subject.VerbRepeat, subject.VerbDelivered, subject.VerbRemove, subject.VerbReadmit:
-		r.body = msg.Data
-		return nil
-	case subject.VerbSnooze, subject.VerbHandOver, subject.VerbSeen, subject.VerbAway, subject.VerbClaim, subject.VerbLink:
+	if verb.carries == withBody {
 		r.body, r.jwt = msg.Data, credentials(msg.Header)
 		return nil
-	case subject.VerbGet, subject.VerbWait:
-		// Reads need no event; if there is one, only its mode matters.
-		_, r.mode, _ = cloudevent.Read(msg)
-	default:
-		var err error
-		r.event, r.mode, err = cloudevent.Read(msg)
+	}
+	var err error
+	r.event, r.mode, err = cloudevent.Read(msg)
+	if verb.carries == withEvent {
 		if errors.Is(err, cloudevent.ErrNoEvent) {
 			return ask.Refuse(ask.CodeInvalid, "%s needs a CloudEvent in its body", r.Verb)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = checkEvent(r, verb.event)
 		}
-		if err := checkEvent(r); err != nil {
+		if err != nil {
 			return err
 		}
 		r.body, r.jwt = r.event.Data, credentials(msg.Header)
@@ -189,29 +247,8 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 	return r.readHold(msg.Header)
 }
 
-// eventType returns the type of the event that a verb carries; empty: none.
-func eventType(v subject.Verb) string {
-	switch v {
-	case subject.VerbAsk:
-		return cloudevent.TypeAsked
-	case subject.VerbWithdraw:
-		return cloudevent.TypeWithdrawn
-	case subject.VerbAbort:
-		return cloudevent.TypeAborted
-	case subject.VerbAnswer:
-		return cloudevent.TypeAnswered
-	case subject.VerbCancel:
-		return cloudevent.TypeDeclined
-	case subject.VerbUnvote:
-		return cloudevent.TypeUnvoted
-	case subject.VerbReceipt:
-		return cloudevent.TypePresented
-	}
-	return ""
-}
-
-func checkEvent(r *request) error {
-	if want := eventType(r.Verb); r.event.Type != want {
+func checkEvent(r *request, want string) error {
+	if r.event.Type != want {
 		return ask.Refuse(ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type, r.Verb, want)
 	}
 	if s := r.event.Subject; s != "" && s != r.ID {
@@ -240,52 +277,4 @@ func (r *request) readHold(h nats.Header) error {
 		r.hold = min(d, ask.MaxHold)
 	}
 	return nil
-}
-
-func (b *Broker) route(ctx context.Context, r *request) error {
-	switch r.Verb {
-	case subject.VerbAsk:
-		return b.ask(ctx, r)
-	case subject.VerbGet, subject.VerbWait:
-		return b.get(ctx, r)
-	case subject.VerbWithdraw, subject.VerbAbort:
-		return b.end(ctx, r)
-	case subject.VerbAnswer, subject.VerbCancel:
-		return b.answer(ctx, r)
-	case subject.VerbUnvote:
-		return b.unvote(ctx, r)
-	case subject.VerbRepeat:
-		return b.repeat(ctx, r)
-	case subject.VerbDelivered:
-		return b.delivered(ctx, r)
-	case subject.VerbReceipt:
-		return b.receipt(ctx, r)
-	case subject.VerbUpload:
-		return b.upload(ctx, r)
-	case subject.VerbFile:
-		return b.file(ctx, r)
-	case subject.VerbSnooze:
-		return b.snooze(ctx, r)
-	case subject.VerbHandOver:
-		return b.handover(ctx, r)
-	case subject.VerbSeen:
-		return b.seen(ctx, r)
-	case subject.VerbAway:
-		return b.away(ctx, r)
-	case subject.VerbClaim:
-		return b.claim(ctx, r)
-	case subject.VerbLink:
-		return b.link(ctx, r)
-	case subject.VerbList:
-		return b.list(ctx, r)
-	case subject.VerbNext:
-		return b.next(r) //nolint:contextcheck // waits longer than this request's limit
-	case subject.VerbDone, subject.VerbExtend, subject.VerbLater:
-		return b.settle(ctx, r)
-	case subject.VerbRemove:
-		return b.removeTenant(ctx, r)
-	case subject.VerbReadmit:
-		return b.readmitTenant(ctx, r)
-	}
-	return fmt.Errorf("broker: no verb %q", r.Verb)
 }

@@ -42,23 +42,8 @@ func (b *Broker) receiveState(m micro.Request) {
 		return
 	}
 	req := stateRequest{StateRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: r.Bucket}, reply: m.Reply()}}
-	data := m.Data()
 	line := ask.Key{Tenant: string(r.Role) + "/" + r.Type + "/" + r.Key.Tenant, Session: subject.State + "/" + r.Bucket}
-	if err := checkProtocol(m.Headers()); err != nil {
-		b.refuse(b.base, &req.to, err)
-		return
-	}
-	if !b.workers.do(line, len(data), func() { b.handleState(data, &req) }) {
-		b.refuse(b.base, &req.to, b.workers.busy("about "+r.Bucket))
-	}
-}
-
-func (b *Broker) handleState(data []byte, r *stateRequest) {
-	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
-	defer cancel()
-	if err := b.routeState(ctx, data, r); err != nil {
-		b.refuse(ctx, &r.to, err)
-	}
+	b.queue(m, &req.to, line, "about "+r.Bucket, func(ctx context.Context) error { return b.routeState(ctx, m.Data(), &req) })
 }
 
 func (b *Broker) routeState(ctx context.Context, data []byte, r *stateRequest) error {

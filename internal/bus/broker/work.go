@@ -14,7 +14,7 @@ import (
 )
 
 // next hands out work to a posting surface, and waits for some if asked to.
-func (b *Broker) next(r *request) error {
+func (b *Broker) next(_ context.Context, r *request) error {
 	if r.reply == "" {
 		return nil // no replica to hand it to
 	}
@@ -35,7 +35,7 @@ func (b *Broker) next(r *request) error {
 	}
 	wait := min(time.Duration(q.Wait), ask.MaxHold)
 	group := ledger.Group{Type: r.Type, Tenant: r.Tenant}
-	b.running.Go(func() {
+	b.running.Go(func() { //nolint:contextcheck // waits longer than this request's limit
 		defer release()
 		ctx, cancel := context.WithTimeout(b.base, wait+b.opts.Limit)
 		defer cancel()
