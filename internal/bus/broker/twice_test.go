@@ -56,7 +56,7 @@ func TestAHeldRequestGetsOneReplyWhenTheLedgerIsCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.Resolve(t.Context(), s, ask.Outcome{AskID: id, Status: ask.StatusAborted, Reason: "enough", At: time.Now()}, time.Now()); err != nil {
+		if _, err := other.Resolve(t.Context(), s, ask.Outcome{AskID: id, Status: ask.StatusAborted, Reason: "enough", At: time.Now()}, "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -193,7 +193,7 @@ func TestABackupDoesNotFollowTheEnd(t *testing.T) {
 			for i := range n {
 				b.store(t, key("s1", fmt.Sprint("c", i)))
 			}
-			if _, err := b.led.Resolve(t.Context(), last, answered(last, "w1"), time.Now()); err != nil {
+			if _, err := b.led.Resolve(t.Context(), last, answered(last, "w1"), "", time.Now()); err != nil {
 				return err
 			}
 		}

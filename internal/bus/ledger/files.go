@@ -20,7 +20,7 @@ import (
 // Files are in a stream of their own: for each file of a session its parts, and
 // then a head that describes it. Every message has a TTL, so the server deletes
 // what nobody refers to, whether a broker runs or not. An ask that refers to a file
-// prolongs it: [Ledger.KeepFile]. Everything is read from the leader.
+// prolongs it: [Ledger.keepFile]. Everything is read from the leader.
 
 const (
 	defaultFileBudget = 4 << 30
@@ -67,7 +67,7 @@ func (l *Ledger) openFiles(ctx context.Context) error {
 func (l *Ledger) EnsureFile(ctx context.Context, at ask.Session, id string) (StoredFile, error) {
 	f, err := l.File(ctx, at, id)
 	if now := l.Now(); err == nil && f.Expires.Before(now.Add(l.opts.UploadLife/2)) {
-		err = l.KeepFile(ctx, at, id, now.Add(l.opts.UploadLife))
+		err = l.keepFile(ctx, at, id, now.Add(l.opts.UploadLife))
 	}
 	return f, err
 }
@@ -164,7 +164,7 @@ func (l *Ledger) FilePart(ctx context.Context, at ask.Session, id string, part i
 func (l *Ledger) PutFile(ctx context.Context, at ask.Session, f ask.File, check func(data []byte) error) (StoredFile, error) {
 	if known, err := l.File(ctx, at, f.ID); err == nil {
 		known.Name = f.Name
-		return known, l.KeepFile(ctx, at, f.ID, l.Now().Add(l.opts.UploadLife))
+		return known, l.keepFile(ctx, at, f.ID, l.Now().Add(l.opts.UploadLife))
 	} else if !errors.Is(err, ask.ErrNotFound) {
 		return StoredFile{}, err
 	}
@@ -179,11 +179,11 @@ func (l *Ledger) PutFile(ctx context.Context, at ask.Session, f ask.File, check 
 		}
 		data = append(data, m.Data...)
 		if want := min(f.Size, int64(part+1)*wire.MaxFilePart); int64(len(data)) != want { // else a part would not be kept
-			return StoredFile{}, errors.Join(ask.InvalidError("upload", []ask.Fault{ask.NewFault("/size", ask.FaultCutFile, part)}), l.RemoveFile(ctx, at, f.ID))
+			return StoredFile{}, errors.Join(ask.InvalidError("upload", []ask.Fault{ask.NewFault("/size", ask.FaultCutFile, part)}), l.removeFile(ctx, at, f.ID))
 		}
 	}
 	if err := check(data); err != nil {
-		return StoredFile{}, errors.Join(err, l.RemoveFile(ctx, at, f.ID))
+		return StoredFile{}, errors.Join(err, l.removeFile(ctx, at, f.ID))
 	}
 	until := l.Now().Add(l.opts.UploadLife)
 	if err := l.keepParts(ctx, at, &f, until); err != nil {
@@ -199,18 +199,18 @@ func (l *Ledger) PutFile(ctx context.Context, at ask.Session, f ask.File, check 
 	return StoredFile{f, until}, nil
 }
 
-// RemoveFile deletes a file.
-func (l *Ledger) RemoveFile(ctx context.Context, at ask.Session, id string) error {
+// removeFile deletes a file.
+func (l *Ledger) removeFile(ctx context.Context, at ask.Session, id string) error {
 	body := struct {
 		Filter string `json:"filter"`
 	}{subject.FileAny(at, id)}
 	return l.api(ctx, "STREAM.PURGE."+subject.FileStream, body, nil)
 }
 
-// KeepFile makes a file live until a time at least: its parts, and then its head,
+// keepFile makes a file live until a time at least: its parts, and then its head,
 // so that the head is the first to expire. A tenth of the life of an upload is no
 // difference. Repeating it is harmless.
-func (l *Ledger) KeepFile(ctx context.Context, at ask.Session, id string, until time.Time) error {
+func (l *Ledger) keepFile(ctx context.Context, at ask.Session, id string, until time.Time) error {
 	f, err := l.File(ctx, at, id)
 	if err != nil || !f.Expires.Before(until.Add(-l.opts.UploadLife/10)) {
 		return err
@@ -221,11 +221,11 @@ func (l *Ledger) KeepFile(ctx context.Context, at ask.Session, id string, until 
 	return l.keepMessage(ctx, subject.FileHead(at, id), until)
 }
 
-// KeepFileAsked is [Ledger.KeepFile] until the retention of an ask with this
+// KeepFileAsked is [Ledger.keepFile] until the retention of an ask with this
 // deadline is over.
 func (l *Ledger) KeepFileAsked(ctx context.Context, at ask.Session, id string, deadline time.Time) error {
 	now := l.Now()
-	return l.KeepFile(ctx, at, id, now.Add(l.outlive(deadline, now)))
+	return l.keepFile(ctx, at, id, now.Add(l.outlive(deadline, now)))
 }
 
 func (l *Ledger) keepParts(ctx context.Context, at ask.Session, f *ask.File, until time.Time) error {

@@ -69,7 +69,7 @@ func (c *cut) step(s lifecycle.State) bool {
 }
 
 func (c *cut) end(s lifecycle.State) bool {
-	_, err := c.led.Resolve(c.t.Context(), s, answered(s, "w1"), time.Now())
+	_, err := c.led.Resolve(c.t.Context(), s, answered(s, "w1"), "", time.Now())
 	return ledger.IsRace(err)
 }
 

@@ -23,7 +23,7 @@ func TestAnEndBetweenHandedOutAsksLosesNoWork(t *testing.T) {
 	if err != nil || len(items) != 4 {
 		t.Fatalf("%d items, %v", len(items), err)
 	}
-	if _, err := b.led.Resolve(t.Context(), third, answered(third, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), third, answered(third, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := work.Settle(t.Context(), group, items[3].Token, ledger.Done, 0); err != nil {

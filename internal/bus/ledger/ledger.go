@@ -160,7 +160,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 		}
 	}
 	l.swept, l.confirmed = make([]swept, l.n), make([]atomic.Int64, l.n)
-	l.RefreshLimits(ctx)
+	l.refreshLimits(ctx)
 	if err := l.RefreshUsage(ctx); err != nil {
 		return nil, err
 	}

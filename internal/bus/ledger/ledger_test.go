@@ -287,13 +287,13 @@ func TestStoreComparesAndSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.store(t, key("s1", "a2")) // a receipt of an earlier life does not count
-	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.led.Store(t.Context(), q); !ledger.IsRace(err) {
 		t.Errorf("storing a resolved ask again: %v", err)
 	}
-	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w2"), time.Now()); !ledger.IsRace(err) {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w2"), "", time.Now()); !ledger.IsRace(err) {
 		t.Errorf("a second outcome: %v", err)
 	}
 	e, err := b.led.Read(t.Context(), k)
@@ -339,7 +339,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	}
 	// 50 minutes until the deadline, and the two options.
 	check("receipt", b.held(t, k, subject.Receipt+".slack")[0].Header, map[string]string{"Nats-TTL": "3150s", "Nats-Rollup": "sub"})
-	if _, err := b.led.Resolve(t.Context(), stored, answered(stored, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), stored, answered(stored, "w1"), "", now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	check("outcome", b.held(t, k, subject.Outcome)[0].Header, map[string]string{
@@ -348,7 +348,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	// Overdue: no time left until the deadline.
 	k2 := key("s1", "a2")
 	late := b.store(t, k2)
-	if _, err := b.led.Resolve(t.Context(), late, answered(late, "w1"), now.Add(9*time.Hour)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), late, answered(late, "w1"), "", now.Add(9*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	check("late outcome", b.held(t, k2, subject.Outcome)[0].Header, map[string]string{"Nats-TTL": "150s"})
@@ -369,7 +369,7 @@ func TestTheLastQuestionAndTheFirstOutcomeCount(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	// A late timer writes the expiry after the outcome.
@@ -494,7 +494,7 @@ func TestALateExpiryChangesNothing(t *testing.T) {
 	k := key("s1", "a1")
 	q := b.store(t, k)
 	raw := b.held(t, k, subject.Question)[0]
-	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	p, _ := b.place(k)
@@ -741,7 +741,7 @@ func TestAPageReadAheadKnowsWhatEndedSince(t *testing.T) {
 		}
 		if page == 1 {
 			for i := 45; i < 100; i++ {
-				if _, err := b.led.Resolve(t.Context(), stored[i], answered(stored[i], "w1"), time.Now()); err != nil {
+				if _, err := b.led.Resolve(t.Context(), stored[i], answered(stored[i], "w1"), "", time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -778,7 +778,7 @@ func TestAnOutcomeThatItsServerKeptTooLongCountsForNothing(t *testing.T) {
 	b := start(t, ledger.Options{Partitions: 1})
 	k := key("s1", "a1")
 	q := b.store(t, k)
-	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	at := func(ahead time.Duration) *ledger.Ledger {

@@ -91,9 +91,9 @@ func smaller(all ...int64) (least int64) {
 	return least
 }
 
-// RefreshLimits asks every server how much it may store. A server that does
+// refreshLimits asks every server how much it may store. A server that does
 // not say so, or too late, keeps its last limit for some minutes.
-func (l *Ledger) RefreshLimits(ctx context.Context) {
+func (l *Ledger) refreshLimits(ctx context.Context) {
 	found := l.askServers(ctx)
 	now := time.Now()
 	for name, bytes := range found {
@@ -123,7 +123,7 @@ func (l *Ledger) KeepLimits(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			l.RefreshLimits(ctx)
+			l.refreshLimits(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -184,16 +184,4 @@ type Limit struct {
 func (l *Ledger) Limit() Limit {
 	name, bytes := l.limits.smallest()
 	return Limit{l.opts.Budget, name, bytes}
-}
-
-// Words says what limits the ledger and which setting raises it.
-func (m Limit) Words() string {
-	if m.Server != "" && (m.Broker == 0 || m.ServerBytes <= m.Broker) {
-		also := ""
-		if m.ServerBytes == m.Broker {
-			also = ", and of every broker"
-		}
-		return "server " + m.Server + " may store " + file.SizeText(m.ServerBytes) + ": raise its --max-store (max_file_store)" + also
-	}
-	return "the brokers may store " + file.SizeText(m.Broker) + ": raise their --max-store"
 }

@@ -133,14 +133,9 @@ func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Eve
 // Resolve writes the outcome of a pending ask: in one step the server stores
 // it, removes the question and stops its timer. It returns the resulting state.
 // See [IsRace]. For an ask with votes only what [Ledger.Read] says afterwards
-// tells whether this outcome is the first.
-func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, now time.Time) (lifecycle.State, error) {
-	return l.ResolveAs(ctx, s, o, "", now)
-}
-
-// ResolveAs is [Ledger.Resolve] for an outcome caused by a credential, whose
-// public key the audit then names; empty: unknown.
-func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome, user string, now time.Time) (lifecycle.State, error) {
+// tells whether this outcome is the first. The audit names user, the public key of
+// the credential that caused it; empty: unknown.
+func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, user string, now time.Time) (lifecycle.State, error) {
 	o.Ask = nil
 	raw, err := wire.EncodeOutcome(&o, s.RawAsk)
 	if err != nil {

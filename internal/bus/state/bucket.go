@@ -98,9 +98,6 @@ type Bucket struct {
 // Open returns a bucket of the bus. It sends nothing.
 func Open(nc *nats.Conn, role Role, name string) *Bucket { return &Bucket{nc, role, name} }
 
-// Name returns the bucket's name.
-func (b *Bucket) Name() string { return b.name }
-
 // Tenant returns the tenant to which the credential is restricted, if any.
 // Entries of no tenant are then out of reach.
 func (b *Bucket) Tenant() string { return b.role.tenant }
