@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +29,7 @@ type Conn struct {
 
 	mu         sync.Mutex
 	token      string // of a connection that was not made by [Connect]
-	user, name string
-	asks       bool   // it says for whom its holder asks
+	who        Identity
 	reconnects uint64 // when the token was read
 }
 
@@ -78,29 +76,16 @@ func (c *Conn) Subject(subj string) string {
 
 // HasAsker reports whether the credential says for whom its holder asks.
 func (c *Conn) HasAsker() bool {
-	if l := loginOf(c.nc); l != nil {
-		return l.who.Asker
-	}
-	if _, _, err := c.Sender(); err != nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.asks
+	who, _, err := c.identity()
+	return err == nil && who.Asker
 }
 
 // Role returns the name of the credential, which is its role and what narrows it.
-// It is empty without a credential.
+// It is empty without a credential: the server may authenticate the connection in
+// another way.
 func (c *Conn) Role() string {
-	if l := loginOf(c.nc); l != nil {
-		return l.who.Name
-	}
-	if _, _, err := c.Sender(); err != nil {
-		return "" // the server may authenticate it in another way
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.name
+	who, _, _ := c.identity() // empty with an error
+	return who.Name
 }
 
 // Alive asks whether a broker runs, on behalf of a session.
@@ -116,12 +101,18 @@ func (c *Conn) Alive(at ask.Session, broker string, limit time.Duration) error {
 // Sender returns the public key and the JWT of the credential under which the
 // connection is authenticated.
 func (c *Conn) Sender() (user, token string, err error) {
+	who, token, err := c.identity()
+	return who.User, token, err
+}
+
+// identity returns what the credential says, and its JWT.
+func (c *Conn) identity() (Identity, string, error) {
 	if l := loginOf(c.nc); l != nil {
-		user, token = l.current()
-		return user, token, nil
+		who, token := l.current()
+		return who, token, nil
 	}
 	if c.nc.Opts.UserJWT == nil {
-		return "", "", errAnonymous
+		return Identity{}, "", errAnonymous
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,25 +121,15 @@ func (c *Conn) Sender() (user, token string, err error) {
 		// the credential of the next connection.
 		token, err := c.nc.Opts.UserJWT()
 		if err != nil {
-			return "", "", fmt.Errorf("read the connection's credential: %w", err)
+			return Identity{}, "", fmt.Errorf("read the connection's credential: %w", err)
 		}
-		who, err := claimsOf(token)
-		if err != nil || !subject.ValidUser(who.Subject) {
-			return "", "", errNoCreds
+		who, err := identityOf(token)
+		if err != nil {
+			return Identity{}, "", err
 		}
-		c.token, c.user, c.name, c.reconnects = token, who.Subject, who.Name, now
-		c.asks = slices.ContainsFunc(who.NATS.Tags, func(tag string) bool { return strings.HasPrefix(tag, "asker:") })
+		c.token, c.who, c.reconnects = token, who, now
 	}
-	return c.user, c.token, nil
-}
-
-// userOf returns the public key from a user's JWT.
-func userOf(token string) (user string, err error) {
-	claims, err := claimsOf(token)
-	if err != nil || !subject.ValidUser(claims.Subject) {
-		return "", errNoCreds
-	}
-	return claims.Subject, nil
+	return c.who, c.token, nil
 }
 
 // dialer dials as before, and carries the login of its connection, because the

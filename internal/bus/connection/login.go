@@ -1,8 +1,6 @@
 package connection
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nkeys"
 )
 
@@ -56,8 +56,21 @@ func Identify(creds string) (Identity, error) {
 	if err != nil {
 		return Identity{}, errNoCreds
 	}
-	claims, err := claimsOf(token)
-	if err != nil || claims.NATS.Type != "user" {
+	return identityOf(token)
+}
+
+// identityOf reads a user's JWT. NATS has verified it.
+func identityOf(token string) (Identity, error) {
+	var claims struct {
+		Name    string `json:"name"`
+		Subject string `json:"sub"`
+		Expires int64  `json:"exp"`
+		NATS    struct {
+			Type string   `json:"type"`
+			Tags []string `json:"tags"`
+		} `json:"nats"`
+	}
+	if assertion.Unverified(token, &claims) != nil || claims.NATS.Type != "user" || !subject.ValidUser(claims.Subject) {
 		return Identity{}, errNoCreds
 	}
 	i := Identity{Name: claims.Name, User: claims.Subject}
@@ -74,43 +87,19 @@ func Identify(creds string) (Identity, error) {
 	return i, nil
 }
 
-// claims are what we read from a user's JWT. NATS has verified it.
-type claims struct {
-	Name    string `json:"name"`
-	Subject string `json:"sub"`
-	Expires int64  `json:"exp"`
-	NATS    struct {
-		Type string   `json:"type"`
-		Tags []string `json:"tags"`
-	} `json:"nats"`
-}
-
-func claimsOf(token string) (c claims, err error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return c, errNoCreds
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(data, &c) != nil {
-		return c, errNoCreds
-	}
-	return c, nil
-}
-
 var errNoCreds = errors.New("the credential is not the text of a NATS user's .creds file; make one with \"askbus auth\"")
 
 // login gives the client library the token, and signs the server's nonce with
 // its key. The library calls token and then sign.
 type login struct {
 	c   Credential
-	who Identity
 	log *slog.Logger
 
 	mu    sync.Mutex
 	creds string
 	used  bool
+	who   Identity
 	jwt   string // the JWT of the connection
-	user  string // its public key
 }
 
 func newLogin(c Credential, log *slog.Logger) (*login, error) {
@@ -168,19 +157,20 @@ func (l *login) token() (string, error) {
 		return "", errNoCreds
 	}
 	if token != l.jwt {
-		if l.user, err = userOf(token); err != nil {
+		who, err := identityOf(token)
+		if err != nil {
 			return "", err
 		}
-		l.jwt = token
+		l.who.User, l.jwt = who.User, token
 	}
 	return token, nil
 }
 
-// current returns the key and the JWT of the connection.
-func (l *login) current() (user, token string) {
+// current returns the identity and the JWT of the connection.
+func (l *login) current() (who Identity, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.user, l.jwt
+	return l.who, l.jwt
 }
 
 func (l *login) sign(nonce []byte) ([]byte, error) {
