@@ -51,7 +51,7 @@ func (l *PerMinute) Full(key string, now time.Time) bool {
 }
 
 func (l *PerMinute) turn(now time.Time) {
-	if l.count == nil || now.Sub(l.began) >= time.Minute {
+	if l.count == nil || now.Sub(l.began).Abs() >= time.Minute {
 		l.began, l.count = now, map[string]int{}
 	}
 }

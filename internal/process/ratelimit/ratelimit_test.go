@@ -62,3 +62,16 @@ func TestManyStrangersLeaveRoom(t *testing.T) {
 		t.Error("a counter that was full refuses in the next minute")
 	}
 }
+
+// A clock that is set back, such as a server's, ends the minute and does not make it last
+// until the clock is there again.
+func TestAClockThatIsSetBackBeginsAMinute(t *testing.T) {
+	t.Parallel()
+	l, now := ratelimit.New(1), time.Unix(0, 0)
+	if !l.Take("mei", now) || l.Take("mei", now.Add(time.Second)) {
+		t.Fatal("one is allowed")
+	}
+	if !l.Take("mei", now.Add(-time.Hour+2*time.Second)) {
+		t.Error("it is refused for an hour")
+	}
+}
