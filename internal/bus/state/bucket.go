@@ -188,8 +188,11 @@ func (b *Bucket) remove(ctx context.Context, k Key, d wire.StateDelete) error {
 // List reads every entry that the role may see.
 func (b *Bucket) List(ctx context.Context) ([]Entry, error) {
 	entries, _, err := b.changes(ctx, 0)
-	// Pages after the first include deletions.
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Deleted }), err
+	last := map[Key]uint64{} // pages after the first include what was written or deleted since
+	for i := range entries {
+		last[entries[i].Key] = entries[i].Revision
+	}
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Deleted || e.Revision != last[e.Key] }), err
 }
 
 // changes reads the writes after a revision, and the deletions if it is not 0,

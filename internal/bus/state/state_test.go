@@ -514,3 +514,43 @@ func TestSharedStateSurvives(t *testing.T) {
 		}
 	}
 }
+
+// A list has each entry once, as it was last, however often entries are written and
+// deleted while its pages are read.
+func TestAListHasEachEntryOnce(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	bucket := webBucket(b, state.Push)
+	const pages = 250 // entries: more than one page
+	for i := range pages {
+		if _, err := bucket.Put(t.Context(), state.Key{Name: fmt.Sprint("k", i)}, thing{}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			_, _ = bucket.Put(ctx, state.Key{Name: "k0"}, thing{i}, time.Hour)
+			_ = bucket.Delete(ctx, state.Key{Name: "k1"})
+			_, _ = bucket.Put(ctx, state.Key{Name: "k1"}, thing{i}, time.Hour)
+		}
+	})
+	for range 10 {
+		all, err := bucket.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := map[state.Key]int{}
+		for i := range all {
+			n[all[i].Key]++
+		}
+		for k, times := range n {
+			if times != 1 {
+				t.Errorf("%s is listed %d times", k.Name, times)
+			}
+		}
+	}
+	stop()
+	writing.Wait()
+}
