@@ -192,6 +192,10 @@ func (b *Broker) removalDue(asked string, looked map[string]time.Time) (tenant s
 // carryOut does what is left of a removal.
 func (b *Broker) carryOut(ctx context.Context, tenant string, again bool) error {
 	for {
+		ends, err := b.led.Ends(ctx) // before the mark: what comes later may be of a tenant that was readmitted
+		if err != nil {
+			return err
+		}
 		e, m, err := b.removal(ctx, tenant)
 		if err != nil {
 			return err
@@ -217,7 +221,7 @@ func (b *Broker) carryOut(ctx context.Context, tenant string, again bool) error 
 			if m.State == wire.RemovalDone && !again {
 				return nil
 			}
-			n, err := b.led.DeleteTenant(ctx, tenant)
+			n, err := b.led.DeleteTenant(ctx, tenant, ends)
 			if err != nil || m.State == wire.RemovalDone {
 				return err
 			}

@@ -276,7 +276,7 @@ func (l *Ledger) outcome(ctx context.Context, k ask.Key) (message, error) {
 		}
 		// It no longer counts, but a compare-and-set would still see it.
 		l.opts.Logger.WarnContext(ctx, "removing an expired outcome that its server kept", slog.String("ask_id", k.ID))
-		if err := l.purge(ctx, stream, of, m.Seq); err != nil {
+		if _, err := l.purge(ctx, stream, of, m.Seq); err != nil {
 			return message{}, err
 		}
 		next = m.Seq + 1
@@ -294,12 +294,16 @@ func (l *Ledger) expired(m message) bool {
 }
 
 // purge removes the messages of a subject up to a sequence.
-func (l *Ledger) purge(ctx context.Context, stream, of string, seq uint64) error {
+func (l *Ledger) purge(ctx context.Context, stream, of string, seq uint64) (n int, err error) {
 	body := struct {
 		Filter string `json:"filter"`
 		Seq    uint64 `json:"seq"` // exclusive
 	}{of, seq + 1}
-	return l.api(ctx, "STREAM.PURGE."+stream, body, nil)
+	var r struct {
+		Purged int `json:"purged"`
+	}
+	err = l.api(ctx, "STREAM.PURGE."+stream, body, &r)
+	return r.Purged, err
 }
 
 // get reads one message from the leader.

@@ -69,15 +69,28 @@ func with(counts map[string]int, name string, n int) map[string]int {
 	return counts
 }
 
-// DeleteTenant deletes what is stored of a tenant, also what is pending, and returns
-// how much it found. Repeating it is harmless.
-func (l *Ledger) DeleteTenant(ctx context.Context, tenant string) (found int, err error) {
-	purge := func(stream, filter string) error {
-		var r struct {
-			Purged int `json:"purged"`
+// Ends are the last sequences of the streams of a ledger, by name.
+type Ends map[string]uint64
+
+// Ends reads the last sequences of all streams but the audit's.
+func (l *Ledger) Ends(ctx context.Context) (Ends, error) {
+	ends := Ends{}
+	for _, name := range l.streams() {
+		last, err := l.lastSequence(ctx, name)
+		if err != nil {
+			return nil, err
 		}
-		err := l.api(ctx, "STREAM.PURGE."+stream, map[string]string{"filter": filter}, &r)
-		found += r.Purged
+		ends[name] = last
+	}
+	return ends, nil
+}
+
+// DeleteTenant deletes what was stored of a tenant up to the ends, also what is
+// pending, and returns how much it found. Repeating it is harmless.
+func (l *Ledger) DeleteTenant(ctx context.Context, tenant string, upTo Ends) (found int, err error) {
+	purge := func(stream, filter string) error {
+		n, err := l.purge(ctx, stream, filter, upTo[stream])
+		found += n
 		if err != nil {
 			return fmt.Errorf("ledger: delete %s: %w", filter, err)
 		}
@@ -95,6 +108,9 @@ func (l *Ledger) DeleteTenant(ctx context.Context, tenant string) (found int, er
 		return found, err
 	}
 	remove := func(bucket string, k subject.StateKey, seq uint64) error {
+		if seq > upTo[subject.StateStream] {
+			return nil
+		}
 		found++
 		_, err := l.WriteState(ctx, &StateWrite{Bucket: bucket, Key: k, Expect: &seq}, l.Now())
 		if IsRace(err) {

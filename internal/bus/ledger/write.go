@@ -220,7 +220,7 @@ func ttl(d time.Duration) string {
 // id may have been asked again.
 func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	p, stream := l.place(k)
-	if err := l.purge(ctx, stream, subject.LedgerQuestion(p, k), seq); err != nil {
+	if _, err := l.purge(ctx, stream, subject.LedgerQuestion(p, k), seq); err != nil {
 		return fmt.Errorf("ledger: remove ghost %s: %w", k, err)
 	}
 	l.opts.Logger.InfoContext(ctx, "removed a question that a crash left behind", slog.String("ask_id", k.ID))
