@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +17,13 @@ import (
 type CacheOptions struct {
 	FailAfter time.Duration         // how long the cache is usable without contact; default 60s
 	Poll      time.Duration         // interval of reading changes, in addition to live ones; default 10s
-	Whole     time.Duration         // interval of reading everything; default 10min, at most half of the time for which deletions are kept
 	Now       func() time.Time      // default: time.Now
 	Changed   func(old, now *Entry) // called for each change, one at a time; old is nil if there was no entry, now if there is none any more
 	Logger    *slog.Logger          // default: discard
 }
 
 func (o *CacheOptions) fill() {
-	for d, v := range map[*time.Duration]time.Duration{&o.FailAfter: time.Minute, &o.Poll: 10 * time.Second, &o.Whole: 10 * time.Minute} {
-		if *d == 0 {
-			*d = v
-		}
-	}
+	o.FailAfter, o.Poll = cmp.Or(o.FailAfter, time.Minute), cmp.Or(o.Poll, 10*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -38,6 +34,10 @@ func (o *CacheOptions) fill() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 }
+
+// wholeEvery is how often everything is read: at most half of the time for which
+// deletions are kept.
+const wholeEvery = 10 * time.Minute
 
 // refreshEvery is how often lookups of missing entries may make a cache read
 // the changes: they share the reads.

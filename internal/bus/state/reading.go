@@ -71,7 +71,7 @@ func (r *reading) finish(err error) {
 func (r *reading) begin(ctx context.Context) {
 	c := r.c
 	now := c.opts.Now()
-	whole := r.whole || now.Sub(r.all) >= c.opts.Whole
+	whole := r.whole || now.Sub(r.all) >= wholeEvery
 	after := r.rev
 	if whole {
 		after = 0
