@@ -74,7 +74,7 @@ func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkIt
 // gets it at once. Work that it cannot return is redelivered after its lease.
 func (b *Broker) giveBack(ctx context.Context, g ledger.Group, kind string, found []ledger.WorkItem) {
 	for _, w := range found {
-		if err := b.work.Settle(ctx, g, w.Token, ledger.Later, 0); err != nil {
+		if err := b.work.Settle(ctx, g, w.Token, subject.VerbLater, 0); err != nil {
 			b.opts.Logger.WarnContext(ctx, "cannot return work; it is redelivered after its lease", slog.String("ask_id", w.State.Ask.ID), slog.Any("error", err))
 		}
 	}
@@ -139,7 +139,7 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := b.work.Settle(ctx, ledger.Group{Type: r.Type, Tenant: r.Tenant}, token, ledger.Verb(r.Verb), delay); err != nil {
+	if err := b.work.Settle(ctx, ledger.Group{Type: r.Type, Tenant: r.Tenant}, token, r.Verb, delay); err != nil {
 		return err
 	}
 	if r.Verb == subject.VerbLater && delay <= 0 { // requests that are held for work

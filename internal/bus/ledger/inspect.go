@@ -19,7 +19,7 @@ type Inspection struct {
 	Used     int64  // bytes used by the account
 	MaxStore int64  // -1: no limit
 	Settings Settings
-	Streams  []StreamInspection // the partitions, then shared state and files
+	Streams  []StreamInspection // shared state, the partitions, files
 	Audit    AuditInspection
 }
 
@@ -97,29 +97,14 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 		return in, err
 	}
 	l := &Ledger{nc: nc, js: js, n: in.Settings.Partitions}
-	for p := range in.Settings.Partitions {
-		s, err := eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
-			return l.inspect(ctx, subject.Stream(p), &in.Settings)
-		})
+	for _, name := range l.streams() {
+		s, err := eachTry(ctx, func(ctx context.Context) (StreamInspection, error) { return l.inspect(ctx, name, &in.Settings) })
 		if err != nil {
 			return in, err
 		}
-		in.Streams = append(in.Streams, s)
-	}
-	s, err := eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
-		return l.inspect(ctx, subject.StateStream, &in.Settings)
-	})
-	in.Streams = append(in.Streams, s)
-	if err != nil {
-		return in, err
-	}
-	if s, err = eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
-		return l.inspect(ctx, subject.FileStream, &in.Settings)
-	}); err != nil {
-		return in, err
-	}
-	if s.There { // the next broker creates it
-		in.Streams = append(in.Streams, s)
+		if s.There || name != subject.FileStream { // else the next broker creates it
+			in.Streams = append(in.Streams, s)
+		}
 	}
 	in.Audit, err = eachTry(ctx, l.inspectAudit)
 	return in, err

@@ -26,7 +26,7 @@ func TestAnEndBetweenHandedOutAsksLosesNoWork(t *testing.T) {
 	if _, err := b.led.Resolve(t.Context(), third, answered(third, "w1"), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := work.Settle(t.Context(), group, items[3].Token, ledger.Done, 0); err != nil {
+	if err := work.Settle(t.Context(), group, items[3].Token, subject.VerbDone, 0); err != nil {
 		t.Fatal(err)
 	}
 	again := map[string]bool{}
@@ -37,7 +37,7 @@ func TestAnEndBetweenHandedOutAsksLosesNoWork(t *testing.T) {
 		}
 		for i := range items {
 			again[items[i].State.Ask.ID] = true
-			if err := work.Settle(t.Context(), group, items[i].Token, ledger.Done, 0); err != nil {
+			if err := work.Settle(t.Context(), group, items[i].Token, subject.VerbDone, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,7 +21,7 @@ func TestWorkThatIsGivenBackIsHandedOutWhateverIsStored(t *testing.T) {
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%d items, %v", len(items), err)
 	}
-	if err := work.Settle(t.Context(), group, items[0].Token, ledger.Later, 0); err != nil {
+	if err := work.Settle(t.Context(), group, items[0].Token, subject.VerbLater, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 { // the server queues what is given back 10 ms later

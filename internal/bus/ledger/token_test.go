@@ -28,11 +28,11 @@ func TestATokenOfWorkIsCheckedWithoutTheLedger(t *testing.T) {
 	// Another broker shares the key, and so reaches the ledger.
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
 	token := ledger.MakeToken(t, work, group, "$JS.ACK."+subject.Stream(subject.Partition(k.Tenant, k.Session, 4))+".slack-q.1.1.1.1.1")
-	if err := other.Settle(t.Context(), group, token, ledger.Done, 0); errors.Is(err, ask.ErrInvalid) {
+	if err := other.Settle(t.Context(), group, token, subject.VerbDone, 0); errors.Is(err, ask.ErrInvalid) {
 		t.Errorf("a token of another broker: %v", err)
 	}
 	nc.Close()
-	if err := work.Settle(t.Context(), group, token, ledger.Done, 0); errors.Is(err, ask.ErrInvalid) || err == nil {
+	if err := work.Settle(t.Context(), group, token, subject.VerbDone, 0); errors.Is(err, ask.ErrInvalid) || err == nil {
 		t.Errorf("a valid token without a ledger: %v", err)
 	}
 	for name, bad := range map[string]string{
@@ -43,11 +43,11 @@ func TestATokenOfWorkIsCheckedWithoutTheLedger(t *testing.T) {
 		"with another signature": strings.Repeat("A", 22) + token[22:],
 		"empty":                  "",
 	} {
-		if err := work.Settle(t.Context(), group, bad, ledger.Done, 0); !errors.Is(err, ask.ErrInvalid) {
+		if err := work.Settle(t.Context(), group, bad, subject.VerbDone, 0); !errors.Is(err, ask.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := work.Settle(t.Context(), ledger.Group{Type: "web"}, token, ledger.Done, 0); !errors.Is(err, ask.ErrInvalid) {
+	if err := work.Settle(t.Context(), ledger.Group{Type: "web"}, token, subject.VerbDone, 0); !errors.Is(err, ask.ErrInvalid) {
 		t.Errorf("another type's: %v", err)
 	}
 }

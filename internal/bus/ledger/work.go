@@ -263,19 +263,11 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, with related) (
 	return item, true, nil
 }
 
-// Verb is what a replica does with a piece of work.
-type Verb string
-
-// The verbs of a token.
-const (
-	Done   Verb = "done"   // finished; never redeliver it
-	Extend Verb = "extend" // still in progress
-	Later  Verb = "later"  // redeliver it after a delay
-)
-
 // Settle applies a verb to a token that Next returned to the same group, at any
-// broker. It refuses any other token without a request.
-func (w *Work) Settle(ctx context.Context, g Group, token string, verb Verb, delay time.Duration) error {
+// broker: [subject.VerbDone], and it is never redelivered; [subject.VerbExtend], while
+// it is in progress; or [subject.VerbLater], and it is redelivered after a delay. It
+// refuses any other token without a request.
+func (w *Work) Settle(ctx context.Context, g Group, token string, verb subject.Verb, delay time.Duration) error {
 	own, err := w.tokens.of(ctx, w.l, false)
 	if err != nil {
 		return err
@@ -286,11 +278,11 @@ func (w *Work) Settle(ctx context.Context, g Group, token string, verb Verb, del
 	}
 	bodies := []string{"+ACK"}
 	switch {
-	case verb == Extend:
+	case verb == subject.VerbExtend:
 		bodies[0] = redeliverIn(w.l.opts.Lease)
-	case verb == Later && delay <= 0: // the second one redelivers it at once, the first one when that is forgotten
+	case verb == subject.VerbLater && delay <= 0: // the second one redelivers it at once, the first one when that is forgotten
 		bodies = []string{redeliverIn(0), "-NAK"}
-	case verb == Later:
+	case verb == subject.VerbLater:
 		bodies[0] = redeliverIn(delay)
 	}
 	one, cancel := context.WithTimeout(ctx, 2*attempt)
