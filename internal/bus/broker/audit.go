@@ -267,7 +267,6 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 		return
 	}
 	var said struct {
-		ID        string    `json:"id"`
 		Tenant    string    `json:"tenant"`
 		Role      string    `json:"role"`
 		Principal string    `json:"principal"`

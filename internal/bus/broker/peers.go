@@ -50,23 +50,24 @@ func (b *Broker) settings() Settings {
 
 // differ says how another broker's settings differ from these, a line each.
 func (s *Settings) differ(other *Settings, name string) (lines []string) {
-	if s.MaxStore != other.MaxStore {
-		lines = append(lines, fmt.Sprintf("--max-store is %s here and %s at broker %s on %s: start all brokers with the same", amount(s.MaxStore), amount(other.MaxStore), name, other.Host))
-	}
-	if s.Policy != other.Policy {
-		lines = append(lines, fmt.Sprintf("--policy is %s here and %s at broker %s on %s: give all brokers the same policy file", policy(s.Policy), policy(other.Policy), name, other.Host))
-	}
-	if s.Approvals != other.Approvals {
-		lines = append(lines, fmt.Sprintf("--approvals is %s here and %s at broker %s on %s: give all brokers the same approvals file", policies(s.Approvals), policies(other.Approvals), name, other.Host))
+	for _, v := range []struct{ setting, here, there, give string }{
+		{"--max-store", amount(s.MaxStore), amount(other.MaxStore), "start all brokers with the same"},
+		{"--policy", digest(s.Policy, "limits"), digest(other.Policy, "limits"), "give all brokers the same policy file"},
+		{"--approvals", digest(s.Approvals, "policies"), digest(other.Approvals, "policies"), "give all brokers the same approvals file"},
+	} {
+		if v.here != v.there {
+			lines = append(lines, fmt.Sprintf("%s is %s here and %s at broker %s on %s: %s", v.setting, v.here, v.there, name, other.Host, v.give))
+		}
 	}
 	return lines
 }
 
-func policies(digest string) string {
-	if digest == "" {
-		return "without policies"
+// digest names what a file with this digest says; empty: there is none.
+func digest(of, says string) string {
+	if of == "" {
+		return "without " + says
 	}
-	return "of digest " + digest
+	return "of digest " + of
 }
 
 func amount(bytes int64) string {
@@ -74,13 +75,6 @@ func amount(bytes int64) string {
 		return "without a limit"
 	}
 	return file.SizeText(bytes)
-}
-
-func policy(digest string) string {
-	if digest == "" {
-		return "without limits"
-	}
-	return "of digest " + digest
 }
 
 // Notes returns what an operator should change although the broker serves.
