@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/png"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/gateway"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -183,4 +187,44 @@ func TestLargeBodiesAreShared(t *testing.T) {
 		r, err := large(greedy, "m1")
 		return err == nil && r.status == http.StatusOK
 	})
+}
+
+// Files that do not end keep no other token from sending and reading some.
+func TestFilesAreShared(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{BodyTimeout: waittest.Limit})
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		served <- httpserver.New(ln, d.gateway.Handler(), httpserver.Limits{BodyTimeout: waittest.Limit}).Run(ctx, waittest.Limit)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	greedy := d.agent("s1")
+	said := map[string]int{}
+	for range 16 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /v1/files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", greedy)
+		status, err := bufio.NewReader(conn).ReadString('\n') // "100 Continue" comes once its body is read
+		if err != nil {
+			t.Fatal(err)
+		}
+		said[status]++
+	}
+	if said["HTTP/1.1 100 Continue\r\n"] != 8 || said["HTTP/1.1 429 Too Many Requests\r\n"] != 8 {
+		t.Errorf("16 files of one token at a time: %v", said)
+	}
+	d.do(d.agent("s2"), "POST", "/v1/files", "plan").want(t, 201)
 }

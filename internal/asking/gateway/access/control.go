@@ -42,8 +42,8 @@ type Control struct {
 	tokens *token.Store
 	slots  chan struct{} // one entry per request in progress
 	shares *shares       // of slots
-	large  *shares       // of bodies with files in memory
-	places chan struct{} // one entry per such body
+	large  *places       // of bodies with files
+	files  *places       // of single files
 
 	stopping atomic.Bool // see Stop
 }
@@ -59,6 +59,6 @@ func New(tokens *token.Store, opts Options) (*Control, error) {
 	}
 	return &Control{
 		opts: opts, base: base, tokens: tokens, slots: make(chan struct{}, opts.MaxRequests), shares: newShares("requests", opts.MaxRequests),
-		large: newShares("files", maxLarge), places: make(chan struct{}, maxLarge),
+		large: newPlaces(maxLarge), files: newPlaces(maxFiles),
 	}, nil
 }

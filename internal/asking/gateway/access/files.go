@@ -7,14 +7,46 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
 const (
 	maxLarge  = 6               // bodies with files that are in memory at a time
-	largeWait = 5 * time.Second // for one of these places
+	maxFiles  = 16              // files that are read or sent at a time: each is in memory meanwhile
+	placeWait = 5 * time.Second // for one of these places
 )
+
+// places are for what is in memory at a time. One token has at most half of them.
+type places struct {
+	shares *shares
+	taken  chan struct{}
+}
+
+func newPlaces(n int) *places { return &places{newShares("files", n), make(chan struct{}, n)} }
+
+// take takes a place until leave is called, which may be called again. It waits a while for one.
+func (p *places) take(ctx context.Context, t *token.Token) (leave func(), err error) {
+	release, err := p.shares.acquire(t)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, placeWait)
+	defer cancel()
+	select {
+	case p.taken <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.taken; release() }), nil
+	case <-ctx.Done():
+		release()
+		return nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, cap(p.taken), "files", "this_gateway")
+	}
+}
+
+// FilePlace takes a place for a file that is read or sent for a caller, until leave is called.
+func (a *Control) FilePlace(ctx context.Context, c *Caller) (leave func(), err error) {
+	return a.files.take(ctx, &c.Token)
+}
 
 // mayHoldFiles reports whether the dialect of a request has a place for files.
 func mayHoldFiles(r *http.Request) bool {
@@ -31,21 +63,13 @@ func mayHoldFiles(r *http.Request) bool {
 // has stored its files, and calls stored, which may be called again.
 func (a *Control) BodyWithFiles(w http.ResponseWriter, r *http.Request, c *Caller) (body []byte, stored func(), err error) {
 	stored = func() {}
+	ctx := r.Context()
 	r.Body = &largeBody{ReadCloser: r.Body, left: maxBody, take: func() error {
-		release, err := a.large.acquire(&c.Token)
-		if err != nil {
-			return err
+		leave, err := a.large.take(ctx, &c.Token)
+		if err == nil {
+			stored = leave
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), largeWait)
-		defer cancel()
-		select {
-		case a.places <- struct{}{}:
-			stored = sync.OnceFunc(func() { <-a.places; release() })
-			return nil
-		case <-ctx.Done():
-			release()
-			return ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, maxLarge, "files", "this_gateway")
-		}
+		return err
 	}}
 	if body, err = a.Body(w, r); err != nil {
 		stored()

@@ -149,7 +149,7 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	}
 	if o != nil {
 		api.delivered(r, c, a.Key())
-		return dialect.A2ATask(&a, o, "", api.carry(r.Context(), a.Key())), nil
+		return dialect.A2ATask(&a, o, "", api.carry(r.Context(), c, a.Key())), nil
 	}
 	return dialect.A2ATask(&a, nil, "", api.linked(a.Key())), nil
 }
@@ -184,7 +184,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	if err != nil {
 		return nil, err
 	}
-	return dialect.A2ATask(&rec.Ask, &o, "", api.carry(r.Context(), k)), nil
+	return dialect.A2ATask(&rec.Ask, &o, "", api.carry(r.Context(), c, k)), nil
 }
 
 // a2aShow writes a task, with ?wait= after waiting for its end.
@@ -208,7 +208,7 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller
 	}
 	if o != nil {
 		api.delivered(r, c, k)
-		return dialect.A2ATask(&rec.Ask, o, "", api.carry(r.Context(), k)), nil
+		return dialect.A2ATask(&rec.Ask, o, "", api.carry(r.Context(), c, k)), nil
 	}
 	return dialect.A2ATask(&rec.Ask, nil, rec.Waits("", time.Now()), api.linked(k)), nil
 }

@@ -126,7 +126,7 @@ func (s *a2aEvents) run(api *API, r *http.Request, c *access.Caller, k ask.Key) 
 			switch {
 			case e.err == nil:
 				api.delivered(r, c, k)
-				s.ended(dialect.A2ATask(e.outcome.Ask, &e.outcome, "", api.carry(r.Context(), k)))
+				s.ended(dialect.A2ATask(e.outcome.Ask, &e.outcome, "", api.carry(r.Context(), c, k)))
 			case access.Ended(r.Context()) != nil:
 				s.refuse(access.Ended(r.Context()))
 			case r.Context().Err() == nil && !errors.Is(e.err, client.ErrClosed):

@@ -34,13 +34,12 @@ type API struct {
 	opts   Options
 
 	callbacks *callbacks
-	files     chan struct{} // slots
 	drain     chan struct{} // closed when the gateway stops
 }
 
 // New makes the API on a connection with the gateway's credential.
 func New(nc *nats.Conn, a *access.Control, asks *asking.Asks, resp *responder.Responder, pending *board.Board, opts Options) *API {
-	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, callbacks: newCallbacks(nc, opts.Now), files: make(chan struct{}, maxFiles), drain: make(chan struct{})}
+	return &API{access: a, asks: asks, resp: resp, board: pending, opts: opts, callbacks: newCallbacks(nc, opts.Now), drain: make(chan struct{})}
 }
 
 // Close ends the streams of [API.stream]: the gateway is stopping. Call it once.

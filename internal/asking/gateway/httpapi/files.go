@@ -16,10 +16,6 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// maxFiles is how many files one gateway reads or sends at a time: each is in
-// memory meanwhile.
-const maxFiles = 16
-
 // upload stores a file to which asks, or answers, of a session can refer.
 func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	tenant, err := c.TenantOf(r)
@@ -32,7 +28,7 @@ func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller)
 			return err
 		}
 	}
-	done, err := api.fileSlot()
+	done, err := api.access.FilePlace(r.Context(), c)
 	if err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ func (api *API) file(w http.ResponseWriter, r *http.Request, c *access.Caller) e
 	if err := c.CheckSee(at.Tenant, at.Name); err != nil {
 		return err
 	}
-	done, err := api.fileSlot()
+	done, err := api.access.FilePlace(r.Context(), c)
 	if err != nil {
 		return err
 	}
@@ -121,14 +117,14 @@ const (
 )
 
 // carry returns how a task carries the files of an answer: as bytes as far as they fit, else by the address of the file.
-func (api *API) carry(ctx context.Context, k ask.Key) dialect.A2AFile {
+func (api *API) carry(ctx context.Context, c *access.Caller, k ask.Key) dialect.A2AFile {
 	left := int64(taskFiles)
 	return func(f *ask.File) ([]byte, string) {
 		at := api.fileURL(k, f)
 		if f.Size > min(taskFile, left) {
 			return nil, at
 		}
-		done, err := api.fileSlot()
+		done, err := api.access.FilePlace(ctx, c)
 		if err != nil {
 			return nil, at
 		}
@@ -155,13 +151,4 @@ func (api *API) fileURL(k ask.Key, f *ask.File) string {
 		q.Set("tenant", k.Tenant)
 	}
 	return api.opts.BaseURL + "/v1/files/" + f.ID + "?" + q.Encode()
-}
-
-func (api *API) fileSlot() (done func(), err error) {
-	select {
-	case api.files <- struct{}{}:
-		return func() { <-api.files }, nil
-	default:
-		return nil, ask.Refusal(ask.CodeUnavailable, ask.FaultTooManyAtOnce, maxFiles, "files", "this_gateway")
-	}
 }
