@@ -39,8 +39,8 @@ func TestEvidenceIsCheckedWithoutAskbus(t *testing.T) {
 		return strings.Contains(askbus("audit", "--ask", "a1", "--output", "json"), "ask.answered")
 	})
 	askbus("audit", "log", at("log"), "--key", at("key"), "--begin", "--once")
-	for name, hide := range map[string]string{"all": "/none", "some": "/questions"} {
-		evidence := askbus("audit", "evidence", at("log"), "s1/a1", "--key", public, "--hide", hide, "--output", "json")
+	for name, hide := range map[string][]string{"all": nil, "some": {"--hide", "/ask/questions"}} {
+		evidence := askbus(append([]string{"audit", "evidence", at("log"), "s1/a1", "--key", public, "--output", "json"}, hide...)...)
 		if out, err := exec.Command("node", "audit/verify.mjs", write(name, evidence), public).CombinedOutput(); err != nil || !strings.Contains(string(out), `"records":`) {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}

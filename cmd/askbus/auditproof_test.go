@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/bus/auditlog"
+	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
@@ -71,13 +72,16 @@ func TestTheAuditIsProven(t *testing.T) {
 		t.Errorf("for people: exit %d, %s", code, out)
 	}
 	for _, id := range []string{"a1", "a2"} {
-		out, said, code := pl.run("audit", "evidence", at("log"), "s1/"+id, "--key", at("pub"), "--hide", "/questions", "--hide", "/ask/questions", "--output", "json")
+		out, said, code := pl.run("audit", "evidence", at("log"), "s1/"+id, "--key", at("pub"), "--hide", "/ask/questions", "--output", "json")
 		if code != 0 || os.WriteFile(at(id), []byte(out), 0o600) != nil {
 			t.Fatalf("evidence of %s: exit %d, %s", id, code, said)
 		}
 		e, err := auditlog.ParseEvidence([]byte(out))
 		if err != nil || len(e.Records) < 1 || strings.Contains(out, "Ms Secret") {
 			t.Errorf("%s: %v, %s", id, err, out)
+		}
+		if strings.Contains(out, "sha256:") { // without a salt, it would confirm whoever guesses the question
+			t.Errorf("%s has a digest of what is left out: %s", id, out)
 		}
 		for _, p := range e.Records {
 			if len(p.Fields) < 5 {
@@ -94,6 +98,9 @@ func TestTheAuditIsProven(t *testing.T) {
 		if _, said, code := pl.run("audit", "verify", "--evidence", at(id), "--key", at("pub")); code != 1 {
 			t.Errorf("%s with another session: exit %d, %s", id, code, said)
 		}
+	}
+	if out, said, code := pl.run("audit", "evidence", at("log"), "s1/a1", "--key", at("pub"), "--hide", "/questions", "--output", "json"); code != cli.ExitUsage || out != "" || !strings.Contains(said, "nothing would be left out") {
+		t.Errorf("a path without a value: exit %d, %s %s", code, out, said)
 	}
 	if code := verify("--checkpoint", at("published")); code != 0 || r.Newer == 0 { // the reads of the audit are records as well
 		t.Errorf("verify again: exit %d, %+v", code, r)

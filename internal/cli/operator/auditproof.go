@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/auditlog"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
@@ -201,6 +203,11 @@ func checkEvidence(a *cli.App, name string, by note.Verifier) error {
 // maxProven bounds the records of one file of evidence.
 const maxProven = 2000
 
+// hidesAsk reports whether a part of the ask is to be left out.
+func hidesAsk(hide []string) bool {
+	return slices.ContainsFunc(hide, func(h string) bool { return h == "/ask" || strings.HasPrefix(h, "/ask/") })
+}
+
 // auditEvidenceCmd is "askbus audit evidence".
 func auditEvidenceCmd(a *cli.App) *cobra.Command {
 	var key string
@@ -210,9 +217,11 @@ func auditEvidenceCmd(a *cli.App) *cobra.Command {
 		Long: `Prints a file with every record about an ask: the question, receipts, votes, the outcome, each with
 its place in the log of DIR. "askbus audit verify --evidence" checks it with the public key alone.
 
-Each value can be checked by itself. --hide leaves out those at a path and below it, such as /title,
-/response or "header ce-authid", which removes personal text and keeps the proof of the rest.`,
-		Example: "  askbus audit evidence /srv/audit-log build-42/deploy-42 --key audit.pub --hide /title > deploy-42.json",
+Each value can be checked by itself. --hide leaves out those at a path and below it, such as
+/ask/questions, /answers, /by or "header ce-authid", which removes personal text and keeps the proof
+of the rest. A path at which no record has a value is an error. With a part of the ask its digests are
+left out as well: they would confirm whoever guesses it.`,
+		Example: "  askbus audit evidence /srv/audit-log build-42/deploy-42 --key audit.pub --hide /ask --hide /on_deadline > deploy-42.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, err := publicKey(key)
 			if err != nil {
@@ -249,16 +258,23 @@ Each value can be checked by itself. --hide leaves out those at a path and below
 			if len(found) == 0 {
 				return fmt.Errorf("the audit has no record of %s", args[1])
 			}
+			hidden := map[string]bool{}
 			e, err := auditlog.Prove(args[0], by, found, func(path string) bool {
+				hides := false
 				for _, h := range hide {
 					if path == h || strings.HasPrefix(path, h+"/") {
-						return true
+						hides, hidden[h] = true, true
 					}
 				}
-				return false
+				return hides || hidesAsk(hide) && (path == "/digest" || path == "header "+cloudevent.HeaderDigest)
 			})
 			if err != nil {
 				return err
+			}
+			for _, h := range hide {
+				if !hidden[h] {
+					return cli.Usage("--hide %q: no record of %s has a value there, so nothing would be left out; without --hide this command prints the paths, such as /ask/questions/0/text", h, args[1])
+				}
 			}
 			return a.TellJSON(e)
 		},
