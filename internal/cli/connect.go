@@ -194,15 +194,19 @@ func (a *App) dialWith(cred client.Credential) (*Bus, error) {
 }
 
 func (a *App) connect(cred client.Credential) (*nats.Conn, error) {
-	nc, err := client.Connect(a.Trust(cred), a.Logger(), nats.RetryOnFailedConnect(false),
+	follows, made := a.following(cred.URL)
+	nc, err := client.Connect(a.Trust(cred), a.Logger(), append(follows, nats.RetryOnFailedConnect(false),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil && a.away.CompareAndSwap(false, true) {
 				a.sayAway()
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { a.away.Store(false) }))
+		nats.ReconnectHandler(func(*nats.Conn) { a.away.Store(false) }))...)
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", cred.URL, a.Hint("up"))
+	}
+	if err == nil {
+		made(nc)
 	}
 	return nc, err
 }
