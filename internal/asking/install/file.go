@@ -34,6 +34,9 @@ func Edit(path string, change func(text string) (string, error)) (changed bool, 
 	if after == string(before) {
 		return false, nil
 	}
+	if there && mode&0o200 == 0 { // replacing it would not need the right to write it
+		return false, fmt.Errorf("%s is read-only, and unchanged; make it writable first", path)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, fmt.Errorf("write configuration: %w", err)
 	}

@@ -171,6 +171,24 @@ func TestTheFileBeforeIsKept(t *testing.T) {
 	}
 }
 
+// The directory alone decides whether a file can be replaced: whoever locked the file meant it.
+func TestAReadOnlyFileIsUnchanged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Edit(path, func(string) (string, error) { return "{1}", nil }); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("it says %v", err)
+	}
+	if changed, err := install.Edit(path, func(text string) (string, error) { return text, nil }); changed || err != nil {
+		t.Errorf("where nothing is to be changed: %v, %v", changed, err)
+	}
+	if _, err := os.Stat(path + install.BackupSuffix); err == nil {
+		t.Error("there is a backup")
+	}
+}
+
 func TestGeminiCanTrustUs(t *testing.T) {
 	t.Parallel()
 	for _, c := range install.Clients() {
