@@ -266,6 +266,24 @@ func TestWebhooksAreVerified(t *testing.T) {
 	}
 }
 
+// TestMistakesAreToldAtOnce: an option that is dropped unseen, such as a misspelt proof, asks for less than was meant.
+func TestMistakesAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	o := packages(t)
+	o.agents(t)
+	for program, says := range map[string][]string{
+		"node faults.mjs":   {`address TypeError invalid address "localhost:8420"`, "option TypeError unknown: min_proof; give ", "field TypeError unknown: maximum; give ", "form TypeError unknown: at_deadline; give "},
+		"python3 faults.py": {"address ValueError invalid address 'localhost:8420'", "option TypeError unknown: minProof; an ask has "},
+	} {
+		name, file, _ := strings.Cut(program, " ")
+		out, err := o.command(&bus{}, "fake", name, filepath.Join(t.Name(), file)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		need(t, "\n"+string(out)+"\n", append(says, "\nall nothing\n", "\ntwice AskbusError unknown token\n")...)
+	}
+}
+
 // TestAgentsAndBusAreKilledWhileTheyWait kills the agents of both packages, and
 // then the bus, with SIGKILL, and starts them again: each question is asked
 // once, and its answer arrives, with an id and without, in every kind, and also

@@ -22,7 +22,7 @@ class AskbusError(Exception):
     """
 
     def __init__(self, detail, status=0, code="unavailable", errors=(), outcome=None, **_):
-        faults = [f"{e['pointer']}: {e['detail']}" if e.get("pointer") else e["detail"] for e in errors]
+        faults = [f"{e['pointer']}: {e['detail']}" if e.get("pointer") else e["detail"] for e in errors if e.get("pointer") or e["detail"] != detail]
         super().__init__(f"{detail}: {'; '.join(faults)}" if faults else detail)
         self.status, self.code, self.errors, self.outcome = status, code, list(errors), outcome
 
@@ -40,6 +40,8 @@ def over_network(method, url, headers, body, timeout):
 
 class Http:
     def __init__(self, base, token, transport=over_network):
+        if not base.startswith(("http://", "https://")):
+            raise ValueError(f"invalid address {base!r}: use one such as http://127.0.0.1:8420")
         self.base, self.token, self.transport = base.rstrip("/"), token, transport
 
     def call(self, method, path, query=None, body=None, key=None, stop=None, patience=PATIENCE, hold=0, raw=False):
@@ -54,12 +56,10 @@ class Http:
         headers = {"Authorization": "Bearer " + self.token, "Accept": "application/json"}
         headers |= ({} if body is None else {"Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json"}) | ({} if key is None else {"Idempotency-Key": key})
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        until = time.monotonic() + patience
-        pause = FIRST_PAUSE
+        until, pause = time.monotonic() + patience, FIRST_PAUSE
         while True:
             if stop.is_set():
                 raise AskbusError("the caller no longer waits")
-            after = 0.0
             try:
                 status, given_headers, text = self.transport(method, url, headers, data, hold + ANSWER_LIMIT)
                 failure, reply = (None, text) if raw and status == 200 else _read(status, text)
@@ -70,7 +70,7 @@ class Http:
                 seconds = str(given_headers.get("Retry-After") or "0")
                 after = min(float(seconds), LONGEST_PAUSE) if seconds.isdecimal() else 0.0
             except (OSError, http.client.HTTPException) as error:
-                failure = AskbusError(f"the bus at {self.base} does not answer: {error}")
+                failure, after = AskbusError(f"the bus at {self.base} does not answer: {error}"), 0.0
                 failure.__cause__ = error
             wait = max(after, pause * random.uniform(0.75, 1.25))
             if time.monotonic() + wait > until:

@@ -1,7 +1,7 @@
 import { asking, read, type AskRef, type Asking, type End, type Pending } from './ends.js'
 import { AskbusError, Http } from './http.js'
 import {
-  envelope, milliseconds, only, question, type AskOptions, type ChoiceField, type ConfirmField, type DateField, type Field, type NumberField,
+  checkNames, envelope, milliseconds, only, question, type AskOptions, type ChoiceField, type ConfirmField, type DateField, type Field, type NumberField,
   type StandardSchema, type TextField, type Value, type Values,
 } from './questions.js'
 import { webhook, type WebhookRequest } from './webhook.js'
@@ -52,7 +52,7 @@ export class Askbus {
     this.session = (options.session ?? variable('ASKBUS_SESSION')) || undefined
     this.#tenant = options.tenant
     this.#agent = options.agent
-    this.#http = new Http(options.url ?? variable('ASKBUS_HTTP_URL') ?? 'http://127.0.0.1:8420', token, options.fetch ?? ((...call) => fetch(...call)))
+    this.#http = new Http(options.url ?? (variable('ASKBUS_HTTP_URL') || 'http://127.0.0.1:8420'), token, options.fetch ?? ((...call) => fetch(...call)))
   }
 
   /** Lets somebody choose one of the options, or several. The value is the option's id. */
@@ -84,6 +84,8 @@ export class Askbus {
   form<const F extends Record<string, Field>, const O extends Options & Schema>(fields: F, options?: O): Asking<Values<F, O>, Waiting<O, Values<F, O>>> {
     const names = Object.keys(fields)
     if (names.length === 1 && names[0] === only) throw new TypeError(`a form with the one question "${only}" is that of text, choose and so on; give it another name`)
+    for (const name of names) checkNames(fields[name]!, 'field')
+    checkNames(options ?? {}, 'ask')
     return this.#start(names.map((name) => question(name, fields[name]!.text, fields[name]!)), options ?? {})
   }
 
@@ -157,6 +159,7 @@ export class Askbus {
   }
 
   #single(text: string, options: any): any {
+    checkNames(options ?? {}, 'both')
     return this.#start([question(only, text, options)], options)
   }
 

@@ -14,7 +14,7 @@ export class AskbusError extends Error {
   outcome?: Outcome
 
   constructor(problem: Partial<Problem> & { detail: string }, options?: ErrorOptions) {
-    const faults = (problem.errors ?? []).map(({ pointer, detail }) => (pointer ? `${pointer}: ${detail}` : detail))
+    const faults = (problem.errors ?? []).filter(({ pointer, detail }) => pointer || detail !== problem.detail).map(({ pointer, detail }) => (pointer ? `${pointer}: ${detail}` : detail))
     super(faults.length ? `${problem.detail}: ${faults.join('; ')}` : problem.detail, options)
     this.status = problem.status ?? 0
     this.code = problem.code ?? 'unavailable'
@@ -50,6 +50,7 @@ export class Http {
   #fetch: typeof fetch
 
   constructor(base: string, token: string, doFetch: typeof fetch) {
+    if (!/^https?:\/\//.test(base)) throw new TypeError(`invalid address ${JSON.stringify(base)}: use one such as http://127.0.0.1:8420`)
     this.#base = base.replace(/\/+$/, '')
     this.#token = token
     this.#fetch = doFetch

@@ -118,6 +118,22 @@ interface AnyField {
   default?: unknown
 }
 
+const fieldNames = Object.keys({
+  text: 0, kind: 0, header: 0, required: 0, placeholder: 0, options: 0, multiple: 0, other: 0, min: 0, max: 0, integer: 0, minLength: 0, maxLength: 0, pattern: 0, message: 0, default: 0, schema: 0,
+} satisfies Record<keyof AnyField | 'text' | 'schema', 0>)
+
+const askNames = Object.keys({
+  id: 0, title: 0, context: 0, priority: 0, audience: 0, minProof: 0, asker: 0, excludeAsker: 0, only: 0, exclude: 0, approval: 0, escalate: 0, escalateRepeat: 0, escalateHours: 0, files: 0, requireResponder: 0,
+  whileWaiting: 0, callback: 0, timeout: 0, deadline: 0, atDeadline: 0, agent: 0, metadata: 0, schema: 0, wait: 0, signal: 0, onAbort: 0,
+} satisfies Record<keyof AskOptions | 'schema' | 'wait' | 'signal' | 'onAbort', 0>)
+
+/** Refuses a misspelt name, also min_proof for minProof: left out, it would ask for less than was meant. */
+export function checkNames(given: object, of: 'field' | 'ask' | 'both'): void {
+  const names = [...(of === 'ask' ? [] : fieldNames), ...(of === 'field' ? [] : askNames)]
+  const unknown = Object.keys(given).filter((name) => !names.includes(name))
+  if (unknown.length) throw new TypeError(`unknown: ${unknown.join(', ')}; give ${[...new Set(names)].join(', ')}`)
+}
+
 /** The question of a field, in the protocol's JSON. */
 export function question(id: string, text: string, field: AnyField): Question {
   const { header, required, placeholder, options, multiple, min, max, other, integer, minLength, maxLength, pattern, message } = field

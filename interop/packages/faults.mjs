@@ -1,0 +1,20 @@
+// What an agent's author is told of a mistake, before and after it is sent.
+import { Askbus, AskbusError } from 'askbus'
+import { FakeAskbus } from 'askbus/testing'
+
+const bus = new FakeAskbus()
+const check = async (name, call) => {
+  try {
+    await call()
+    console.log(name, 'nothing')
+  } catch (error) {
+    console.log(name, error.constructor.name, error.message)
+  }
+}
+
+await check('address', () => new Askbus({ url: 'localhost:8420' }))
+await check('option', () => bus.confirm('Deploy?', { min_proof: 'os', wait: 0 }))
+await check('field', () => bus.form({ n: { text: 'How many?', kind: 'number', maximum: 3 } }, { wait: 0 }))
+await check('form', () => bus.form({ n: { text: 'How many?', kind: 'number' } }, { at_deadline: 'default', wait: 0 }))
+await check('all', () => bus.text('Why?', { signal: undefined, onAbort: 'keep', wait: 0, title: 'T', maxLength: 3 }))
+await check('twice', () => { throw new AskbusError({ detail: 'unknown token', errors: [{ pointer: '', code: 'token_unknown', detail: 'unknown token' }] }) })
