@@ -72,8 +72,8 @@ func wrapBehind(first, indent, text string, width int) []string {
 
 const noBreak = "\u00a0"
 
-// together keeps the parts of a card's head, such as "waiting 27 min", from being broken. A long
-// part is broken at its words.
+// together keeps the parts of a card's head, such as "waiting 27 min", from being broken, and no line begins with the dot
+// between two of them. A long part is broken at its words.
 func together(head string) string {
 	parts := strings.Split(head, " · ")
 	for i, part := range parts {
@@ -81,7 +81,7 @@ func together(head string) string {
 			parts[i] = strings.ReplaceAll(part, " ", noBreak)
 		}
 	}
-	return strings.Join(parts, " · ")
+	return strings.Join(parts, noBreak+"· ")
 }
 
 // put adds a line as is.

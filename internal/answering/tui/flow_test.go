@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/answering/tui"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/charmbracelet/x/ansi"
 )
 
 func start(t *testing.T, width, height int, change func(*tui.Options), asks ...ask.Ask) (*screen, *bus) {
@@ -451,5 +452,20 @@ func TestFourQuestionsTakeSixKeys(t *testing.T) {
 	s.keys("1 enter 2 enter 1 enter").hasNot("!", "needs an answer")
 	if s.keys("2 enter enter"); len(b.replies()) != 1 {
 		t.Errorf("sent %+v", b.replies())
+	}
+}
+
+func TestNoLineBeginsWithTheDotOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	a := database()
+	a.Agent.Repository, a.Agent.Branch = "acme/payments", "retry-queue-again"
+	for width := 30; width < 70; width++ {
+		s, _ := start(t, width, 40, nil, a)
+		s.keys("enter")
+		for line := range strings.Lines(s.text()) {
+			if strings.HasPrefix(strings.TrimSpace(ansi.Strip(line)), "·") {
+				t.Errorf("%d wide: %q", width, line)
+			}
+		}
 	}
 }
