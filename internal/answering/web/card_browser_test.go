@@ -96,6 +96,8 @@ func TestBrowserARecommendationDoesNotWarn(t *testing.T) {
 	b := serve(t, bus).open(t, mei).live()
 	b.wait(`[...document.querySelectorAll('.mark')].map((m) => m.innerText + ' ' + getComputedStyle(m).fontWeight).join() === 'recommended 400,destructive 600'`)
 	b.wait(`new Set([...document.querySelectorAll('.mark')].map((m) => getComputedStyle(m).color)).size === 2`)
+	// A mark may begin a line; the dot before it may not.
+	b.wait(`[...document.querySelectorAll('.mark')].every((m) => getComputedStyle(m, '::before').content === 'none' && getComputedStyle(m.previousElementSibling, '::after').content === '"\u00a0·"')`)
 }
 
 // On a phone the bar's buttons stay where they are when the other ways to answer appear below them.

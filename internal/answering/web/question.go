@@ -15,6 +15,7 @@ type questionView struct {
 	*card.Question
 	Element string // id of the element
 	Fault   string
+	Invalid bool // the fault is of the answer; else it is of the vote's reason
 	Options []optionView
 	Other   *optionView
 	None    *optionView

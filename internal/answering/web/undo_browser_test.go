@@ -139,7 +139,10 @@ func TestBrowserAHeldVoteNeedsItsReasonBefore(t *testing.T) {
 	b := serve(t, bus, holding(web.MaxUndo)).open(t, mei).live()
 	b.keys("1\r")
 	b.wait(`document.querySelector('.fault-words')?.innerText.includes('This vote needs a reason') && !document.querySelector('.sending, .held')`)
-	b.keys("2\r")
+	b.wait(`document.activeElement.matches('.note textarea[aria-invalid]') && !document.querySelector('.options [aria-invalid]')`)
+	b.keys("OPS")
+	b.wait(`!document.querySelector('[aria-invalid], .question.fault')`)
+	b.keys("\x1b2\r")
 	b.sees("Sending “SQLite + Litestream” …") // a denial needs none
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 		if view.Approval != nil {
 			q.NoteLabel, q.NoteHint = view.Approval.Note, view.Approval.Reason
 		}
+		q.Invalid = q.Fault != "" && !slices.ContainsFunc(faults, ofReason)
 		if !q.Unknown {
 			known++
 		}
@@ -137,6 +139,11 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	}
 	v.OpenResponse = v.Response != "" || known < len(v.Questions)
 	return v
+}
+
+// ofReason reports whether a fault is of a vote's reason, which is the note of the answer.
+func ofReason(f ask.Fault) bool {
+	return f.Code == ask.FaultNoReason || f.Code == ask.FaultReasonMismatch
 }
 
 // html renders a body: prose as Markdown, layout with all its spaces.

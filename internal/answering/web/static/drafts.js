@@ -27,10 +27,10 @@ for (const name of ['input', 'change', 'reset']) document.addEventListener(name,
 // An answer that is being changed is no longer the refused one. The words about
 // it keep their place: what the person types into must not move.
 document.addEventListener('input', ({ target }) => {
-  const question = target.closest('.question.fault');
+  const question = target.closest('.question.fault') ?? (target.ariaInvalid && $('.question.fault', target.closest('article')));
   if (!question) return;
   question.classList.replace('fault', 'mended');
-  for (const field of $$('[aria-invalid]', question)) field.ariaInvalid = null;
+  for (const field of [target, ...$$('[aria-invalid]', question)]) field.ariaInvalid = null;
 });
 
 function content(article) {
