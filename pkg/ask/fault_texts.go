@@ -52,7 +52,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultTypedNotTheOne: {english: `{given:quoted} is not the option; type 1 to choose it[, or "other: {own}" to give it as your own words]`, chinese: `{given:quoted} 不是这个选项；输入 1 选择它[，或输入“其他：{own}”，把它作为你自己的回答]`},
 
 	FaultBadToken:          {english: `is {given:quoted}; use 1 to {most} of A-Z a-z 0-9 _ -`, chinese: `是 {given:quoted}；请用 1 到 {most} 个 A-Z a-z 0-9 _ - 中的字符`},
-	FaultBadID:             {english: `is {given:quoted}; use 1 to {most} characters without spaces`, chinese: `是 {given:quoted}；请用 1 到 {most} 个字符，不含空格`},
+	FaultBadID:             {english: `is {given:quoted}; use 1 to {most} visible characters without spaces`, chinese: `是 {given:quoted}；请用 1 到 {most} 个可见字符，不含空格`},
 	FaultBadLink:           {english: `is {given:quoted}; give a URL such as https://example.com/acme/payments, without a user name in it`, chinese: `是 {given:quoted}；请给出网址，例如 https://example.com/acme/payments，其中不含用户名`},
 	FaultTooLong:           {english: `has {given} characters; use at most {most}`, chinese: `有 {given} 个字符；最多 {most} 个`},
 	FaultTooMany:           {english: `has {given} {items:term}; use at most {most}`, chinese: `有 {given} {items:term}；最多 {most} {items:term}`},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -180,10 +181,11 @@ func (q *Question) validateOptions(f *faults, at string) {
 		if first, twice := ids[o.ID]; twice {
 			f.add(at+"/id", FaultDuplicateID, clip(o.ID), "option", first+1)
 		}
-		if first, twice := labels[strings.TrimSpace(o.Label)]; twice {
+		label := CleanLine(o.Label) // as it is read
+		if first, twice := labels[label]; twice {
 			f.add(at+"/label", FaultDuplicateLabel, clip(o.Label), "option", first+1)
 		}
-		ids[o.ID], labels[strings.TrimSpace(o.Label)] = i, i
+		ids[o.ID], labels[label] = i, i
 		if o.File != nil && q.Multiple {
 			f.add(at+"/file", FaultForeignFile)
 		}
@@ -352,14 +354,15 @@ func (f *faults) id(pointer, s string) {
 const maxID = 128
 
 // ValidID reports whether s can be the id of a question, an option or an answer:
-// 1 to 128 characters without spaces and control characters.
+// 1 to 128 characters without spaces and without those that [CleanText] removes, since
+// people read and type ids.
 func ValidID(s string) bool {
 	n := utf8.RuneCountInString(s)
-	return n > 0 && n <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+	return n > 0 && n <= maxID && !strings.ContainsFunc(s, unicode.IsSpace) && CleanText(s) == s
 }
 
 func (f *faults) required(pointer, s string, most int) {
-	if strings.TrimSpace(s) == "" {
+	if strings.TrimSpace(CleanText(s)) == "" {
 		f.add(pointer, FaultEmptyText)
 		return
 	}

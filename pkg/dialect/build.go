@@ -187,7 +187,7 @@ func (b *builder) id(v value, at ...any) string {
 	switch {
 	case s == "" && typeName(v.raw) == "string":
 		v.fault(ask.FaultEmptyList, "id")
-	case utf8.RuneCountInString(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+	case !ask.ValidID(s):
 		b.remember(s, append(at, "id")...)
 		return ask.Token(s)
 	}

@@ -52,9 +52,9 @@ func blurry(options []ask.Option, separator string) string {
 	return strings.TrimPrefix(found, separator)
 }
 
-// distinct makes a string different from those before it.
+// distinct makes a string read different from those before it.
 func distinct(s string, i int, before []string) string {
-	for slices.Contains(before, s) {
+	for slices.ContainsFunc(before, func(other string) bool { return ask.CleanLine(other) == ask.CleanLine(s) }) {
 		s += " (" + strconv.Itoa(i+1) + ")"
 	}
 	return s
