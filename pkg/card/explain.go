@@ -25,7 +25,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 		c := New(r, v, now)
 		switch {
 		case faulty(e, ask.FaultNotLinked):
-			return v.Say("You may not answer this one: the operator's list of people does not name %s. Link this account with you on the page “Your chats” of the inbox, or ask an operator. The question stays open.", line(v.By.Principal))
+			return v.Say("You may not answer this one: the operator's list of people does not name %s. Link it on the page “Your chats” of the inbox, or ask an operator. The question stays open.", line(v.By.Principal))
 		case c.BreakGlass != nil && ofVote(e):
 			return strings.TrimSpace(c.BreakGlass.Elsewhere() + " " + c.Link)
 		case ofVote(e) && v.May(r).Why != "":
