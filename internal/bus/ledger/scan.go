@@ -92,7 +92,7 @@ func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message
 }
 
 // headers reads up to n messages without their data, through an ephemeral
-// consumer.
+// consumer, and whether there are no more. A slow server sends fewer.
 func (l *Ledger) headers(ctx context.Context, stream, filter string, seq uint64, n int) (batch []message, end bool, err error) {
 	for try := 0; ; try++ {
 		batch, end, err = l.headersOnce(ctx, stream, filter, seq, n)
@@ -138,6 +138,20 @@ func (l *Ledger) headersOnce(ctx context.Context, stream, filter string, seq uin
 	if err := fetched.Error(); err != nil {
 		return nil, false, err
 	}
-	// Fewer messages than announced means that some were purged since.
-	return batch, pending <= n, nil
+	if len(batch) == want {
+		return batch, pending <= n, nil
+	}
+	// Some were purged since, or the server did not send them in time.
+	next := seq
+	if len(batch) > 0 {
+		next = batch[len(batch)-1].Seq + 1
+	}
+	_, err = l.first(ctx, stream, filter, next)
+	switch {
+	case errors.Is(err, errNone):
+		return batch, true, nil
+	case err == nil && len(batch) == 0:
+		err = fmt.Errorf("no message came: %w", ask.ErrUnavailable)
+	}
+	return batch, false, err
 }

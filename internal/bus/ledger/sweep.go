@@ -96,19 +96,26 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int, 
 			kept = append(kept, st)
 			continue
 		}
-		batch, _, err := l.questions(ctx, p, st.from, st.n)
+		batch, end, err := l.questions(ctx, p, st.from, st.n)
 		if err != nil {
 			s.stretches = append(kept, s.stretches[i:]...)
 			return late, err
 		}
-		again := stretch{from: st.from, to: st.to}
+		again, rest := stretch{from: st.from, to: st.to}, stretch{}
+		if n := len(batch); !end && n < st.n && batch[n-1].seq < st.to { // a slow server sent fewer
+			rest = st
+			again.to, rest.from, rest.n = batch[n-1].seq, batch[n-1].seq+1, st.n-n
+		}
 		for _, q := range batch {
 			if q.seq <= st.to {
 				late = again.add(q, limit, late, st.onCall != turn, turn)
 			}
 		}
-		if looked += len(batch); again.n > 0 {
-			kept = append(kept, again)
+		looked += len(batch)
+		for _, st := range []stretch{again, rest} {
+			if st.n > 0 {
+				kept = append(kept, st)
+			}
 		}
 	}
 	s.stretches = kept
