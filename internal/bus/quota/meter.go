@@ -76,8 +76,9 @@ func (m *meter) store(size int, by int) {
 	m.storedBytes += float64(by * size)
 }
 
-// learn adopts a measurement, plus what was stored and ended here since it
-// began.
+// learn adopts a measurement. It may contain what was stored and ended here
+// since it began, so the pending ones that were counted here stay as they are
+// as long as they fit it.
 func (m *meter) learn(u Use, before *meter, now time.Time) {
 	mean := float64(u.Mean)
 	if before.messages > 0 && !before.measured.IsZero() {
@@ -86,7 +87,7 @@ func (m *meter) learn(u Use, before *meter, now time.Time) {
 	since := m.stored - before.stored + before.flying
 	m.bytes = float64(u.Messages+before.flying)*mean + m.storedBytes - before.storedBytes
 	m.messages = u.Messages + since
-	m.pending = max(0, u.Pending+since-(m.ended-before.ended))
+	m.pending = min(max(m.pending, u.Pending-(m.ended-before.ended)), u.Pending+since)
 	m.files = float64(u.Files) + m.uploaded - before.uploaded
 	m.measured, m.asked = now, false
 }

@@ -171,6 +171,33 @@ func TestTheLedgerIsMeasured(t *testing.T) {
 	})
 }
 
+// An ask may be in the ledger already while it counts as being stored.
+func TestAnAskThatIsMeasuredWhileItIsStoredCountsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := keeper(policy(t, "default: {session: {pending: 3}}"), 0, quota.Use{Pending: 2, Messages: 2, Mean: 1000})
+		first, err := q.Store(s1, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := q.Store(s1, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first(true) // requests a measurement
+		go q.Run(ctx)
+		synctest.Wait()
+		second(true)
+		if _, err := q.Store(s1, 10); err != nil {
+			t.Error(err)
+		}
+		_, err = q.Store(s1, 10)
+		refused(t, err, "has 3 pending asks")
+		cancel()
+	})
+}
+
 func TestHeldRequestsAreCountedAndNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
