@@ -31,7 +31,7 @@ func TestAnIndependentCheckerFindsNoBrokenPromise(t *testing.T) {
 			}
 		}
 	}()
-	surface, err := exec.Command(b.binary, "creds", "responder", "--type", "check", "--asserts", "os=os:*", "--dir", b.dir, "--output", "json").Output()
+	surface, err := exec.Command(b.binary, "auth", "responder", "--type", "check", "--asserts", "os=os:*", "--dir", b.dir, "--output", "json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

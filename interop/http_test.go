@@ -219,7 +219,7 @@ func TestExamples(t *testing.T) {
 
 func (b *bus) agentCreds() string {
 	b.t.Helper()
-	out, err := exec.Command(b.binary, "creds", "agent", "--dir", b.dir, "--session", "examples", "--output", "json").Output()
+	out, err := exec.Command(b.binary, "auth", "agent", "--dir", b.dir, "--session", "examples", "--output", "json").Output()
 	if err != nil {
 		b.t.Fatal(err)
 	}

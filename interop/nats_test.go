@@ -19,7 +19,7 @@ import (
 // it.
 func (b *bus) agent(session string) string {
 	b.t.Helper()
-	out, err := exec.Command(b.binary, "creds", "agent", "--session", session, "--dir", b.dir, "--output", "json").Output()
+	out, err := exec.Command(b.binary, "auth", "agent", "--session", session, "--dir", b.dir, "--output", "json").Output()
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 		"a dot":                  {"auth", "responder", "--type", "web.x"},
 		"maintenance for a week": {"auth", "maintenance", "--expires", "168h"},
 		"for ever":               {"auth", "gateway", "--expires", "87600h"},
-		"the ledger":             {"creds", "ledger"},
-		"an administrator":       {"creds", "admin"},
+		"the ledger":             {"auth", "ledger"},
+		"an administrator":       {"auth", "admin"},
 		"an unlisted role":       {"auth", "revoke", "agent/default/nobody"},
 	} {
 		if _, stderr, code := pl.run(args...); code != cli.ExitUsage {

@@ -19,9 +19,9 @@ import (
 // plain connects as a client that has a credential and no askbus code.
 func (pl place) plain(args ...string) (*nats.Conn, rights.Credential) {
 	pl.t.Helper()
-	out, stderr, code := pl.run(append([]string{"creds", "--output", "json"}, args...)...)
+	out, stderr, code := pl.run(append([]string{"auth", "--output", "json"}, args...)...)
 	if code != 0 {
-		pl.t.Fatalf("creds: %s", stderr)
+		pl.t.Fatalf("auth: %s", stderr)
 	}
 	var c rights.Credential
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
@@ -98,7 +98,7 @@ func TestAPlainClientAsksWithOneRequestInBothModes(t *testing.T) {
 	// A request with the library's default inbox prefix gets no reply and stores nothing.
 	c := pl.context()
 	var cred rights.Credential
-	out, _, _ := pl.run("creds", "agent", "--session", "s1", "--output", "json")
+	out, _, _ := pl.run("auth", "agent", "--session", "s1", "--output", "json")
 	if err := json.Unmarshal([]byte(out), &cred); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestExamples(t *testing.T) { //nolint:tparallel // its one subtest needs wh
 	}
 	t.Run("agent", func(t *testing.T) {
 		cred := filepath.Join(t.TempDir(), "demo.json")
-		out, _, _ := pl.run("creds", "agent", "--session", "demo", "--output", "json")
+		out, _, _ := pl.run("auth", "agent", "--session", "demo", "--output", "json")
 		if err := os.WriteFile(cred, []byte(out), 0o600); err != nil {
 			t.Fatal(err)
 		}

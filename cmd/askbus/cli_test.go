@@ -59,8 +59,8 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) { //nolint:tparallel // subtests i
 		"the inbox's address":      {[]string{"list", "--nats-url", "http://127.0.0.1:8420"}, "invalid --nats-url \"http://127.0.0.1:8420\": that is an address of HTTP"},
 		"an output that is none":   {[]string{"list", "--output", "yaml"}, "text or json"},
 		"withdraw everything":      {[]string{"withdraw", "--all"}, "--session"},
-		"a role that is none":      {[]string{"creds", "king"}, "king"},
-		"a responder without type": {[]string{"creds", "responder"}, "type"},
+		"a role that is none":      {[]string{"auth", "king"}, "king"},
+		"a responder without type": {[]string{"auth", "responder"}, "type"},
 		"a size that is none":      {[]string{"server", "--max-store", "much"}, "--max-store"},
 		"a size that is too small": {[]string{"up", "--http-addr", "127.0.0.1:0", "--max-store", "1MiB"}, "use at least 64 MiB"},
 	} {
@@ -240,7 +240,7 @@ func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	mine := filepath.Join(t.TempDir(), "mine.json")
-	out, _, _ := pl.run("creds", "agent", "--session", "mine", "--output", "json")
+	out, _, _ := pl.run("auth", "agent", "--session", "mine", "--output", "json")
 	if err := os.WriteFile(mine, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}

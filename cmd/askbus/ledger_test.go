@@ -83,7 +83,7 @@ func TestALostKeyIsReplacedOnlyOnPurpose(t *testing.T) {
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range [][]string{{"server", "--nats-addr", "127.0.0.1:0"}, {"creds", "operator"}} {
+	for _, command := range [][]string{{"server", "--nats-addr", "127.0.0.1:0"}, {"auth", "operator"}} {
 		if _, stderr, code := pl.run(command...); code != cli.ExitFailure || !strings.Contains(stderr, path) || !strings.Contains(stderr, "askbus ledger new-key") {
 			t.Errorf("%v: exit %d: %s", command, code, stderr)
 		}

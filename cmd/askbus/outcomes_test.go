@@ -274,7 +274,7 @@ func TestWhoCanCauseAnOutcomeOnTheBus(t *testing.T) {
 			t.Errorf("%s: the ask is %s, want %s", id, got, c.want)
 		}
 	}
-	out, _, _ := pl.run("creds", "agent", "--session", "s1", "--output", "json")
+	out, _, _ := pl.run("auth", "agent", "--session", "s1", "--output", "json")
 	mine := filepath.Join(t.TempDir(), "agent.json")
 	if err := os.WriteFile(mine, []byte(out), 0o600); err != nil {
 		t.Fatal(err)

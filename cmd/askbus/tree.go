@@ -68,7 +68,6 @@ func groups() []cli.Group {
 		}, role.ChatCommands()...)},
 		{ID: "operate", Title: "Operate it:", Commands: []cli.Command{
 			{Name: "auth", New: operator.AuthCmd},
-			{Name: "creds", New: operator.CredsCmd},
 			{Name: "token", New: operator.TokenCmd},
 			{Name: "invite", New: operator.InviteCmd},
 			{Name: "people", New: operator.PeopleCmd},

@@ -1,7 +1,7 @@
 // An independent checker of the promises of docs/guarantees.md: it knows the
 // text of docs/protocol.md and an unmodified NATS client, and no code of ours.
 //
-//   AGENT=… SURFACE=… ASKS=300 node nats/check.mjs      (credentials as "askbus creds … --output json" prints them)
+//   AGENT=… SURFACE=… ASKS=300 node nats/check.mjs      (credentials as "askbus auth … --output json" prints them)
 //
 // It races answers of two people, withdrawals, waits and the deadline on every
 // ask, compares what each party was told, and prints how many asks are over,

@@ -154,21 +154,6 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")
 }
 
-// CredsCmd is "askbus creds".
-func CredsCmd(a *cli.App) *cobra.Command {
-	var f credFlags
-	cmd := &cobra.Command{
-		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance | backup | leaf) [--tenant T] [--session S] [--type TYPE]",
-		Short: "Print a NATS credential; short for \"askbus auth ROLE\"",
-		Example: `  askbus creds agent --session s1 > s1.creds
-  askbus creds responder --type slack --output json`,
-		Args: cobra.ExactArgs(1), ValidArgs: []string{rights.RoleAgent, rights.RoleResponder, rights.RoleHost, rights.RoleGateway, rights.RoleBroker, rights.RoleIssuer, rights.RoleOperator, rights.RoleAuditor, rights.RoleMaintenance, rights.RoleBackup, rights.RoleLeaf},
-		RunE: func(cmd *cobra.Command, args []string) error { return handOut(a, cmd, args[0], f) },
-	}
-	f.add(cmd, handed{typ: true, allowAll: true, asserts: true, asks: true})
-	return cmd
-}
-
 // handOut prints a credential.
 func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 	role := rights.Role{Name: name, Type: f.typ}
@@ -191,12 +176,6 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 		}
 	case rights.RoleHost:
 		role.Tenant, role.Session = a.Tenant, a.Session
-	case rights.RoleLedger:
-		return cli.Usage("the ledger's credential comes with the broker's")
-	case rights.RoleSaved:
-		return cli.Usage("that credential comes with the one of a backup")
-	case rights.RoleAdmin, rights.RoleLedgerAdmin:
-		return cli.Usage("there is no credential for %s", role.Name)
 	}
 	if err := role.Validate(); err != nil {
 		return cli.Usage("%w", err)
