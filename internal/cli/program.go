@@ -128,7 +128,7 @@ func (p Program) addCommands(root *cobra.Command, a *App, args []string) {
 	root.InitDefaultCompletionCmd() // now, so that its arguments are checked like all others
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			cmd.Args, cmd.RunE = NoCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.RunE = nil
 			cmd.Short = "Print the completion script of a shell: bash, zsh, fish or powershell"
 			cmd.Example = strings.ReplaceAll(`  source <(NAME completion bash)
   NAME completion zsh > "${fpath[1]}/_NAME"
@@ -137,8 +137,12 @@ func (p Program) addCommands(root *cobra.Command, a *App, args []string) {
 	}
 }
 
-// asUsage turns argument errors into usage errors, for their exit code.
+// asUsage turns argument errors into usage errors, for their exit code. What only groups other commands prints its help, and
+// rejects unknown ones.
 func asUsage(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args, cmd.RunE = NoCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {

@@ -50,7 +50,7 @@ type connectFlags struct {
 // ConnectCmd is "askbus connect".
 func ConnectCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "connect CHAT", Short: "Connect a chat, so that questions reach your phone", Args: cobra.NoArgs,
+		Use: "connect CHAT", Short: "Connect a chat, so that questions reach your phone",
 		Example: "  askbus connect telegram",
 		Long: `Asks for what a chat needs, checks it, pairs you with it, and writes it to files in --dir that only
 you can read. "askbus up" then runs the chat in its own process, also one that runs already, and
@@ -59,7 +59,6 @@ files from the folder chats in --dir.
 
 Secrets are asked for, or read from standard input, a line each, or from the variables of the chat
 ("askbus settings"); they are never flags, which others can see.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, entry := range chats() {
 		cmd.AddCommand(connectChatCmd(a, entry()))

@@ -74,13 +74,12 @@ func ReadBrokerCreds(path string) (c BrokerCreds, err error) {
 // AuthCmd groups the commands that make, list and revoke NATS credentials.
 func AuthCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "auth", Short: "Make, list and revoke NATS credentials", Args: cobra.NoArgs,
+		Use: "auth", Short: "Make, list and revoke NATS credentials",
 		Example: "  askbus auth agent --session s1 --output text > s1.creds\n  askbus auth list\n  askbus auth revoke agent/default/s1",
 		Long: `Every NATS credential is a user's signed JWT and key, with the rights of one role; it
 expires and can be revoked. The signing keys are in the directory "auth" inside
 --dir: a process that can read them can act as anybody. Processes that use the same --dir make
 their own credentials and need none of these.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(authInitCmd(a), authListCmd(a), authRevokeCmd(a), authRotateCmd(a), authConfigCmd(a), authRolesCmd(a))
 	for _, r := range handedOut() {

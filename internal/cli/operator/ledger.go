@@ -14,9 +14,8 @@ import (
 // LedgerCmd groups the commands that maintain the ledger.
 func LedgerCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ledger", Short: "Save, restore, check and repair the ledger, and change its settings", Args: cli.NoCommand,
+		Use: "ledger", Short: "Save, restore, check and repair the ledger, and change its settings",
 		Example: "  askbus ledger check --dir ./state",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(ledgerCheckCmd(a), ledgerRepairCmd(a), ledgerNewKeyCmd(a), ledgerSetCmd(a), ledgerBackupCmd(a), ledgerRestoreCmd(a))
 	return cmd

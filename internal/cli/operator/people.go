@@ -14,9 +14,8 @@ import (
 // PeopleCmd is "askbus people".
 func PeopleCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "people", Short: "List who is signed in at the web inbox and who is who in chats, and end both", Args: cli.NoCommand,
+		Use: "people", Short: "List who is signed in at the web inbox and who is who in chats, and end both",
 		Example: "  askbus people list\n  askbus people sign-out oidc:mei",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(peopleListCmd(a), peopleSignOutCmd(a), peopleLinksCmd(a), peopleUnlinkCmd(a), peopleKeysCmd(a), peopleRemoveCmd(a))
 	return cmd

@@ -21,9 +21,8 @@ import (
 // TenantCmd is "askbus tenant".
 func TenantCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tenant", Short: "Remove a tenant with everything that is stored of it, and list those that are removed", Args: cli.NoCommand,
+		Use: "tenant", Short: "Remove a tenant with everything that is stored of it, and list those that are removed",
 		Example: "  askbus tenant remove acme\n  askbus tenant remove acme --yes",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tenantRemoveCmd(a), tenantListCmd(a), tenantReadmitCmd(a))
 	return cmd

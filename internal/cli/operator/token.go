@@ -18,12 +18,11 @@ const issuing = "issue, list and revoke tokens"
 // TokenCmd is "askbus token".
 func TokenCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Issue, list and revoke bearer tokens for the HTTP API", Args: cli.NoCommand,
+		Use: "token", Short: "Issue, list and revoke bearer tokens for the HTTP API",
 		Example: "  askbus token issue --session build-42",
 		Long: `The bus stores the bearer tokens of the HTTP and WebSocket APIs, and of each only its
 hash. Gateways apply a change within a second and close what a revoked token opened.
 The bus must be running. The credential must be an operator's, such as the one of --dir.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tokenIssueCmd(a), tokenListCmd(a), tokenRevokeCmd(a))
 	return cmd
