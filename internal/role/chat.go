@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/process/metrics/exposition"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -38,13 +39,11 @@ type chatEntry struct {
 
 	// Settings is its group of internal/process/config, to which all pointers below lead.
 	Settings any
+	*config.Posting
 	Secrets  []chatSecret
-	OwnKey   *string  // one of the secrets that is derived from the directory's key if it is not set; nil: none
-	Unasked  []string // names of secrets for which "askbus connect" does not ask: the chat works without
-	Place    *string  // where asks go without a routing file; its flag is PlaceFlag
-	Routes   *string  // routing file
-	Digest   digestSettings
-	Inbox    *string              // URL of the inbox, for links
+	OwnKey   *string              // one of the secrets that is derived from the directory's key if it is not set; nil: none
+	Unasked  []string             // names of secrets for which "askbus connect" does not ask: the chat works without
+	Place    *string              // where asks go without a routing file; its flag is PlaceFlag
 	HTTPAddr *string              // address for the platform's calls; nil: it never calls
 	Flags    func(*pflag.FlagSet) // further ones of the command; nil: none
 
@@ -75,9 +74,6 @@ type chatEntry struct {
 	// New makes the app, without calls. Its error names the setting that is wrong. The responder is nil for a doctor.
 	New func(bus *responder.Responder, o chat.Options) (chatApp, error)
 }
-
-// digestSettings are when and where the weekly digest is posted.
-type digestSettings struct{ When, Place *string }
 
 // chatSecret is a setting that is never a flag: the arguments of a process are not secret.
 type chatSecret struct {
@@ -133,7 +129,7 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, exte
 		}
 		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
 	}
-	o := chat.Options{RouteFile: *c.Routes, Digest: *c.Digest.When, DigestPlace: *c.Digest.Place, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
+	o := chat.Options{RouteFile: c.Routes, Digest: c.Digest, DigestPlace: c.DigestPlace, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
 	o.Routes.Default = c.target(nil)
 	if extend != nil {
 		extend(&o)

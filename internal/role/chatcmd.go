@@ -55,7 +55,7 @@ that it names, never from flags; see "askbus settings" and docs/` + c.Type + `.m
 	cli.Load(&s, cmd)
 	cli.Load(c.Settings, cmd)
 	f := cmd.PersistentFlags()
-	f.StringVar(c.Routes, "routes", *c.Routes, "routing file")
+	f.StringVar(&c.Routes, "routes", c.Routes, "routing file")
 	f.StringVar(c.Place, c.PlaceFlag, *c.Place, c.PlaceUsage)
 	if c.HTTPAddr != nil {
 		cmd.Flags().StringVar(c.HTTPAddr, "http-addr", *c.HTTPAddr, "address for the calls of "+c.Name)
@@ -86,7 +86,7 @@ func fillUnder(cmd *cobra.Command, a *cli.App, c *chatEntry) error {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	if again[c.PlaceFlag] != nil && again["routes"] == nil {
-		*c.Routes = "" // of the file, which would count instead
+		c.Routes = "" // of the file, which would count instead
 	}
 	for _, set := range again {
 		if err := set(); err != nil {
@@ -100,7 +100,7 @@ func fillUnder(cmd *cobra.Command, a *cli.App, c *chatEntry) error {
 func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, tenant string) error {
 	r := NewRunning(ctx, a)
 	defer r.Close()
-	one, err := r.chat(c, tenant, chatInbox(a, *c.Inbox, ""))
+	one, err := r.chat(c, tenant, chatInbox(a, c.Inbox, ""))
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
 			if err := fillUnder(cmd, a, c); err != nil {
 				return err
 			}
-			app, err := c.app(a, nil, chatInbox(a, *c.Inbox, ""), nil)
+			app, err := c.app(a, nil, chatInbox(a, c.Inbox, ""), nil)
 			if err != nil {
 				return err
 			}
 			if c.DoctorOnBus {
 				r := NewRunning(cmd.Context(), a)
 				defer r.Close()
-				if one, err := r.chat(c, "", chatInbox(a, *c.Inbox, "")); err != nil {
+				if one, err := r.chat(c, "", chatInbox(a, c.Inbox, "")); err != nil {
 					a.Note("askbus: the rest is checked without the bus: %v", err)
 				} else {
 					app = one.app

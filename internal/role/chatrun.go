@@ -113,7 +113,7 @@ func (r *Process) chatCred(c *chatEntry, tenant string) (client.Credential, erro
 	if c.Proven != nil {
 		may.Proven = append(may.Proven, c.Proven()...)
 	}
-	if *c.Routes != "" {
+	if c.Routes != "" {
 		may.Proven = append(may.Proven, c.Proof+"=*")
 	}
 	if r.keys == nil {

@@ -111,7 +111,7 @@ func (r *Process) startChat(ctx context.Context, c *chatEntry, stamp, base strin
 		err = c.fill(r.a.Dir)
 	}
 	if err == nil {
-		one.run, err = r.chat(c, "", chatInbox(r.a, *c.Inbox, base))
+		one.run, err = r.chat(c, "", chatInbox(r.a, c.Inbox, base))
 	}
 	if err != nil {
 		close(one.done)

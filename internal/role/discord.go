@@ -26,7 +26,7 @@ token at hand. Then send the code that this command shows to the bot, as a direc
 needed.`,
 		DoctorShort: "Check token, where clicks go, channels and roles",
 		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot", Text: &c.Token, File: &c.TokenFile}},
-		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Posting: &c.Posting, HTTPAddr: &c.HTTPAddr,
 		Over: "over the gateway", Called: func() bool { return c.PublicKey != "" },
 		Proof: ask.ProofDiscord, ParseRoutes: discord.ParseRoutes,
 		New: func(bus *responder.Responder, o chat.Options) (chatApp, error) {

@@ -44,7 +44,7 @@ one (ASKBUS_EMAIL_INBOX or ASKBUS_EMAIL_REPLY instead) it asks for none. See doc
 			{"SMTP", "mail server (smtp://user@host for STARTTLS, smtps://user@host)", &c.SMTP},
 			{"FROM", "sender of the mails (askbus <ask@example.com>)", &c.From},
 		},
-		Place: &c.To, PlaceFlag: "to", PlaceUsage: "address for all asks, without a routing file", PlaceIsPerson: true, Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Place: &c.To, PlaceFlag: "to", PlaceUsage: "address for all asks, without a routing file", PlaceIsPerson: true, Posting: &c.Posting, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.People, "people", c.People, "file of who may be written to, and who wants what")
 		},

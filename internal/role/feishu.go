@@ -30,7 +30,7 @@ ASKBUS_FEISHU_DOMAIN. Then send the code that this command shows to the bot. No 
 			{Name: "ENCRYPT_KEY", What: "Encrypt Key, only for webhooks", Text: &c.EncryptKey, File: &c.EncryptKeyFile},
 			{Name: "VERIFICATION_TOKEN", What: "Verification Token, only for webhooks", Text: &c.VerificationToken, File: &c.VerificationTokenFile},
 		},
-		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox,
+		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Posting: &c.Posting,
 		HTTPAddr: &c.HTTPAddr, Over: "over the long connection", Called: webhooks,
 		Proof: ask.ProofFeishu, ParseRoutes: feishu.ParseRoutes,
 		New: func(bus *responder.Responder, o chat.Options) (chatApp, error) {

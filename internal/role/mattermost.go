@@ -28,7 +28,7 @@ calls askbus, so it must reach this machine. Then send the code that this comman
 		Questions:   []chatQuestion{{"URL", "address of the Mattermost server, as its people open it", &c.URL}},
 		DoctorShort: "Check token, channels, groups and the WebSocket",
 		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot", Text: &c.Token, File: &c.TokenFile}},
-		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Posting: &c.Posting, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.URL, "url", c.URL, "address of the server, as its people open it")
 			f.StringVar(&c.Callback, "callback", c.Callback, "address at which the server reaches this process")

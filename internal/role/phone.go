@@ -44,10 +44,10 @@ func (c *chatEntry) signIn(ctx context.Context, a *cli.App, to ask.By, link stri
 	if err := config.Load(c.Settings); err != nil {
 		return "", err
 	}
-	if err := c.fill(a.Dir); err != nil || !c.set() || *c.Routes == "" {
+	if err := c.fill(a.Dir); err != nil || !c.set() || c.Routes == "" {
 		return "", err
 	}
-	data, err := os.ReadFile(*c.Routes)
+	data, err := os.ReadFile(c.Routes)
 	if err != nil {
 		return "", err
 	}

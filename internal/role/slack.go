@@ -40,7 +40,7 @@ app-level token at hand. Then send the code that this command shows to the app i
 			{Name: "SIGNING_SECRET", What: "signing secret", Text: &c.SigningSecret, File: &c.SigningSecretFile},
 		},
 		Unasked: []string{"SIGNING_SECRET"},
-		Place:   &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Place:   &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel for all asks, without a routing file", Posting: &c.Posting, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.IntVar(&c.Replicas, "replicas", c.Replicas, "number of processes that may share the bot token")
 		},

@@ -30,7 +30,7 @@ send the code that this command shows to the bot.`,
 		Questions:   []chatQuestion{{"APP_ID", "id of the app's registration", &c.AppID}, {"DIRECTORY", "id of the directory whose members may answer", &c.Directory}},
 		DoctorShort: "Check secret, signing keys, channels and groups",
 		Settings:    s, Secrets: []chatSecret{{Name: "SECRET", What: "client secret of the app's registration", Text: &c.Secret, File: &c.SecretFile}},
-		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel or group chat for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox, HTTPAddr: &c.HTTPAddr,
+		Place: &c.Channel, PlaceFlag: "channel", PlaceUsage: "id of the channel or group chat for all asks, without a routing file", Posting: &c.Posting, HTTPAddr: &c.HTTPAddr,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&c.AppID, "app-id", c.AppID, "id of the app's registration")
 			f.StringVar(&c.Directory, "directory", c.Directory, "id of the directory (tenant) whose members may answer")

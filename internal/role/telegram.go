@@ -23,7 +23,7 @@ ASKBUS_TELEGRAM_WEBHOOK_URL Telegram calls any number of replicas at --http-addr
 this command shows to the bot. No public address is needed.`,
 		DoctorShort: "Check token, webhook, chats and groups",
 		Settings:    s, Secrets: []chatSecret{{Name: "TOKEN", What: "token of the bot, as @BotFather gave it", Text: &c.Token, File: &c.TokenFile}},
-		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Routes: &c.Routes, Digest: digestSettings{&c.Digest, &c.DigestPlace}, Inbox: &c.Inbox,
+		Place: &c.Chat, PlaceFlag: "chat", PlaceUsage: "id of the chat for all asks, without a routing file", Posting: &c.Posting,
 		HTTPAddr: &c.HTTPAddr, Listens: func() bool { return c.WebhookURL == "" }, Called: func() bool { return c.WebhookURL != "" },
 		Over: "by polling", Proof: ask.ProofTelegram, ParseRoutes: telegram.ParseRoutes,
 		New: func(bus *responder.Responder, o chat.Options) (chatApp, error) {

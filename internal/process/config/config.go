@@ -188,10 +188,20 @@ type Issuer struct {
 	}
 }
 
+// Posting has the settings that every chat has, each under its own name.
+type Posting struct {
+	Routes      string `desc:"routing file (YAML): which ask goes to which channel, chat, person or address; read again when it changes"`
+	Digest      string `desc:"when a digest of the last seven days is sent every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
+	DigestPlace string `split_words:"true" desc:"id of the channel, chat or person (by e-mail the address) that gets the digest; default: where all asks go, or the default of the routing file"`
+	Inbox       string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+}
+
 // Slack has the settings of the surface in Slack. Its secrets have no flags,
 // because the arguments of a process are not secret.
 type Slack struct {
 	Slack struct {
+		Posting
+
 		BotToken          string   `split_words:"true" desc:"bot token (xoxb-…)"`
 		BotTokenFile      string   `split_words:"true" desc:"file that holds the bot token"`
 		AppToken          string   `split_words:"true" desc:"app-level token (xapp-…): clicks come over Socket Mode"`
@@ -199,15 +209,11 @@ type Slack struct {
 		SigningSecret     string   `split_words:"true" desc:"signing secret: clicks come over HTTP"`
 		SigningSecretFile string   `split_words:"true" desc:"file that holds the signing secret"`
 		HTTPAddr          string   `split_words:"true" default:"127.0.0.1:8430" desc:"address of /slack/interactions, /slack/events and /slack/commands, with a signing secret"`
-		Routes            string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
 		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
-		Digest            string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace       string   `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
 		Replicas          int      `default:"1" desc:"processes that may share this bot token; its limits are divided by those that live; at most 3 with Socket Mode"`
 		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
 		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
 		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`
-		Inbox             string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 		URL               string   `default:"https://slack.com/api/" desc:"Slack's Web API"`
 	}
 }
@@ -216,16 +222,14 @@ type Slack struct {
 // because a process's arguments are not secret.
 type Discord struct {
 	Discord struct {
-		Token       string `desc:"token of the bot, from the page Bot of the application"`
-		TokenFile   string `split_words:"true" desc:"file that holds the token"`
-		PublicKey   string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
-		HTTPAddr    string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
-		Routes      string `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
-		Channel     string `desc:"id of the channel for all asks, without a routing file"`
-		Digest      string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace string `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
-		Inbox       string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		URL         string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
+		Posting
+
+		Token     string `desc:"token of the bot, from the page Bot of the application"`
+		TokenFile string `split_words:"true" desc:"file that holds the token"`
+		PublicKey string `split_words:"true" desc:"public key of the application (64 hexadecimal digits): clicks come over HTTP; default: over the gateway"`
+		HTTPAddr  string `split_words:"true" default:"127.0.0.1:8437" desc:"address of /discord/interactions, with a public key"`
+		Channel   string `desc:"id of the channel for all asks, without a routing file"`
+		URL       string `default:"https://discord.com/api/v10" desc:"Discord's HTTP API"`
 	}
 }
 
@@ -233,18 +237,16 @@ type Discord struct {
 // because the arguments of a process are not secret.
 type Telegram struct {
 	Telegram struct {
-		Token       string `desc:"token of the bot, from @BotFather"`
-		TokenFile   string `split_words:"true" desc:"file that holds the token"`
-		Routes      string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
-		Chat        string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
-		Digest      string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace string `split_words:"true" desc:"id of the chat or person that gets the digest; default: the chat for all asks, or the default of the routing file"`
+		Posting
+
+		Token     string `desc:"token of the bot, from @BotFather"`
+		TokenFile string `split_words:"true" desc:"file that holds the token"`
+		Chat      string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
 
 		WebhookURL string `split_words:"true" desc:"https URL at which Telegram reaches this process, for any number of replicas: it calls /telegram/updates there; default: one replica polls"`
 		HTTPAddr   string `split_words:"true" default:"127.0.0.1:8436" desc:"address of /telegram/updates, with a webhook URL"`
 
-		Inbox string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		URL   string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+		URL string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
 	}
 }
 
@@ -252,19 +254,17 @@ type Telegram struct {
 // because the arguments of a process are not secret.
 type Email struct {
 	Email struct {
+		Posting
+
 		SMTP         string        `desc:"mail server: smtps://user@host, smtp://user@host with STARTTLS, or smtp+plain://127.0.0.1:25 without TLS on this machine"`
 		Password     string        `desc:"password of that user"`
 		PasswordFile string        `split_words:"true" desc:"file (mode 0600) that holds the password"`
 		CAFile       string        `split_words:"true" desc:"certificates (PEM) that vouch for the mail server; default: those of the system"`
 		From         string        `desc:"address that mails come from, such as \"askbus <ask@example.com>\""`
 		To           string        `desc:"address for all asks, without a routing file"`
-		Digest       string        `desc:"when a digest of the last seven days is mailed every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace  string        `split_words:"true" desc:"address that gets the digest; default: ASKBUS_EMAIL_TO, or the default of the routing file"`
-		Routes       string        `desc:"routing file (YAML): which ask goes to which address; read again when it changes"`
 		People       string        `desc:"file (YAML) of who else may be written to, and who wants a digest, a language, or no outcomes; read again when it changes"`
 		URL          string        `desc:"URL at which people reach the pages of this process; default: mails have no page"`
 		HTTPAddr     string        `split_words:"true" default:"127.0.0.1:8440" desc:"address of the pages, for \"askbus email\""`
-		Inbox        string        `desc:"web inbox for \"Open in the inbox\"; default: that of context.json, unless it is a loopback address"`
 		Key          string        `desc:"key that signs links and addresses of replies, at least 32 characters; default: derived from the directory's"`
 		KeyFile      string        `split_words:"true" desc:"file that holds the key"`
 		Delay        time.Duration `default:"15s" desc:"how long an ask waits for other surfaces before it is mailed"`
@@ -280,6 +280,8 @@ type Email struct {
 // flags, so that no process list shows them.
 type Feishu struct {
 	Feishu struct {
+		Posting
+
 		AppID                 string `split_words:"true" desc:"App ID of the app: cli_…"`
 		AppSecret             string `split_words:"true" desc:"App Secret of the app"`
 		AppSecretFile         string `split_words:"true" desc:"file that holds the App Secret"`
@@ -289,11 +291,7 @@ type Feishu struct {
 		VerificationToken     string `split_words:"true" desc:"Verification Token of the app's webhooks"`
 		VerificationTokenFile string `split_words:"true" desc:"file that holds the Verification Token"`
 		HTTPAddr              string `split_words:"true" default:"127.0.0.1:8434" desc:"address of /feishu/events, for webhooks"`
-		Routes                string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
 		Chat                  string `desc:"id of the chat for all asks, without a routing file: oc_…; \"@bot /id\" in the chat says it"`
-		Digest                string `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace           string `split_words:"true" desc:"id of the chat or person that gets the digest; default: the chat for all asks, or the default of the routing file"`
-		Inbox                 string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 	}
 }
 
@@ -301,20 +299,18 @@ type Feishu struct {
 // flag, because the arguments of a process are not secret.
 type Teams struct {
 	Teams struct {
-		AppID       string   `split_words:"true" desc:"id of the app's registration in Microsoft Entra"`
-		Directory   string   `desc:"id of the directory (tenant) of the app, whose members may answer"`
-		Secret      string   `desc:"client secret of the app's registration"`
-		SecretFile  string   `split_words:"true" desc:"file that holds the client secret"`
-		HTTPAddr    string   `split_words:"true" default:"127.0.0.1:8431" desc:"address of /teams/messages, the messaging endpoint of the bot"`
-		Routes      string   `desc:"routing file (YAML): which ask goes to which channel, group chat or person; read again when it changes"`
-		Channel     string   `desc:"id of the channel or group chat for all asks, without a routing file; \"@askbus id\" in it says it"`
-		Digest      string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace string   `split_words:"true" desc:"id of the channel, group chat or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
-		Guests      []string `desc:"object ids of guests of the directory who may answer; default: none"`
-		Inbox       string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
-		ServiceURL  string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
-		LoginURL    string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
-		KeysURL     string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
+		Posting
+
+		AppID      string   `split_words:"true" desc:"id of the app's registration in Microsoft Entra"`
+		Directory  string   `desc:"id of the directory (tenant) of the app, whose members may answer"`
+		Secret     string   `desc:"client secret of the app's registration"`
+		SecretFile string   `split_words:"true" desc:"file that holds the client secret"`
+		HTTPAddr   string   `split_words:"true" default:"127.0.0.1:8431" desc:"address of /teams/messages, the messaging endpoint of the bot"`
+		Channel    string   `desc:"id of the channel or group chat for all asks, without a routing file; \"@askbus id\" in it says it"`
+		Guests     []string `desc:"object ids of guests of the directory who may answer; default: none"`
+		ServiceURL string   `split_words:"true" default:"https://smba.trafficmanager.net/teams" desc:"Bot Connector, for conversations whose own address Teams has not told yet"`
+		LoginURL   string   `split_words:"true" default:"https://login.microsoftonline.com" desc:"login service"`
+		KeysURL    string   `split_words:"true" default:"https://login.botframework.com/v1/.well-known/openidconfiguration" desc:"OpenID metadata of the connector's signing keys"`
 	}
 }
 
@@ -322,17 +318,15 @@ type Teams struct {
 // flag, because the arguments of a process are not secret.
 type Mattermost struct {
 	Mattermost struct {
-		URL         string   `desc:"address of the server, as its people open it; its host is part of their principals"`
-		Token       string   `desc:"token of the bot"`
-		TokenFile   string   `split_words:"true" desc:"file that holds the token"`
-		Callback    string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
-		HTTPAddr    string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
-		Routes      string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
-		Channel     string   `desc:"id of the channel for all asks, without a routing file"`
-		Digest      string   `desc:"when a digest of the last seven days is posted every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
-		DigestPlace string   `split_words:"true" desc:"id of the channel or person that gets the digest; default: the channel for all asks, or the default of the routing file"`
-		Guests      []string `desc:"ids of guests of the server who may answer; default: none"`
-		Inbox       string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		Posting
+
+		URL       string   `desc:"address of the server, as its people open it; its host is part of their principals"`
+		Token     string   `desc:"token of the bot"`
+		TokenFile string   `split_words:"true" desc:"file that holds the token"`
+		Callback  string   `desc:"address at which the server reaches this process, such as http://askbus:8432"`
+		HTTPAddr  string   `split_words:"true" default:"127.0.0.1:8432" desc:"address of /mattermost/actions and /mattermost/dialogs, which the server calls"`
+		Channel   string   `desc:"id of the channel for all asks, without a routing file"`
+		Guests    []string `desc:"ids of guests of the server who may answer; default: none"`
 	}
 }
 
