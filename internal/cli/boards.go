@@ -3,9 +3,7 @@ package cli
 import (
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/board"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
-	"github.com/nats-io/nats.go"
 )
 
 // NewBoard returns a board that shares snoozes and hand-overs with all surfaces. Credentials of a
@@ -27,7 +25,7 @@ func (a *App) AsResponder(b *Bus) (*Bus, func()) {
 	if err != nil {
 		return b, func() {}
 	}
-	nc, err := client.Connect(a.Trust(cred), a.Logger(), nats.RetryOnFailedConnect(false))
+	nc, err := a.Connect(cred)
 	if err != nil {
 		return b, func() {}
 	}

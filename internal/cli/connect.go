@@ -193,9 +193,14 @@ func (a *App) dialWith(cred client.Credential) (*Bus, error) {
 	return &Bus{NC: agent.nc, Asks: agent.asks, Cred: cred, Role: role}, nil
 }
 
+// Connect connects with a credential.
+func (a *App) Connect(cred client.Credential, opts ...nats.Option) (*nats.Conn, error) {
+	return client.Connect(a.Trust(cred), a.Logger(), opts...)
+}
+
 func (a *App) connect(cred client.Credential) (*nats.Conn, error) {
 	follows, made := a.following(cred.URL)
-	nc, err := client.Connect(a.Trust(cred), a.Logger(), append(follows, nats.RetryOnFailedConnect(false),
+	nc, err := a.Connect(cred, append(follows,
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil && a.away.CompareAndSwap(false, true) {
 				a.sayAway()

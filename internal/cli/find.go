@@ -113,7 +113,7 @@ func (a *App) surface(b *Bus) (*nats.Conn, error) {
 		return nil, err
 	}
 	cred.URL = b.Cred.URL
-	b.surface, err = client.Connect(a.Trust(cred), a.Logger(), nats.RetryOnFailedConnect(false))
+	b.surface, err = a.Connect(cred)
 	return b.surface, err
 }
 

@@ -96,7 +96,7 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	}
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.InboxURL(), Trust: a.InboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
 	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
-	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet, nats.RetryOnFailedConnect(false))
+	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet)
 	if err != nil {
 		advice := fmt.Sprintf("start \"%s\" if it should run here, or give the right --nats-url and credential", a.Hint("up"))
 		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
@@ -116,11 +116,11 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 		if err != nil {
 			return nil, err
 		}
-		return connection.Connect(connection.Credential(a.Trust(c)), quiet, nats.RetryOnFailedConnect(false), nats.Name("askbus doctor as "+c.Name))
+		return connection.Connect(connection.Credential(a.Trust(c)), quiet, nats.Name("askbus doctor as "+c.Name))
 	}
 	switch {
 	case admin != "":
-		opts.Reader, err = connection.Connect(connection.Credential(a.Trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet, nats.RetryOnFailedConnect(false))
+		opts.Reader, err = connection.Connect(connection.Credential(a.Trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet)
 	case a.Creds == "" && a.Exchange.URL == "" && rights.HasKeys(a.Dir):
 		opts.Credential = as
 		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})

@@ -90,7 +90,7 @@ func (h *hostDialog) responder(tenant, session string) (*responder.Responder, er
 		if err != nil {
 			return nil, err
 		}
-		nc, err := client.Connect(h.lazy.a.Trust(cred), h.lazy.a.Logger(), nats.RetryOnFailedConnect(false))
+		nc, err := h.lazy.a.Connect(cred)
 		if err != nil {
 			return nil, err
 		}

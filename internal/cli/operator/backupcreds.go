@@ -6,12 +6,10 @@ import (
 	"os"
 
 	"github.com/askbus/askbus/internal/bus/audit"
-	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/nats-io/nats.go"
 )
 
 // backupCreds are the credentials of a backup: one reads the ledger, the other says so in the audit. They are of two
@@ -52,7 +50,7 @@ func loadBackupCreds(a *cli.App) (c backupCreds, given bool, err error) {
 func (c *backupCreds) report(ctx context.Context, a *cli.App, s ledger.Summary) {
 	ctx, cancel := context.WithTimeout(ctx, commandReports)
 	defer cancel()
-	nc, err := connection.Connect(connection.Credential(a.Trust(c.Report)), a.Logger(), nats.RetryOnFailedConnect(false))
+	nc, err := a.Connect(c.Report)
 	if err == nil {
 		defer nc.Close()
 		err = audit.Send(ctx, nc, audit.Saved(), savedReport(s))

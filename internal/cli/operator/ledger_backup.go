@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/askbus/askbus/internal/bus/audit"
-	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -117,8 +116,8 @@ func backupReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), rep
 		return nil, nil, nil, cli.Usage("--creds: %s does not hold what \"askbus auth backup\" prints", a.Creds)
 	}
 	if given && url == "" {
-		if nc, err = connection.Connect(connection.Credential(a.Trust(own.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {
-			return nil, nil, nil, fmt.Errorf("connect to %s: %w", own.Ledger.URL, err)
+		if nc, err = a.Connect(own.Ledger); err != nil {
+			return nil, nil, nil, err
 		}
 		return nc, nc.Close, func(ctx context.Context, s ledger.Summary) { own.report(ctx, a, s) }, nil
 	}
@@ -151,12 +150,12 @@ func ledgerReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err
 	}
 	cred, err := a.Local(rights.Role{Name: rights.RoleMaintenance})
 	if err == nil {
-		nc, err = connection.Connect(connection.Credential(a.Trust(cred)), a.Logger(), nats.RetryOnFailedConnect(false))
+		nc, err = a.Connect(cred)
 		if err == nil {
 			return nc, nc.Close, nil
 		}
 		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, nil, fmt.Errorf("connect to %s: %w", cred.URL, err)
+			return nil, nil, err
 		}
 	}
 	return ledgerAdmin(a, "", "")

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
-	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -32,8 +31,8 @@ func ledgerWriter(a *cli.App) (nc *nats.Conn, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if nc, err = connection.Connect(connection.Credential(a.Trust(c.Ledger)), a.Logger(), nats.RetryOnFailedConnect(false)); err != nil {
-		return nil, nil, fmt.Errorf("connect to %s: %w", c.Ledger.URL, err)
+	if nc, err = a.Connect(c.Ledger); err != nil {
+		return nil, nil, err
 	}
 	return nc, nc.Close, nil
 }

@@ -130,9 +130,9 @@ func ledgerAdmin(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err 
 			return nil, nil, cli.Usage("--admin-creds: %w", err)
 		}
 		cred.URL = url
-		nc, err := connection.Connect(connection.Credential(a.Trust(cred)), a.Logger())
+		nc, err := a.Connect(cred)
 		if err != nil {
-			return nil, nil, fmt.Errorf("connect to %s: %w", url, err)
+			return nil, nil, err
 		}
 		return nc, nc.Close, nil
 	}

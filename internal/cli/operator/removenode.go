@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
@@ -37,9 +36,9 @@ run. Without a new node, asks are stored while two nodes run, with one copy less
 			if err != nil {
 				return err
 			}
-			nc, err := connection.Connect(connection.Credential(a.Trust(cred)), a.Logger())
+			nc, err := a.Connect(cred)
 			if err != nil {
-				return fmt.Errorf("connect to %s: %w", cred.URL, err)
+				return err
 			}
 			defer nc.Close()
 			left, err := natsd.RemoveNode(ctx, nc, args[0])
