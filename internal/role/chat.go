@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/metrics/exposition"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
@@ -176,7 +177,7 @@ func chatInbox(a *cli.App, inbox, own string) string {
 		if before, err := cli.ReadContext(a.Dir); inbox == "" && err == nil {
 			inbox = before.HTTPURL
 		}
-		if u, err := url.Parse(inbox); err != nil || u.Hostname() == "" || loopback(u.Hostname()) {
+		if u, err := url.Parse(inbox); err != nil || u.Hostname() == "" || httpserver.LoopbackHost(u.Host) {
 			return ""
 		}
 	}
@@ -189,8 +190,4 @@ func askLink(inbox string) func(ask.Key) string {
 		return nil
 	}
 	return func(k ask.Key) string { return inbox + "/ask/" + k.String() }
-}
-
-func loopback(host string) bool {
-	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
 }

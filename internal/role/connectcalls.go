@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -89,7 +90,7 @@ func (in *connecting) check(ctx context.Context, address string, plain bool, own
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) || u.Hostname() == "" || u.User != nil {
 		return cli.Usage("invalid address %q: give one like https://askbus.example.com", address)
 	}
-	if loopback(u.Hostname()) && !plain {
+	if httpserver.LoopbackHost(u.Host) && !plain {
 		return cli.Usage("others cannot reach %s: give an address that is reachable from outside", u.Host)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -49,13 +50,12 @@ func New(nc *nats.Conn, opts Options) (*App, error) {
 		opts.URL = URL
 	}
 	u, err := url.Parse(opts.URL)
-	local := err == nil && (u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 	switch {
 	case opts.RoutingKey == "":
 		return nil, errors.New("no integration key: set ASKBUS_PAGERDUTY_ROUTING_KEY_FILE to a file that holds it; PagerDuty shows it at the service, under Integrations, Events API v2")
 	case len(opts.RoutingKey) != 32 || strings.Trim(opts.RoutingKey, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return nil, errors.New("the integration key is not 32 letters and digits: take the one of an Events API v2 integration, not an API key")
-	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !local):
+	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !httpserver.LoopbackHost(u.Host)):
 		return nil, errors.New("ASKBUS_PAGERDUTY_URL is not an https URL such as " + URL)
 	}
 	opts.URL = strings.TrimRight(opts.URL, "/")

@@ -3,13 +3,13 @@ package exchange
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -133,12 +133,7 @@ func (p *Provider) check(at, dir string, fault func(string, ...any)) {
 // or this machine.
 func secure(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	here := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && here
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && httpserver.LoopbackHost(u.Host))
 }
 
 func (r *Rule) check(at string, fault func(string, ...any)) {

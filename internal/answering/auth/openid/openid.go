@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -119,8 +119,7 @@ func New(opts Options) (*Provider, error) {
 
 // plain reports whether the provider runs on this machine, which needs no TLS.
 func plain(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	return u.Scheme == "http" && httpserver.LoopbackHost(u.Host)
 }
 
 // noRedirect keeps codes and secrets at the provider's own address.
