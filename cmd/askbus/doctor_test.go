@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
@@ -78,4 +79,33 @@ func TestDoctorChecksSlackIfItsTokenIsSet(t *testing.T) {
 	if code := d.wait(); code != cli.ExitFailure || !strings.Contains(d.out.String(), "broken  slack token: ") {
 		t.Errorf("exit %d: %s%s", code, d.out, d.err)
 	}
+}
+
+// A policy that was changed into an invalid one is not in effect, and the next start fails: that is no
+// matter of the log alone.
+func TestDoctorReportsAFileThatBecameInvalid(t *testing.T) {
+	t.Parallel()
+	pl := place{t, t.TempDir()}
+	rules := filepath.Join(t.TempDir(), "approvals.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("people: [{name: Mei, principals: [\"os:mei\"]}]")
+	pl.up("--approvals", rules)
+	write("people: [{name: Mei, principal: [\"os:mei\"]}]")
+	natstest.Eventually(t, "doctor says so", func() bool {
+		out, _, code := pl.run("doctor", "--no-ask", "--output", "text")
+		return code == cli.ExitFailure && strings.Contains(out, "broken  files: "+rules+": people[0]: unknown field \"principal\" at broker ")
+	})
+	if page := pl.opsPage("up", "/readyz"); !strings.HasPrefix(page, "ok") || !strings.Contains(page, "note: "+rules+": people[0]: unknown field \"principal\"; its previous content counts") {
+		t.Errorf("/readyz: %s", page)
+	}
+	write("people: [{name: Mei, principals: [\"os:mei\", \"slack:T1/U1\"]}]")
+	natstest.Eventually(t, "doctor is content", func() bool {
+		_, _, code := pl.run("doctor", "--no-ask", "--output", "text")
+		return code == 0
+	})
 }

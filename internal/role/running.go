@@ -52,6 +52,7 @@ type Process struct {
 	parts      []daemon.Part
 	last       []daemon.Part  // started last, stopped first
 	mounts     *http.ServeMux // served at the inbox's address
+	files      []func() error // why a file of the operator cannot be read as it is now
 	bus        []nats.Option  // connect to the server in this process
 	keys       *rights.Issuer // of the server in this process
 	Closes     []func()
@@ -242,7 +243,7 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	}
 	b := broker.New(svcConn, ledger, broker.Options{
 		Logger: r.Log, Version: cli.BuildVersion(), Types: types, Metrics: r.metrics, Tracing: r.tracing, Verifier: verifier,
-		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) }, Approvals: approved,
+		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) }, Approvals: approved, Unread: r.unread,
 	})
 	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
 	return b, nil
@@ -296,6 +297,7 @@ func (r *Process) quotas(path string) (func() *quota.Policy, error) {
 	if err != nil {
 		return nil, cli.Usage("--policy: %w", err)
 	}
+	r.files = append(r.files, f.Err)
 	return f.Content, nil
 }
 
@@ -308,7 +310,18 @@ func (r *Process) approvals(path string) (func() *approvals.File, error) {
 	if err != nil {
 		return nil, cli.Usage("--approvals: %w", err)
 	}
+	r.files = append(r.files, f.Err)
 	return f.Content, nil
+}
+
+// unread returns why the operator's files cannot be read as they are now.
+func (r *Process) unread() (says []string) {
+	for _, err := range r.files {
+		if why := err(); why != nil && !slices.Contains(says, why.Error()) { // "askbus up" reads the policy twice
+			says = append(says, why.Error())
+		}
+	}
+	return says
 }
 
 // waitSaid is how often a role says again that it waits for its server.

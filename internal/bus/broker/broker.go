@@ -64,6 +64,9 @@ type Options struct {
 	// Approvals returns the operator's policies of approvals and list of people;
 	// default: none.
 	Approvals func() *approvals.File
+	// Unread returns why such a file cannot be read as it is now, so that its
+	// previous content counts; default: all can.
+	Unread func() []string
 
 	breakage // empty, except in builds that prove that torture detects faults
 }

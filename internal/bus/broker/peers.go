@@ -33,6 +33,10 @@ type Settings struct {
 	ServerMaxStore int64  `json:"server_max_store"` // what it may store
 	Policy         string `json:"policy"`           // digest of the limits of tenants; empty: no limits
 	Approvals      string `json:"approvals"`        // digest of the policies of approvals; empty: none
+
+	// Unread says why a file of these cannot be read as it is now: its previous
+	// content counts, and the next start fails.
+	Unread []string `json:"unread,omitempty"`
 }
 
 func (b *Broker) settings() Settings {
@@ -44,6 +48,9 @@ func (b *Broker) settings() Settings {
 	}
 	if b.opts.Approvals != nil {
 		s.Approvals = b.opts.Approvals().Digest()
+	}
+	if b.opts.Unread != nil {
+		s.Unread = b.opts.Unread()
 	}
 	return s
 }
@@ -86,6 +93,9 @@ func (b *Broker) Notes() []string {
 		notes = append(notes, "no NATS server says how much it may store: keep --max-store below its max_file_store")
 	case s.MaxStore > s.ServerMaxStore:
 		notes = append(notes, fmt.Sprintf("--max-store is %s here and %s at server %s, which counts: start both with the same", amount(s.MaxStore), amount(s.ServerMaxStore), s.Server))
+	}
+	for _, why := range s.Unread {
+		notes = append(notes, why+"; its previous content counts, and the next start fails: correct it")
 	}
 	if err := b.led.ClockWarning(); err != nil { // of a server that leads nothing
 		notes = append(notes, err.Error())

@@ -19,6 +19,7 @@ type Live[T any] struct {
 	content T
 	checked time.Time
 	stamp   string
+	err     error
 }
 
 // OpenLive reads a file.
@@ -36,16 +37,24 @@ func (f *Live[T]) Content() T {
 	}
 	f.checked = time.Now()
 	is := stamp(f.name)
-	if is == f.stamp || is == "" {
+	if is == f.stamp {
 		return f.content
 	}
 	f.stamp = is
-	if err := f.read(); err != nil {
-		f.log.Error("a changed file is invalid; its previous content stays in effect", slog.Any("error", err))
+	if f.err = f.read(); f.err != nil {
+		f.log.Error("a changed file is invalid; its previous content stays in effect", slog.Any("error", f.err))
 	} else {
 		f.log.Info("read a changed file again", slog.String("file", f.name))
 	}
 	return f.content
+}
+
+// Err returns why the file cannot be read as it is now; nil: its content is in effect.
+func (f *Live[T]) Err() error {
+	f.Content()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 func (f *Live[T]) read() error {

@@ -46,6 +46,9 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 			}
+			if err := f.Err(); (err != nil) != (c.text == "two") {
+				t.Errorf("%q: %v", c.text, err)
+			}
 			if strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), c.says) {
 				t.Errorf("%q: the log has %q, want %q once", c.text, &said, c.says)
 			}
@@ -56,6 +59,9 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if got := f.Content(); got != 3 {
 			t.Errorf("after the file was removed: %d", got)
+		}
+		if err := f.Err(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("after the file was removed: %v", err)
 		}
 	})
 }

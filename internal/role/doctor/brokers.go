@@ -157,7 +157,7 @@ func Brokers(all []Broker, err error) finding.List {
 
 // agree judges whether brokers and servers have the same limits.
 func agree(l *finding.List, all []Broker) {
-	stores, policies, approvals := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	stores, policies, approvals, unread := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range all {
 		b := &all[i]
 		who := fmt.Sprintf("broker %s on %s", b.ID, b.Host)
@@ -172,6 +172,9 @@ func agree(l *finding.List, all []Broker) {
 		if b.Approvals == "" {
 			approval = "none"
 		}
+		for _, why := range b.Unread {
+			unread[why] = append(unread[why], who)
+		}
 		approvals[approval] = append(approvals[approval], who)
 		stores[store], policies[policy] = append(stores[store], who), append(policies[policy], who)
 	}
@@ -183,6 +186,9 @@ func agree(l *finding.List, all []Broker) {
 	}
 	if len(approvals) > 1 {
 		l.Say("approvals", finding.Missing, "brokers have different ones (%s), and the one that an ask reaches decides whose votes it needs: give all the same file", values(approvals))
+	}
+	if len(unread) > 0 {
+		l.Say("files", finding.Broken, "%s: the previous content counts, and the next start of that broker fails: correct them", values(unread))
 	}
 	b := &all[0]
 	switch {
