@@ -2,6 +2,7 @@ package install
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,7 +42,10 @@ var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |
 // endSeconds is the host's timeout for events that only withdraw questions.
 const endSeconds = 10
 
-var errSharedHook = errors.New("the askbus hook shares an entry with another hook; remove it by hand")
+var errSharedHook = errors.New("the askbus hook shares an entry with another command; remove it by hand")
+
+// quoted matches an argument in quotes.
+var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 
 // Hook is what SetHook writes.
 type Hook struct {
@@ -165,7 +169,7 @@ func array(text string, path []string) (list container, ok bool, err error) {
 			want = '['
 		}
 		if text[m.value] != want {
-			return at, false, errSyntax
+			return at, false, fmt.Errorf("%w: %q is not %s", errSyntax, key, map[byte]string{'{': "an object", '[': "an array"}[want])
 		}
 		at = within(m.in)
 	}
@@ -183,7 +187,7 @@ func ours(text string, list container) (int, error) {
 			if !ourHook.MatchString(command) {
 				continue
 			}
-			if len(hooks) > 1 {
+			if len(hooks) > 1 || strings.ContainsAny(quoted.ReplaceAllString(command, ""), ";&|") {
 				return -1, errSharedHook
 			}
 			return i, nil

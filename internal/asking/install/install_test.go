@@ -147,9 +147,16 @@ func TestHooksStandBesideOthers(t *testing.T) {
 			t.Errorf("%s: taken out, %v:\n%s", name, err, without)
 		}
 	}
-	shared := `{"hooks":{"PreToolUse":[{"matcher":"AskUserQuestion","hooks":[{"command":"x"},{"command":"askbus hook"}]}]}}`
-	if text, err := install.RemoveHook(shared); err == nil {
-		t.Errorf("a shared entry became %s", text)
+	for _, shared := range []string{`{"command":"x"},{"command":"askbus hook"}`, `{"command":"/opt/askbus hook && say done"}`} {
+		if text, err := install.RemoveHook(`{"hooks":{"PreToolUse":[{"matcher":"AskUserQuestion","hooks":[` + shared + `]}]}}`); err == nil {
+			t.Errorf("a shared entry became %s", text)
+		}
+	}
+	if text, err := install.RemoveHook(`{"hooks":{"Stop":[{"hooks":[{"command":"askbus hook --dir '/R & D'"}]}]}}`); err != nil || text != "{}" {
+		t.Errorf("with an & in quotes: %v, %s", err, text)
+	}
+	if _, err := install.SetHook(`{"hooks": "all"}`, install.Hook{Command: "askbus hook"}); err == nil || !strings.Contains(err.Error(), `"hooks" is not an object`) {
+		t.Errorf("hooks that are none: %v", err)
 	}
 }
 
