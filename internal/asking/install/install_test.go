@@ -160,6 +160,31 @@ func TestHooksStandBesideOthers(t *testing.T) {
 	}
 }
 
+// What is added and removed again leaves every byte of the file, whoever formatted it.
+func TestAFileIsAsItWas(t *testing.T) {
+	t.Parallel()
+	cursor, _ := install.Lookup("cursor")
+	for _, before := range []string{
+		`{"model":"x"}`, "{\r\n  \"model\": \"x\"\r\n}\r\n", "{\n  \"model\": \"x\" // why\n\n}\n", "{\n\t// mine\n   \"model\": \"x\",   /* or y */\n}", "{\n    \"a\": [ 1 ],\n  \"b\":{ \"c\":\"<&>\" } }",
+		`{ "hooks": { "PreToolUse":[ {"matcher":"Bash","hooks":[{"command":"lint"}]} ], "Stop": [{"hooks":[]},] }, }`,
+	} {
+		hooked, err := install.SetHook(before, install.Hook{Command: "/opt/askbus hook", Seconds: 600, Permissions: "*"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := install.RemoveHook(hooked); err != nil || after != before {
+			t.Errorf("hooks: %v: %q became %q", err, before, after)
+		}
+		served, err := cursor.Set(before, self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := cursor.Remove(served); err != nil || after != before {
+			t.Errorf("a server: %v: %q became %q", err, before, after)
+		}
+	}
+}
+
 func TestTheFileBeforeIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "f.json")

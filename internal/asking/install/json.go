@@ -96,15 +96,12 @@ func (c container) insert(text, key string, value any, unit string, depth int) s
 	if key != "" {
 		added = quote(key) + ": " + added
 	}
-	inner, outer := "\n"+strings.Repeat(unit, depth), "\n"+strings.Repeat(unit, depth-1)
+	inner := "\n" + strings.Repeat(unit, depth)
 	end := len(strings.TrimRight(text[:c.close], " \t\r\n"))
-	if strings.Contains(text[end:c.close], "\n") {
-		outer = "" // its bracket already has its own line
-		if i := strings.LastIndexByte(text[end:c.close], '\n'); i >= 0 {
-			outer = text[end:][i : c.close-end]
-		}
+	n, outer := len(c.members), text[end:c.close] // kept, so that removing it leaves what was there
+	if n == 0 && !strings.Contains(outer, "\n") {
+		outer = "\n" + strings.Repeat(unit, depth-1)
 	}
-	n := len(c.members)
 	if n > 0 && c.members[n-1].comma >= 0 {
 		added += "," // keep trailing commas
 	}
