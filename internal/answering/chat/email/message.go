@@ -44,9 +44,18 @@ func functions(l *lang.Language) template.FuncMap {
 		"say": l.Say, "style": func() template.CSS { return template.CSS(style) }, // a file of this package
 		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
 		// Templates call no methods: these are the methods that they need.
-		"head": (*card.Card).Head, "urgent": card.Priority.Urgent, "names": (*letter).Names, "left": (*letter).LeftWords, "filesat": (*letter).FilesAt, "when": (*ending).When,
+		"head": (*card.Card).Head, "lead": lead, "urgent": card.Priority.Urgent, "names": (*letter).Names, "left": (*letter).LeftWords, "filesat": (*letter).FilesAt, "when": (*ending).When,
 		"field": form.Field, "has": form.Has, "other": form.Other, "typed": form.Text, "get": form.Get,
 	}
+}
+
+// lead is the head of a card in HTML, which shows an urgent one by a badge.
+func lead(c *card.Card) string {
+	one := *c
+	if one.Priority.Urgent() {
+		one.Priority.Words = ""
+	}
+	return one.Head()
 }
 
 // Bounds of a mail. Some clients cut one of more than about 100 kB.
