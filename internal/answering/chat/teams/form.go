@@ -65,10 +65,7 @@ func (d *drawing) rest() (all []element) {
 	if len(d.Questions) == 1 || d.Approval != nil {
 		note := element{Type: "Input.Text", ID: chat.Field(chat.FieldNote, 0), Label: d.Say("Note"), Multiline: true, MaxLength: maxWords}
 		if d.Approval != nil {
-			note.Label = d.Approval.Note
-			if d.Approval.Reason != "" {
-				all = append(all, line("Small", subtle(clip(d.Approval.Reason, 300))))
-			}
+			note.Label = d.Approval.Note // how the votes stand says that it is needed
 		}
 		all = append(all, note)
 	}
