@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -120,7 +119,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	opts.Domain, opts.AckAfter = cmp.Or(opts.Domain, DomainFeishu), cmp.Or(opts.AckAfter, ackAfter)
 	surface, err := chat.NewSurface(Type, bus, opts.Options, ids())
 	if err != nil {
-		return nil, fmt.Errorf("feishu: %w", err)
+		return nil, err
 	}
 	if opts.Domain != DomainLark { // cards are in Chinese where no route says otherwise
 		given := surface.Routes
