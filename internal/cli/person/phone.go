@@ -1,6 +1,7 @@
 package person
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -34,12 +35,13 @@ func reachable(ctx context.Context, a *cli.App, inbox string) error {
 	switch {
 	case u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()):
 		const name, more = "NAME", ", such as Caddy or Tailscale Serve"
+		up := a.Hint("up --tls --http-addr 0.0.0.0:" + cmp.Or(u.Port(), "8420"))
 		if own := tailnet(ctx); own != "" {
 			return cli.Usage("a phone cannot reach %s. Tailscale runs here: with it on the phone as well, run \"tailscale serve --bg %s\", start \"ASKBUS_WEB_HOSTS=%s %s\", and "+
-				"give --url https://%s. Or start \"%s\" for a phone in the same network", inbox, u.Port(), own, a.Hint("up"), own, a.Hint("up --tls --http-addr 0.0.0.0:8420"))
+				"give --url https://%s. Or start \"%s\" for a phone in the same network", inbox, u.Port(), own, a.Hint("up"), own, up)
 		}
 		return cli.Usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy or tunnel in front of the inbox%s, start "+
-			"\"ASKBUS_WEB_HOSTS=%s %s\", and give --url https://%s", inbox, a.Hint("up --tls --http-addr 0.0.0.0:8420"), more, name, a.Hint("up"), name)
+			"\"ASKBUS_WEB_HOSTS=%s %s\", and give --url https://%s", inbox, up, more, name, a.Hint("up"), name)
 	case u.Scheme != "https":
 		a.Note("askbus: warning: %s is not https: your answers can be read on the network path, and the phone offers neither notifications nor installation", inbox)
 		return nil
