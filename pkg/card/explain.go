@@ -28,7 +28,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 			return v.Say("You may not answer this one: the operator's list of people does not name %s. Link it on the page “Your chats” of the inbox, or ask an operator. The question stays open.", line(v.By.Principal))
 		case c.BreakGlass != nil && ofVote(e):
 			return strings.TrimSpace(c.BreakGlass.Elsewhere() + " " + c.Link)
-		case ofVote(e) && v.May(r).Why != "":
+		case (ofVote(e) || faulty(e, ask.FaultIsTheAsker) && slices.Contains(r.Ask.Asker, v.By.Principal)) && v.May(r).Why != "":
 			return v.Say("You may not answer this one. %s The question stays open.", v.May(r).Why)
 		case ofVote(e) && c.ForThem != "":
 			return v.Say("You may not answer this one. %s The question stays open.", c.ForThem)

@@ -58,7 +58,7 @@ func comments(ext string) *regexp.Regexp {
 	case ".css":
 		return regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:^\s+)`)
 	case ".js":
-		return regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
+		return regexp.MustCompile(`(?m)^[ \t]*//.*\n|^[ \t]+`) // no text in a script has several lines
 	}
 	return nil
 }

@@ -379,7 +379,7 @@ func TestTheAskerIsExcluded(t *testing.T) {
 	k := w.ask(ask.Ask{ID: "a1", ExcludeAsker: true, Asker: []string{"os:ann", "chat:ann"}})
 	at := w.card("a1").Place
 	acked(t, w.fake.Click("U0ANN", at, "PostgreSQL"))
-	w.told("U0ANN", "The asker may not decide this")
+	w.told("U0ANN", "You asked this, so somebody else has to decide")
 	if w.outcome(k) != nil {
 		t.Fatal("the asker's click ended it")
 	}
