@@ -57,12 +57,19 @@ func (b *Broker) settings() Settings {
 
 // differ says how another broker's settings differ from these, a line each.
 func (s *Settings) differ(other *Settings, name string) (lines []string) {
-	for _, v := range []struct{ setting, here, there, give string }{
-		{"--max-store", amount(s.MaxStore), amount(other.MaxStore), "start all brokers with the same"},
-		{"--policy", digest(s.Policy, "limits"), digest(other.Policy, "limits"), "give all brokers the same policy file"},
-		{"--approvals", digest(s.Approvals, "policies"), digest(other.Approvals, "policies"), "give all brokers the same approvals file"},
+	here, there := amount(s.MaxStore), amount(other.MaxStore)
+	if here == there { // rounded
+		here, there = fmt.Sprint(s.MaxStore, " bytes"), fmt.Sprint(other.MaxStore, " bytes")
+	}
+	for _, v := range []struct {
+		same                       bool
+		setting, here, there, give string
+	}{
+		{s.MaxStore == other.MaxStore, "--max-store", here, there, "start all brokers with the same"},
+		{s.Policy == other.Policy, "--policy", digest(s.Policy, "limits"), digest(other.Policy, "limits"), "give all brokers the same policy file"},
+		{s.Approvals == other.Approvals, "--approvals", digest(s.Approvals, "policies"), digest(other.Approvals, "policies"), "give all brokers the same approvals file"},
 	} {
-		if v.here != v.there {
+		if !v.same {
 			lines = append(lines, fmt.Sprintf("%s is %s here and %s at broker %s on %s: %s", v.setting, v.here, v.there, name, other.Host, v.give))
 		}
 	}
