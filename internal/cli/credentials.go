@@ -100,7 +100,7 @@ func (a *App) GivenCred(role rights.Role) (client.Credential, error) {
 func (a *App) Local(role rights.Role) (client.Credential, error) {
 	may := role.Assertions()
 	if own := []string{LocalUser(nil).Principal}; role.Name == rights.RoleAgent && assertion.CheckAsker(own) == nil {
-		may.Asker = own // whoever can read the keys asks as that user
+		may.Asker = own // the directory's keys are readable by that user alone
 	}
 	return a.LocalAsserting(role, may)
 }

@@ -177,17 +177,6 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	return heads, total
 }
 
-// Head returns the head of a pending ask; ok is false if the board does not follow it.
-func (b *Board) Head(k ask.Key) (h Head, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	held := b.held[k.String()]
-	if held == nil {
-		return Head{}, false
-	}
-	return held.public(), true
-}
-
 // Ended returns the recently ended asks that f selects, newest first.
 func (b *Board) Ended(f Filter) []ask.Record {
 	b.mu.Lock()

@@ -140,6 +140,17 @@ func before(a, b *head) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.deadline, b.deadline), cmp.Compare(a.asked, b.asked), strings.Compare(a.key, b.key))
 }
 
+// Head returns the head of a pending ask; ok is false if the board does not follow it.
+func (b *Board) Head(k ask.Key) (h Head, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.held[k.String()]
+	if held == nil {
+		return Head{}, false
+	}
+	return held.public(), true
+}
+
 // headOf returns the head of a record, complete or not. It keeps no string of
 // the record: a header's value is a part of its message's whole header, 1.8 KB.
 func (b *Board) headOf(rec *ask.Record) *head {

@@ -220,7 +220,7 @@ its place in the log of DIR. "askbus audit verify --evidence" checks it with the
 Each value can be checked by itself. --hide leaves out those at a path and below it, such as
 /ask/questions, /answers, /by or "header ce-authid", which removes personal text and keeps the proof
 of the rest. A path at which no record has a value is an error. With a part of the ask its digests are
-left out as well: they would confirm whoever guesses it.`,
+left out as well: with them, a guess of the hidden text could be confirmed.`,
 		Example: "  askbus audit evidence /srv/audit-log build-42/deploy-42 --key audit.pub --hide /ask --hide /on_deadline > deploy-42.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, err := publicKey(key)

@@ -17,8 +17,8 @@ const fileCSP = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-a
 const sendWithin = 2 * time.Minute
 
 // SendFile sends a file that somebody uploaded: with the media type of its bytes,
-// which are no document that can run a script. A browser shows images, which the
-// page that refers to them displays, and saves everything else.
+// which is never that of a document that can run scripts. A browser shows images,
+// so that a page can display them, and saves everything else.
 func SendFile(w http.ResponseWriter, f *ask.File, data []byte) {
 	h := w.Header()
 	how := "attachment"

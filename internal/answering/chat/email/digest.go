@@ -176,7 +176,7 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 	return nil
 }
 
-// digested records that an ask was presented in a digest. Its place is no mail of the ask's own, so its end is not told.
+// digested records that an ask was presented in a digest. The place is the digest, not a mail about this ask, so nobody is mailed when the ask ends.
 func (s *App) digested(ctx context.Context, to string, rec *ask.Record) {
 	places := append(chat.Posted(Type, rec), ask.Place{Ref: "digest:" + s.ref(to)})
 	if len(places) > ask.MaxPlaces {
