@@ -1,19 +1,23 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/lab/freeaddr"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
 
-// Each node of a cluster follows its own directory, so a revocation says what is left to do: until it
-// is copied, the other nodes let the credential in.
-func TestARevocationInAClusterSaysThatItIsToBeCopied(t *testing.T) {
+// A revocation reaches the other node of a cluster by itself; a rotation makes a secret, and says what is left to do.
+func TestARevocationReachesTheOtherNode(t *testing.T) {
 	t.Parallel()
 	addrs, err := freeaddr.Pick(2)
 	if err != nil {
@@ -30,25 +34,10 @@ func TestARevocationInAClusterSaysThatItIsToBeCopied(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	_, said, code = first.run("auth", "revoke", "agent/default/s1")
-	if auth := filepath.Join(first.dir, "auth"); code != 0 || !strings.Contains(strings.Join(strings.Fields(said), " "), "copy "+auth+" to the directory of each other node") {
+	if code != 0 || strings.Contains(said, "copy") {
 		t.Errorf("exit %d: %s", code, said)
 	}
 	at := second.context().NATSURL
-	nc, err := nats.Connect(at, nats.UserCredentials(creds))
-	if err != nil {
-		t.Fatalf("the other node knows it already, so the words are wrong: %v", err)
-	}
-	nc.Close()
-	files, err := filepath.Glob(filepath.Join(first.dir, "auth", "*"))
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil || os.WriteFile(filepath.Join(second.dir, "auth", filepath.Base(file)), data, 0o600) != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-	}
 	natstest.Eventually(t, "the other node refuses it", func() bool {
 		nc, err := nats.Connect(at, nats.UserCredentials(creds))
 		if err == nil {
@@ -56,10 +45,87 @@ func TestARevocationInAClusterSaysThatItIsToBeCopied(t *testing.T) {
 		}
 		return err != nil
 	})
-	// A single server has it at once.
-	alone, _ := up(t)
-	alone.run("auth", "agent", "--session", "s1", "--output", "text")
-	if _, said, code := alone.run("auth", "revoke", "agent/default/s1"); code != 0 || strings.Contains(said, "copy") {
-		t.Errorf("alone: exit %d: %s", code, said)
+	_, said, code = first.run("auth", "rotate", "agent")
+	if auth := filepath.Join(first.dir, "auth"); code != 0 || !strings.Contains(strings.Join(strings.Fields(said), " "), "copy "+auth+" to the directory of each other node") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}
+
+// A broker without the keys hears from the servers what is revoked: a vote does not count once its credential is revoked.
+func TestABrokerElsewhereHearsOfRevocations(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	keys := place{t, filepath.Join(home, "keys")}
+	start(t, "", "server", "--dir", keys.dir, "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")
+	file := filepath.Join(home, "broker.json")
+	text, said, code := keys.run("auth", "broker", "--output", "json")
+	if code != 0 || os.WriteFile(file, []byte(text), 0o600) != nil {
+		t.Fatalf("auth broker: exit %d, %s", code, said)
+	}
+	log := start(t, "", "broker", "--dir", filepath.Join(home, "elsewhere"), "--nats-url", keys.context().NATSURL, "--creds", file).err
+	log.wait(t, "broker is ready")
+	asking, _ := keys.plain("agent", "--session", "s1")
+	c, err := client.New(asking, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	_, err = c.Session("default", "s1").Ask(t.Context(), ask.Ask{
+		ID: "d1", Questions: []ask.Question{{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean}},
+		Approval: &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"os:mei", "os:tom", "os:ana"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vote := func(name string) error {
+		nc, _ := keys.plain("responder", "--type", "tui", "--asserts", "os=os:"+name)
+		r, err := responder.New(nc, "tui", responder.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Answer(t.Context(), ask.Key{Tenant: "default", Session: "s1", ID: "d1"}, ask.Reply{
+			AnswerID: name, By: ask.By{Principal: "os:" + name, Name: name, Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: "go", Boolean: &yes}},
+		})
+		return err
+	}
+	if err := vote("mei"); !errors.Is(err, ask.ErrVoted) {
+		t.Fatalf("mei's vote: %v", err)
+	}
+	if _, said, code := keys.run("auth", "revoke", "responder/tui"); code != 0 {
+		t.Fatal(said)
+	}
+	log.wait(t, "revoked what another server has revoked")
+	if err := vote("tom"); !errors.Is(err, ask.ErrVoted) {
+		t.Errorf("tom's is the second vote, and the first does not count any more: %v", err)
+	}
+	if err := vote("ana"); err != nil {
+		t.Errorf("ana's is the second that counts: %v", err)
+	}
+}
+
+// What an issuer's own directory revokes, such as the credential of a terminal that is signed out, ends at the servers.
+func TestTheIssuersRevocationsReachTheServers(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	keys, own := place{t, filepath.Join(home, "keys")}, place{t, filepath.Join(home, "issuer")}
+	start(t, "", "server", "--dir", keys.dir, "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")
+	start(t, "", "issuer", "--dir", own.dir, "--key-of", keys.dir, "--nats-url", keys.context().NATSURL).err.wait(t, "issuer on")
+	nc, _ := keys.plain("agent", "--session", "s1")
+	refused := make(chan error, 1)
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	})
+	list, err := rights.Issued(keys.dir)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if _, said, code := own.run("auth", "revoke", list[0].Key); code != 0 {
+		t.Fatal(said)
+	}
+	if err := <-refused; !errors.Is(err, nats.ErrAuthRevoked) && !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("the connection ended for another reason: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -13,10 +14,12 @@ import (
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/server/exchange"
 	"github.com/askbus/askbus/internal/server/kube"
+	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -61,6 +64,7 @@ are swapped. The rules file is read again when it changes.`,
 			if err != nil {
 				return err
 			}
+			r.parts = append(r.parts, daemon.Part{Name: "revocations", Run: r.tellServers})
 			return r.serve(cmd.Context(), "issuer", s.OpsAddr, connected(nc), "issuer on "+url)
 		},
 	}
@@ -129,6 +133,37 @@ func (r *Process) issuer(keys *rights.Issuer, s config.Issuer) (*nats.Conn, stri
 		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.Log).Run},
 		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.Log).Run})
 	return nc, cred.URL, nil
+}
+
+// tellServers lets an issuer with a directory of its own and the servers tell each other what they have revoked,
+// until ctx ends. Servers with accounts of an older version refuse the connection until they are started again.
+func (r *Process) tellServers(ctx context.Context) error {
+	for try := 0; ctx.Err() == nil; try++ {
+		nc, err := r.dialServers()
+		if err == nil {
+			defer nc.Close()
+			p, err := revocations.Follow(nc, r.a.Dir, revocations.Every, r.Log)
+			if err == nil {
+				<-ctx.Done()
+				p.Close()
+			}
+			return err
+		}
+		if try == 0 {
+			r.Log.Warn("cannot tell the servers what is revoked here: trying again", slog.Any("error", err))
+		}
+		_ = backoff.Wait(ctx, time.Second, try) // the loop looks at ctx
+	}
+	return nil
+}
+
+// dialServers connects to the account of the servers, to tell them what is revoked.
+func (r *Process) dialServers() (*nats.Conn, error) {
+	cred, err := r.a.Local(rights.Role{Name: rights.RoleRevocations})
+	if err != nil {
+		return nil, err
+	}
+	return r.dial(cred)
 }
 
 // tokenReviews lets the API server of this pod's cluster review tokens. Outside a

@@ -31,6 +31,7 @@ import (
 	"github.com/askbus/askbus/internal/server/certificate"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/natsd"
+	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/client"
@@ -237,7 +238,7 @@ func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l conf
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := r.verifier()
+	verifier, err := r.verifier(servers)
 	if err != nil {
 		return nil, err
 	}
@@ -266,8 +267,8 @@ func (r *Process) servers(c client.Credential) (*nats.Conn, error) {
 }
 
 // verifier checks the credentials of responders: with the account in the directory, or the one from
-// the broker's own credential.
-func (r *Process) verifier() (broker.Verifier, error) {
+// the broker's own credential and what the servers say is revoked.
+func (r *Process) verifier(servers *nats.Conn) (broker.Verifier, error) {
 	if r.a.Creds == "" {
 		return identity.NewVerifier(identity.BusAccount(r.a.Dir)), nil
 	}
@@ -278,13 +279,22 @@ func (r *Process) verifier() (broker.Verifier, error) {
 	if c.Account == "" {
 		r.Log.Warn("the broker's credential lacks the account's JWT, so nobody can answer in a person's name; print it again with \"askbus auth broker\"")
 	}
-	return identity.NewVerifier(func() (string, error) {
+	v := identity.NewVerifier(func() (string, error) {
 		c, err := operator.ReadBrokerCreds(r.a.Creds)
 		if err == nil && c.Account == "" {
 			err = errors.New("it lacks the account; print the credential again with \"askbus auth broker\"")
 		}
 		return c.Account, err
-	}), nil
+	})
+	if servers != nil {
+		heard, err := revocations.Listen(servers, revocations.Every, r.Log)
+		if err != nil {
+			return nil, err
+		}
+		r.Closes = append(r.Closes, heard.Close)
+		v.Hear(heard.At)
+	}
+	return v, nil
 }
 
 // quotas returns the limits of tenants: those of the policy file, else the defaults.

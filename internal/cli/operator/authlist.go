@@ -53,7 +53,7 @@ func authRevokeCmd(a *cli.App) *cobra.Command {
 		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
 issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
 ledger). A server on --dir refuses them at once and closes their connections within a
-second. Each node of a cluster follows its own directory: copy "auth" to the others. For a
+second, and tells the other servers of its cluster and the issuer, which do the same. For a
 NATS of your own print the new account with "askbus auth config".`,
 		Example: "  askbus auth revoke agent/default/s1",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -81,7 +81,6 @@ NATS of your own print the new account with "askbus auth config".`,
 			if err != nil {
 				return err
 			}
-			noteOthers(a)
 			if a.JSON() {
 				return a.TellJSON(map[string]any{"revoked": revoked})
 			}
@@ -90,13 +89,6 @@ NATS of your own print the new account with "askbus auth config".`,
 			}
 			return nil
 		},
-	}
-}
-
-// noteOthers says what is left to do in a cluster: until the other nodes have the new accounts, they let in what was revoked.
-func noteOthers(a *cli.App) {
-	if storecheck.Clustered(a.Dir) {
-		a.Note("askbus: only this node of the cluster knows it yet: copy %s to the directory of each other node, which follows it within a second", filepath.Join(a.Dir, "auth"))
 	}
 }
 
@@ -115,7 +107,9 @@ follows its own directory: copy "auth" to the others after each run.`,
 			if err := rights.Rotate(a.Dir, args[0], drop); err != nil {
 				return err
 			}
-			noteOthers(a)
+			if storecheck.Clustered(a.Dir) {
+				a.Note("askbus: only this node of the cluster knows it yet: copy %s to the directory of each other node, which follows it within a second", filepath.Join(a.Dir, "auth"))
+			}
 			if drop {
 				a.Note("askbus: only the newest signing key of %s is valid", args[0])
 			} else {

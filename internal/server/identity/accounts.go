@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -330,9 +331,14 @@ func same(a, b *jwt.AccountClaims) bool {
 	return slices.Equal(text(a), text(b))
 }
 
-// Share copies the keys of a directory to another, of the same bus.
+// Share copies the keys of a directory to another, of the same bus, which keeps
+// what only it has issued or revoked.
 func Share(from, to string) error {
 	return locked(to, func() error {
+		own, err := readIssued(to)
+		if err != nil {
+			return fmt.Errorf("share keys: %w", err)
+		}
 		source, target := filepath.Join(from, folder), filepath.Join(to, folder)
 		entries, err := os.ReadDir(source)
 		if err != nil {
@@ -353,6 +359,24 @@ func Share(from, to string) error {
 				return fmt.Errorf("share keys: %w", err)
 			}
 		}
-		return file.SyncDir(target)
+		if err := file.SyncDir(target); err != nil {
+			return fmt.Errorf("share keys: %w", err)
+		}
+		if len(own) == 0 {
+			return nil
+		}
+		k, err := LoadKeys(to)
+		if err != nil {
+			return err
+		}
+		list, err := readIssued(to)
+		if err != nil {
+			return err
+		}
+		list, _ = union(list, own, time.Now())
+		if err := write(to, k, list, time.Now()); err != nil {
+			return fmt.Errorf("share keys: keep what %s has issued and revoked: %w", target, err)
+		}
+		return nil
 	})
 }

@@ -3,7 +3,9 @@ package identity
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,15 +67,106 @@ func Revoke(dir string, keys []string, now time.Time) ([]Issued, error) {
 			}
 			revoked = append(revoked, list[i])
 		}
-		list = slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) })
-		// The list first: a revocation that is not in it would never be
-		// dropped.
-		if err := writeIssued(dir, list); err != nil {
-			return err
-		}
-		return revocations(dir, k, list, now)
+		return write(dir, k, list, now)
 	})
 	return revoked, err
+}
+
+// Merge adds the entries of another directory of the same bus to the list,
+// except expired ones, revokes what is revoked there, and returns how much of it
+// is new here.
+func Merge(dir string, others []Issued, now time.Time) (int, error) {
+	added := 0
+	err := locked(dir, func() error {
+		k, err := LoadKeys(dir)
+		if err != nil {
+			return err
+		}
+		list, err := readIssued(dir)
+		if err != nil {
+			return err
+		}
+		if list, added = union(list, others, now); added == 0 {
+			return nil
+		}
+		return write(dir, k, list, now)
+	})
+	return added, err
+}
+
+// union adds others to a list, and returns how much of them is new.
+func union(list, others []Issued, now time.Time) ([]Issued, int) {
+	at := map[string]int{}
+	for n, i := range list {
+		at[i.Key] = n
+	}
+	added := 0
+	for _, i := range others {
+		if !nkeys.IsValidPublicUserKey(i.Key) || !now.Before(i.Expires) {
+			continue
+		}
+		if limit := now.Add(longest); i.Expires.After(limit) {
+			i.Expires = limit
+		}
+		n, has := at[i.Key]
+		switch {
+		case !has:
+			at[i.Key] = len(list)
+			list = append(list, i)
+		case i.Revoked != nil && list[n].Revoked == nil:
+			list[n].Revoked = i.Revoked
+		case list[n].Scope == "" && i.Scope != "": // revoked here by its key alone
+			list[n] = i
+		default:
+			continue
+		}
+		added++
+	}
+	return list, added
+}
+
+// write writes the list without the forgotten entries, and signs its
+// revocations. The list first: a revocation that is not in it would never be
+// dropped.
+func write(dir string, k *Keys, list []Issued, now time.Time) error {
+	list = slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) })
+	if err := writeIssued(dir, list); err != nil {
+		return err
+	}
+	return revocations(dir, k, list, now)
+}
+
+// Revoked reads the revocations of a directory that still count, sorted by key.
+// It reads the file again only when that has changed. It is not safe for
+// concurrent use.
+type Revoked struct {
+	Dir string
+
+	seen os.FileInfo
+	list []Issued
+}
+
+// Merge is [Merge] into the directory.
+func (r *Revoked) Merge(others []Issued, now time.Time) (int, error) {
+	return Merge(r.Dir, others, now)
+}
+
+// Read returns them.
+func (r *Revoked) Read(now time.Time) ([]Issued, error) {
+	info, err := os.Stat(filepath.Join(r.Dir, folder, issuedFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the list of credentials: %w", err)
+	}
+	if r.seen == nil || info == nil || !os.SameFile(info, r.seen) || info.Size() != r.seen.Size() || !info.ModTime().Equal(r.seen.ModTime()) {
+		all, err := readIssued(r.Dir)
+		if err != nil {
+			return nil, err
+		}
+		r.seen, r.list = info, slices.DeleteFunc(all, func(i Issued) bool { return i.Revoked == nil })
+		slices.SortFunc(r.list, func(a, b Issued) int { return strings.Compare(a.Key, b.Key) })
+	}
+	r.list = slices.DeleteFunc(r.list, func(i Issued) bool { return !now.Before(i.Expires) })
+	return slices.Clone(r.list), nil
 }
 
 // revocations signs the accounts whose revocations differ from the list's.

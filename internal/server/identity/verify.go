@@ -18,7 +18,8 @@ import (
 // with its scope's permissions, for the key that NATS authenticated, and only
 // until it expires or is revoked. Without an account every JWT is refused.
 type Verifier struct {
-	source func() (string, error) // the account's JWT
+	source func() (string, error)      // the account's JWT
+	heard  func(user string) time.Time // see Hear
 
 	mu      sync.Mutex
 	account *jwt.AccountClaims
@@ -45,6 +46,17 @@ const (
 // called about once a second while there are requests.
 func NewVerifier(source func() (token string, err error)) *Verifier {
 	return &Verifier{source: source, known: map[string]verified{}}
+}
+
+// Hear makes the verifier also count what was revoked since the account was
+// signed: at returns when a user was, or the zero time. Call it before the first
+// use.
+func (v *Verifier) Hear(at func(user string) time.Time) { v.heard = at }
+
+// heardRevoked reports whether a user's credentials of a time are known to be
+// revoked elsewhere.
+func (v *Verifier) heardRevoked(user string, at time.Time) bool {
+	return v.heard != nil && !at.Truncate(time.Second).After(v.heard(user))
 }
 
 // BusAccount returns a source for the JWT of [Bus] in a directory.
@@ -74,7 +86,7 @@ func (v *Verifier) Verify(token, user string, now time.Time) (assertion.Grant, e
 	switch {
 	case !now.Before(held.expires):
 		return assertion.Grant{}, fmt.Errorf("it expired at %s", held.expires.UTC().Format(time.RFC3339))
-	case account.IsClaimRevoked(held.claims):
+	case account.IsClaimRevoked(held.claims), v.heardRevoked(user, time.Unix(held.claims.IssuedAt, 0)):
 		return assertion.Grant{}, errors.New("it was revoked")
 	}
 	return held.grant, nil
@@ -84,7 +96,7 @@ func (v *Verifier) Verify(token, user string, now time.Time) (assertion.Grant, e
 // been revoked since. Without an account nothing has.
 func (v *Verifier) Revoked(user string, at time.Time) bool {
 	account, _, _, err := v.look("", user)
-	return err == nil && user != "" && account.Revocations.IsRevoked(user, at)
+	return err == nil && user != "" && (account.Revocations.IsRevoked(user, at) || v.heardRevoked(user, at))
 }
 
 // look returns the current account, and the cached result of a user.

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -37,6 +39,7 @@ type accounts struct {
 	now      *identity.Accounts
 	seen     map[string]os.FileInfo
 	updating *sync.Mutex // one update at a time, and none during Jsz
+	peer     atomic.Pointer[revocations.Peer]
 	running  sync.WaitGroup
 	stop     chan struct{}
 	done     chan struct{}
@@ -112,6 +115,23 @@ func (a *accounts) read() {
 		a.update(before, claims, fresh.Tokens[name])
 	}
 	a.now = fresh
+	a.peer.Load().Tell()
+}
+
+// followRevocations lets the server and others of its bus tell each other what is
+// revoked. A single server has no others, unless an issuer speaks first.
+func (s *Server) followRevocations(log *slog.Logger) error {
+	every := revocations.Every
+	if !s.clustered {
+		every = 0
+	}
+	p, err := revocations.Follow(s.guard.nc, s.dir, every, log)
+	if err != nil {
+		return err
+	}
+	s.revoked = p
+	s.accounts.peer.Store(p)
+	return nil
 }
 
 // update makes the server use an account's new claims. It costs 0.3 ms for each

@@ -34,6 +34,7 @@ var (
 	repairs   = rights.Role{Name: rights.RoleMaintenance}
 	nodesOf   = rights.Role{Name: rights.RoleCluster}
 	clock     = rights.Role{Name: rights.RoleClock}
+	revoking  = rights.Role{Name: rights.RoleRevocations}
 )
 
 // tested is what a role may and may not do, tried against the server.
@@ -163,10 +164,17 @@ func table() []tested {
 		},
 		{
 			role:  clock,
-			pub:   []string{"$SYS.REQ.SERVER.PING"},
-			noPub: []string{"$JS.API.META.LEADER.STEPDOWN", "$JS.API.SERVER.REMOVE", "$SYS.REQ.SERVER.PING.JSZ", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.SERVER.x.KICK", "$SYS.REQ.CLAIMS.UPDATE", "_INBOX.t.x", "_INBOX.c.x"},
-			sub:   []string{"_INBOX.t.>"},
-			noSub: []string{"$SYS.ACCOUNT.>", "$SYS.SERVER.>", "$SYS.REQ.SERVER.PING", "_INBOX.c.>", "_INBOX.m.>"},
+			pub:   []string{"$SYS.REQ.SERVER.PING", "revokedv1.digest"},
+			noPub: []string{"$JS.API.META.LEADER.STEPDOWN", "$JS.API.SERVER.REMOVE", "$SYS.REQ.SERVER.PING.JSZ", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.SERVER.x.KICK", "$SYS.REQ.CLAIMS.UPDATE", "_INBOX.t.x", "_INBOX.c.x", "revokedv1.list"},
+			sub:   []string{"_INBOX.t.>", "revokedv1.list"},
+			noSub: []string{"$SYS.ACCOUNT.>", "$SYS.SERVER.>", "$SYS.REQ.SERVER.PING", "_INBOX.c.>", "_INBOX.m.>", "revokedv1.digest"},
+		},
+		{
+			role:  revoking,
+			pub:   []string{"revokedv1.list", "revokedv1.digest"},
+			noPub: []string{"$JS.API.SERVER.REMOVE", "$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.JSZ", "$SYS.REQ.SERVER.x.KICK", "$SYS.REQ.CLAIMS.UPDATE", "_INBOX.c.x"},
+			sub:   []string{"revokedv1.list", "revokedv1.digest"},
+			noSub: []string{"$SYS.ACCOUNT.>", "$SYS.SERVER.>", "$SYS.REQ.SERVER.PING", "_INBOX.c.>", "_INBOX.t.>"},
 		},
 	}
 }

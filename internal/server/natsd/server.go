@@ -25,6 +25,7 @@ import (
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/nats-io/jwt/v2"
@@ -72,6 +73,7 @@ type Server struct {
 	tls  bool
 
 	accounts *accounts
+	revoked  *revocations.Peer
 	guard    *guard
 	reopener *reopener   // nil in a cluster
 	unopened atomic.Bool // the store could not be opened again
@@ -215,6 +217,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if err := s.startGuard(opts.Bounds, accounts, opts.Logger); err != nil {
 		return err
 	}
+	if err := s.followRevocations(opts.Logger); err != nil {
+		return err
+	}
 	if alone {
 		s.startReopener(opts.Logger)
 		if err := s.listen(opts.Addr); err != nil {
@@ -316,6 +321,8 @@ func (s *Server) Close() {
 	s.reopener = nil
 	s.clock.close()
 	s.clock = nil
+	s.revoked.Close()
+	s.revoked = nil
 	s.guard.close()
 	s.guard = nil
 	s.accounts.close()

@@ -20,6 +20,10 @@ const SubjectConnections = "$SYS.ACCOUNT.%s.*"
 const (
 	SubjectMembers = subject.Servers
 	SubjectRemove  = "$JS.API.SERVER.REMOVE"
+
+	// SubjectRevocations is where those who follow a directory of keys tell each
+	// other what is revoked there (ADR 0187).
+	SubjectRevocations = "revokedv1"
 )
 
 // Probe is in every subject on which "askbus doctor" tries what a role must not do. No ask, stream or surface has this
@@ -60,8 +64,9 @@ const (
 	RoleSaved       = "saved"        // reports a backup to the audit, and nothing else; it comes with backup
 	RoleLeaf        = "leaf"         // a NATS server of another region, for whose clients it speaks
 	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster; in the servers' account, and never handed out
-	RoleClock       = "clock"        // asks the servers for their time
-	RoleGuard       = "guard"        // watches connections; of the server's own process
+	RoleClock       = "clock"        // asks the servers for their time and for what is revoked
+	RoleRevocations = "revocations"  // tells the servers what an issuer's directory has revoked; in the servers' account
+	RoleGuard       = "guard"        // watches connections and follows revocations; of the server's own process
 	RoleAdmin       = "admin"        // everything in the account of clients
 	RoleLedgerAdmin = "ledger-admin" // everything in the account of the ledger
 )
@@ -105,7 +110,7 @@ func (r Role) Validate() error {
 		if r.Type != "" || r.Session != "" {
 			return fmt.Errorf("an auditor has no type or session; with a tenant it reads only that tenant's records")
 		}
-	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleBackup, RoleSaved, RoleLeaf, RoleCluster, RoleClock, RoleGuard, RoleAdmin, RoleLedgerAdmin:
+	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleBackup, RoleSaved, RoleLeaf, RoleCluster, RoleClock, RoleRevocations, RoleGuard, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
@@ -157,7 +162,7 @@ func (r Role) InboxPrefix() string {
 		return subject.InboxBackup
 	case RoleSaved:
 		return subject.InboxSaved
-	case RoleCluster, RoleGuard:
+	case RoleCluster, RoleRevocations, RoleGuard:
 		return subject.InboxCluster
 	case RoleClock:
 		return subject.InboxClock
@@ -337,9 +342,11 @@ func (r Role) rights() Rights {
 	case RoleCluster:
 		return Rights{Publish: []string{SubjectMembers, SubjectRemove}, Subscribe: []string{inbox}}
 	case RoleClock:
-		return Rights{Publish: []string{servertime.Subject}, Subscribe: []string{inbox}}
+		return Rights{Publish: []string{servertime.Subject, SubjectRevocations + ".digest"}, Subscribe: []string{SubjectRevocations + ".list", inbox}}
 	case RoleGuard:
-		return Rights{DenyPublish: []string{">"}, Subscribe: []string{fmt.Sprintf(SubjectConnections, "*")}}
+		return Rights{Publish: []string{dots(SubjectRevocations, "*")}, Subscribe: []string{fmt.Sprintf(SubjectConnections, "*"), dots(SubjectRevocations, "*")}}
+	case RoleRevocations:
+		return Rights{Publish: []string{dots(SubjectRevocations, "*")}, Subscribe: []string{dots(SubjectRevocations, "*")}}
 	case RoleAdmin, RoleLedgerAdmin:
 		return Rights{Publish: []string{">"}, Subscribe: []string{">"}}
 	}
@@ -413,7 +420,7 @@ func (r Role) account() string {
 		return identity.Ledger
 	case RoleBackup:
 		return identity.Backup
-	case RoleCluster, RoleClock, RoleGuard:
+	case RoleCluster, RoleClock, RoleRevocations, RoleGuard:
 		return identity.System
 	}
 	return identity.Bus
@@ -453,6 +460,7 @@ func Scopes(admin bool) []identity.Scope {
 		{Name: RoleLeaf},
 		{Name: RoleCluster},
 		{Name: RoleClock},
+		{Name: RoleRevocations},
 	}
 	for _, t := range special() {
 		roles = append(roles, Role{Name: RoleResponder, Type: t}, Role{Name: RoleResponder, Type: t, Tenant: tenant})

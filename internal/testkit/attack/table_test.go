@@ -41,6 +41,7 @@ func roles() map[string]rights.Role {
 		"issuer":                   {Name: rights.RoleIssuer},
 		"cluster":                  {Name: rights.RoleCluster},
 		"clock":                    {Name: rights.RoleClock},
+		"revocations":              {Name: rights.RoleRevocations},
 	}
 }
 
@@ -253,6 +254,8 @@ func publish() []line {
 	add("ledger", "$JS.API.STREAM.CREATE.ASKS_00", "$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.CONSUMER.CREATE.ASKS_00.x", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1")
 	add("maintenance", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x")
 	add("ledger cluster", "$SYS.REQ.SERVER.PING.JSZ")
+	add("revocations", "revokedv1.list") // and no broker, which could revoke anybody
+	add("revocations clock", "revokedv1.digest")
 	add("clock", "$SYS.REQ.SERVER.PING")           // and nobody may reply in the name of a server
 	add("ledger cluster", "$JS.API.SERVER.REMOVE") // the ledger's account has no such command
 	add("ledger", "$JS.API.META.LEADER.STEPDOWN")  // nor this
@@ -285,6 +288,8 @@ func subscribe() []line {
 	add(everyType+" gateway", "herev1.>", "herev1.other.>")
 	add(screens+" gateway", "herev1.acme.>", "herev1.acme.s2")
 	add(screens+" responder-session gateway", "herev1.acme.s1")
+	add("revocations clock", "revokedv1.list")
+	add("revocations", "revokedv1.digest")
 	// Only the broker receives requests.
 	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
 		"admv1.>", "auditv1.>", "auditv1.*.read", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
