@@ -139,13 +139,27 @@ func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 		}
 		return path
 	}
-	c, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("nats,http"), "")
+	swapped := issue("nats,http")
+	c, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, swapped, "")
 	if err != nil || c.Name != "agent/default/s1" || time.Until(c.Expires) > time.Hour {
 		t.Errorf("%s until %s, %v", c.Name, c.Expires, err)
 	}
 	if _, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "is valid for mcp, not for nats") {
 		t.Errorf("with another scope: %v", err)
 	}
+	// With the token ends what it was exchanged for.
+	gone := make(chan struct{})
+	nc, err := nats.Connect(c.URL, nats.UserCredentialBytes([]byte(c.Creds)), nats.CustomInboxPrefix(c.InboxPrefix), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(gone) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	secret, err := os.ReadFile(swapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl.must(0, "token", "revoke", string(secret))
+	<-gone
 	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--endpoints", "window"}} {
 		if _, _, code := pl.run(append([]string{"token", "issue"}, wrong...)...); code != 2 {
 			t.Errorf("%v: exit %d", wrong, code)

@@ -128,8 +128,8 @@ func (r *Process) issuer(keys *rights.Issuer, s config.Issuer) (*nats.Conn, stri
 			return body, who.User, err
 		},
 	})
-	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run}, daemon.Part{Name: "sign-ins of terminals", Run: terminals.Run},
-		daemon.Part{Name: "sign-outs of terminals", Run: func(ctx context.Context) error { return r.signOuts(ctx, keys.Dir(), terminals) }},
+	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run}, daemon.Part{Name: "sign-ins of terminals", Run: terminals.Run}, daemon.Part{Name: "API tokens", Run: tokens.Run},
+		daemon.Part{Name: "ends of sign-ins and tokens", Run: func(ctx context.Context) error { return r.revokeEnded(ctx, keys.Dir(), terminals, tokens) }},
 		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.Log).Run},
 		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.Log).Run})
 	return nc, cred.URL, nil

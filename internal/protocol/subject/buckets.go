@@ -187,7 +187,7 @@ func Buckets() []Bucket {
 	remove := []Verb{VerbGet, VerbList, VerbWatch, VerbDelete}
 	operators := func(verbs []Verb) Grant { return Grant{StateOperator, "", verbs} }
 	return []Bucket{
-		{BucketTokens, 4 << 10, 3650 * day, false, 10_000, 10_000, []Grant{operators(write), {StateGateway, "", read}, {StateIssuer, "", []Verb{VerbGet}}}, false},
+		{BucketTokens, 4 << 10, 3650 * day, false, 10_000, 10_000, []Grant{operators(write), {StateGateway, "", read}, {StateIssuer, "", read}}, false},
 		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}, false},
 		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}, false},
 		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}, false},

@@ -40,10 +40,19 @@ type Grant struct {
 	May                         assertion.Set
 }
 
+// noteFor begins the notes of exchanged credentials in the list.
+const noteFor = "for "
+
+// ParseTokenNote returns the id of the API token for which a credential was
+// exchanged, from its note.
+func ParseTokenNote(note string) (id string, ok bool) {
+	return strings.CutPrefix(note, noteFor+TokenProvider+" ")
+}
+
 // Decide returns what a proof grants for a session; an empty session means the
 // only one. The error is an [*ask.Error].
 func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
-	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
+	g := Grant{Note: noteFor + p.Provider + " " + p.Subject}
 	patterns, life := p.Sessions, defaultLife
 	if p.Provider == TokenProvider {
 		g.Role, g.Tenant, g.May.Asker = roleAgent, p.Tenant, p.Asker

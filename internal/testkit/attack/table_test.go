@@ -80,7 +80,7 @@ func state() map[string]map[string]string {
 		return more
 	}
 	return map[string]map[string]string{
-		subject.BucketTokens:        {"operator": write, "gateway": read, "issuer": "get"},
+		subject.BucketTokens:        {"operator": write, "gateway": read, "issuer": read},
 		subject.BucketTokenUses:     {"operator": remove, "gateway": "put", "issuer": "put"},
 		subject.BucketSessions:      {"operator": remove, "web": write, "issuer": read},
 		subject.BucketLoginLinks:    {"web": "put"},
