@@ -51,6 +51,12 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 	if items := pl.must(0, "auth", "list", "--all")["items"].([]any); len(items) != 2 {
 		t.Errorf("listed %v", items)
 	}
+	pl.run("auth", "agent", "--tenant", "acme", "--session", "s1")
+	pl.run("auth", "responder", "--type", "web", "--tenant", "acme")
+	pl.must(0, "auth", "revoke", "--tenant", "acme")
+	if items := pl.must(0, "auth", "list")["items"].([]any); len(items) != 1 || items[0].(map[string]any)["name"] != "agent/default" {
+		t.Errorf("of another tenant, listed %v", items)
+	}
 	pl.must(cli.ExitPending, "get", "S1/a1") // the operator's own credential is still valid
 	for name, args := range map[string][]string{
 		"a wildcard as session":  {"auth", "agent", "--session", ">"},
@@ -61,6 +67,9 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 		"the ledger":             {"auth", "ledger"},
 		"an administrator":       {"auth", "admin"},
 		"an unlisted role":       {"auth", "revoke", "agent/default/nobody"},
+		"an unlisted tenant":     {"auth", "revoke", "--tenant", "nobody"},
+		"both":                   {"auth", "revoke", "--tenant", "acme", "agent/default/S1"},
+		"neither":                {"auth", "revoke"},
 	} {
 		if _, stderr, code := pl.run(args...); code != cli.ExitUsage {
 			t.Errorf("%s: exit %d: %s", name, code, stderr)

@@ -48,20 +48,27 @@ listed.`,
 }
 
 func authRevokeCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke KEY | ROLE …", Short: "Revoke credentials: by key, or all of a role such as agent/acme/s1", Args: cobra.MinimumNArgs(1),
+	var tenant string
+	cmd := &cobra.Command{
+		Use: "revoke {KEY | ROLE …} | --tenant T", Short: "Revoke credentials: by key, all of a role such as agent/acme/s1, or all of a tenant",
 		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
 issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
-ledger). A server on --dir refuses them at once and closes their connections within a
+ledger), or with --tenant all of a tenant. A server on --dir refuses them at once and closes their connections within a
 second, and tells the other servers of its cluster and the issuer, which do the same. For a
 NATS of your own print the new account with "askbus auth config".`,
 		Example: "  askbus auth revoke agent/default/s1",
 		RunE: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 0) == (tenant == "") {
+				return cli.Usage("give keys or roles, or --tenant")
+			}
 			list, err := rights.Issued(a.Dir)
 			if err != nil {
 				return err
 			}
-			var keys []string
+			keys := ofTenant(list, tenant)
+			if tenant != "" && len(keys) == 0 {
+				return cli.Usage("no valid credential of tenant %q; see \"askbus auth list\"", tenant)
+			}
 			for _, arg := range args {
 				if !strings.Contains(arg, "/") && len(arg) == 56 {
 					keys = append(keys, arg)
@@ -90,6 +97,19 @@ NATS of your own print the new account with "askbus auth config".`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "revoke every credential of this tenant")
+	return cmd
+}
+
+// ofTenant returns the keys of a tenant's valid credentials.
+func ofTenant(list []identity.Issued, tenant string) (keys []string) {
+	for _, i := range list {
+		of, err := rights.ParseUser(i.Name)
+		if tenant != "" && err == nil && of.Tenant == tenant && i.Revoked == nil && time.Now().Before(i.Expires) {
+			keys = append(keys, i.Key)
+		}
+	}
+	return keys
 }
 
 func authRotateCmd(a *cli.App) *cobra.Command {

@@ -39,7 +39,8 @@ asks, outcomes, votes, files, API tokens and entries of shared state. The record
 audit stay. Brokers continue if this command is stopped; run it again to wait for them.
 
 From then on the tenant's credentials are refused everything, until
-"askbus tenant readmit". They stay valid: revoke them with "askbus auth revoke".`,
+"askbus tenant readmit". They stay valid: revoke them with
+"askbus auth revoke --tenant NAME".`,
 		Example: "  askbus tenant remove acme\n  askbus tenant remove acme --yes --grace 5m",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tenant := args[0]
@@ -74,7 +75,7 @@ func tenantReadmitCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "readmit NAME", Short: "Let a removed tenant be used again; what was in it stays deleted", Args: cobra.ExactArgs(1),
 		Long: `Credentials of the tenant that were not revoked are served again, also those of its former
-people and agents: revoke them first, with "askbus auth revoke".`,
+people and agents: revoke them first, with "askbus auth revoke --tenant NAME".`,
 		Example: "  askbus tenant readmit acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := operatorOf(a, args[0], "readmit tenants")
@@ -208,7 +209,9 @@ func printHeld(a *cli.App, tenant string, m *wire.Removal, heading string) error
 	}
 	fmt.Fprintln(a.Stdout, heading)
 	printCounts(a, &m.Had)
-	fmt.Fprintln(a.Stdout, `Its records in the audit stay, and so do backups. Its credentials are refused, and stay valid: revoke
-them with "askbus auth revoke". Remove it also from your own files (policy, approvals, issuer's rules).`)
+	fmt.Fprintf(a.Stdout, `Its records in the audit stay, and so do backups. Its credentials are refused, and stay valid: revoke
+them with "askbus auth revoke --tenant %s". Remove it also from your own files (policy, approvals,
+issuer's rules).
+`, tenant)
 	return nil
 }
