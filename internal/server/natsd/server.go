@@ -149,7 +149,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		err = file.SyncDir(opts.Dir)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", opts.Dir, err)
+		return storecheck.NotWritable(opts.Dir, err)
 	}
 	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
 	log := newLogger(opts.Logger)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/askbus/askbus/internal/process/file"
 )
@@ -38,7 +39,7 @@ func Lock(dir string) (*os.File, error) {
 	case errors.Is(err, file.ErrLocked):
 		return nil, fmt.Errorf("the store in %s is %w; stop it, or choose another directory with --dir", dir, ErrInUse)
 	case err != nil:
-		return nil, fmt.Errorf("the store's directory %s is not writable, or cannot be locked: %w; fix its permissions or choose another with --dir", dir, err)
+		return nil, NotWritable(dir, err)
 	}
 	if err := checkVersion(dir); err != nil {
 		_ = lock.Close()
@@ -53,7 +54,7 @@ func checkVersion(dir string) error {
 	switch got := strings.TrimSpace(string(data)); {
 	case errors.Is(err, os.ErrNotExist):
 		if err := writeSynced(path, []byte(storeVersion+"\n")); err != nil {
-			return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
+			return NotWritable(dir, err)
 		}
 		return nil
 	case err != nil:
@@ -62,6 +63,16 @@ func checkVersion(dir string) error {
 		return fmt.Errorf("the store in %s has version %.20q, this askbus supports version %s; use the newer askbus that wrote it", dir, got, storeVersion)
 	}
 	return nil
+}
+
+// NotWritable returns the error for a directory in which a file cannot be
+// written, removed or locked.
+func NotWritable(dir string, err error) error {
+	help := "fix its permissions"
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		help = "make room on its disk"
+	}
+	return fmt.Errorf("the store's directory %s is not writable: %w; %s, or choose another with --dir", dir, err, help)
 }
 
 // writeSynced replaces a small file that must survive a power cut.
