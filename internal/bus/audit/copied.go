@@ -26,6 +26,10 @@ const (
 	// HeaderAsker is the public key of the gateway's or operator's credential that asked and, after a
 	// space, the id of the API token on whose behalf a gateway did. Agents' subjects have no key.
 	HeaderAsker = "Askbus-Asker"
+	// HeaderRelieved says when a broker wrote a question to say who is on call; other writes have none.
+	HeaderRelieved = "Askbus-Relieved"
+	// HeaderLeft says when the agent of a question left it.
+	HeaderLeft = "Askbus-Left"
 )
 
 // Source is the origin of a copy: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
@@ -84,7 +88,13 @@ func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 		if len(votes) > 0 {
 			at = votes[len(votes)-1].At
 		}
+		left, _ := time.Parse(time.RFC3339Nano, msg.Header.Get(HeaderLeft))
+		relieved, _ := time.Parse(time.RFC3339Nano, msg.Header.Get(HeaderRelieved))
 		switch e, when := s.Escalated(), s.Escalated().At(); {
+		case !relieved.IsZero():
+			c.Action, c.Time, c.Actor = AskOnCall, relieved, &Actor{Role: "broker"}
+		case !left.IsZero() && !left.Before(at) && !left.Before(when):
+			c.Action, c.Time = AskLeft, left
 		case e != nil && !when.Before(at):
 			c.escalated(e, when)
 		case len(votes) > 0:

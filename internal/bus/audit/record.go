@@ -32,6 +32,8 @@ const (
 	AskShown     Action = "ask.shown"
 	AskVoted     Action = "ask.voted"
 	AskEscalated Action = "ask.escalated" // a step of its ladder was taken, or waits because somebody looks
+	AskOnCall    Action = "ask.on-call"   // others are on call, and may decide it
+	AskLeft      Action = "ask.left"      // its agent has left: only the answer of its host's own dialog may follow
 	AskAnswered  Action = "ask.answered"
 	// AskBreakGlass takes the place of [AskAnswered] and [AskCancelled] where one person decided alone.
 	AskBreakGlass Action = "ask.break-glass"
@@ -82,7 +84,7 @@ const (
 // Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
-		AskAsked, AskShown, AskVoted, AskEscalated, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, PersonLinked, PersonUnlinked, Refused,
+		AskAsked, AskShown, AskVoted, AskEscalated, AskOnCall, AskLeft, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, PersonLinked, PersonUnlinked, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, AsksDeclined, AsksDismissed, TenantRemoving, TenantRemoved, TenantReadmitted, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}

@@ -23,10 +23,6 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	left, err := b.left(ctx, &s, c)
-	if err != nil {
-		return lifecycle.State{}, err
-	}
 	looks := reads(c)                      // works even if nothing can be stored
 	counted, isNew := func(bool) {}, false // by the quotas
 	defer func() { counted(isNew) }()
@@ -35,7 +31,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		s.Left, s.OnCall = left, b.onCallFor(&s)
+		s.OnCall = b.onCallFor(&s)
 		if s.People, err = b.people(ctx, k.Tenant, &s, c); err != nil && !looks {
 			return lifecycle.State{}, err
 		}
@@ -128,7 +124,7 @@ func (b *Broker) start(ctx context.Context, k ask.Key, c lifecycle.Command) (s l
 	switch c.(type) {
 	case lifecycle.Ask:
 		return lifecycle.State{}, false, nil
-	case lifecycle.Look:
+	case lifecycle.Look, lifecycle.Leave:
 		s, err = b.led.Read(ctx, k)
 	default:
 		s, err = b.led.ReadToWrite(ctx, k)

@@ -28,7 +28,7 @@ func (b *Broker) breakEvent(s *lifecycle.State, e lifecycle.Event) lifecycle.Eve
 			e.Votes = slices.Insert(slices.Clone(e.Votes), 0, s.Votes()[i])
 		}
 		return e
-	case lifecycle.Asked, lifecycle.Looked, lifecycle.Relieved, lifecycle.Ended:
+	case lifecycle.Asked, lifecycle.Looked, lifecycle.Relieved, lifecycle.Left, lifecycle.Ended:
 	}
 	return e
 }

@@ -6,7 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -59,6 +63,40 @@ func TestAnAgentThatHasLeftGetsOnlyItsDialogsAnswer(t *testing.T) {
 	if err := agent.Leave(t.Context(), "gone", "x", time.Hour); !errors.Is(err, ask.ErrInvalid) {
 		t.Errorf("too long: %v", err)
 	}
+}
+
+// An answer that a broker decided before the agent left, and stores after that, loses its race.
+func TestNoAnswerPassesAnAgentThatLeaves(t *testing.T) {
+	t.Parallel()
+	bus := natstest.Start(t, natstest.Options{})
+	agent, other := agentOf(t, bus), bus.Ledger() // of another broker
+	if _, err := agent.Ask(t.Context(), ask.Ask{ID: "left", WhileWaiting: true, Questions: []ask.Question{{Text: "Which?", Kind: ask.KindText}}}); err != nil {
+		t.Fatal(err)
+	}
+	k := ask.Key{Tenant: "acme", Session: "s-1", ID: "left"}
+	before, err := other.ReadToWrite(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Leave(t.Context(), "left", "left", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	effect, err := lifecycle.Decide(before, lifecycle.Reply{Reply: ask.Reply{AnswerID: "a", Response: "yes", By: ask.By{Principal: "os:mei", Responder: "tui"}}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Resolve(t.Context(), before, effect.(lifecycle.Resolve).Outcome, "", now); !ledger.IsRace(err) {
+		t.Errorf("an answer to a question that was left meanwhile: %v", err)
+	}
+	if rec, err := agent.Get(t.Context(), "left"); err != nil || rec.Outcome != nil {
+		t.Errorf("%+v, %v", rec.Outcome, err)
+	}
+	reader := bus.Connect(rights.Role{Name: rights.RoleAuditor})
+	natstest.Eventually(t, "the audit has that it was left", func() bool {
+		p, err := audit.Read(t.Context(), reader, "", audit.Query{Ask: "left", Actions: []audit.Action{audit.AskLeft}})
+		return err == nil && len(p.Items) == 1
+	})
 }
 
 // A broker that stops leaves no ask behind whose agent has left.

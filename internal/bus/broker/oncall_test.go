@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/approvals"
+	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -75,6 +77,19 @@ func TestAScheduleDecidesAnAsk(t *testing.T) {
 	}
 	if st, err := c.Ask(t.Context(), a); err != nil || st.Created {
 		t.Errorf("asked again: %+v, %v", st, err)
+	}
+	reader := s.Connect(rights.Role{Name: rights.RoleAuditor})
+	recorded := map[audit.Action]int{}
+	natstest.Eventually(t, "the audit has the end", func() bool {
+		p, err := audit.Read(t.Context(), reader, "", audit.Query{Ask: "a1"})
+		clear(recorded)
+		for _, r := range p.Items {
+			recorded[r.Action]++
+		}
+		return err == nil && recorded[audit.AskAnswered] == 1
+	})
+	if recorded[audit.AskAsked] > 1 || recorded[audit.AskVoted] > 1 || recorded[audit.AskOnCall] == 0 {
+		t.Errorf("one vote and one change of who is on call: %v", recorded)
 	}
 
 	a.ID, a.Audience, a.Approval = "a2", []string{"schedule:later"}, nil

@@ -114,7 +114,7 @@ func (b *Broker) rewritten(ctx context.Context, k ask.Key, e lifecycle.Event) {
 		b.opts.Logger.InfoContext(ctx, "escalated", slog.String("ask_id", k.ID), slog.Int("step", e.Step.N))
 	case lifecycle.Relieved:
 		b.opts.Logger.InfoContext(ctx, "others are on call and may decide an ask", slog.String("ask_id", k.ID))
-	case lifecycle.Asked, lifecycle.Voted, lifecycle.Ended:
+	case lifecycle.Asked, lifecycle.Voted, lifecycle.Left, lifecycle.Ended:
 	case lifecycle.Looked:
 		b.opts.Logger.InfoContext(ctx, "escalation waits, because somebody looks", slog.String("ask_id", k.ID), slog.Int("step", e.Seen.N))
 	}

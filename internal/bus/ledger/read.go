@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -57,6 +58,11 @@ func pending(m message, k ask.Key) (lifecycle.State, error) {
 	s.Version = m.Seq
 	if s.Living() {
 		s.Asker = m.Header.Get(audit.HeaderAsker) // it is written again with each vote
+		if left := m.Header.Get(audit.HeaderLeft); left != "" {
+			if s.Left, err = time.Parse(time.RFC3339Nano, left); err != nil {
+				return lifecycle.State{}, fmt.Errorf("ledger: question %s: %w", k, err)
+			}
+		}
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -194,7 +195,7 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		step, _ := time.Parse(time.RFC3339Nano, m.Header.Get(hdrNext))
 		q := dueQuestion{key: k, seq: m.Seq, due: due, step: step, size: body + int64(size(m.Msg)), onCall: m.Header.Get(hdrOnCall) != "", open: parseOpen(m.Header.Get(hdrOpen))}
-		if m.Header.Get(hdrRelieved) != "" {
+		if m.Header.Get(audit.HeaderRelieved) != "" {
 			q.relieved = m.Time
 		}
 		found = append(found, q)

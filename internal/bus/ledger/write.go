@@ -30,10 +30,9 @@ const (
 	hdrScheduleNext    = "Nats-Schedule-Next"
 	hdrTTL             = "Nats-TTL"
 	hdrRollup          = "Nats-Rollup"
-	hdrNext            = "Askbus-Next"     // of a question: when the next step of its ladder is due
-	hdrOpen            = "Askbus-Open"     // of a question: the open hours from the next step on, if only these count
-	hdrOnCall          = "Askbus-On-Call"  // of a question: the schedules that say who may decide it
-	hdrRelieved        = "Askbus-Relieved" // of a question: a broker wrote it to say who is on call
+	hdrNext            = "Askbus-Next"    // of a question: when the next step of its ladder is due
+	hdrOpen            = "Askbus-Open"    // of a question: the open hours from the next step on, if only these count
+	hdrOnCall          = "Askbus-On-Call" // of a question: the schedules that say who may decide it
 )
 
 // Store writes the question of a new ask; it is durable when Store returns. The
@@ -98,6 +97,9 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 			msg.Header.Set(hdrOpen, formatOpen(s.Ask.OpenHours, next.At))
 		}
 	}
+	if !s.Left.IsZero() {
+		msg.Header[audit.HeaderLeft] = []string{s.Left.Format(time.RFC3339Nano)}
+	}
 	if names := s.Ask.Schedules(); len(names) > 0 {
 		msg.Header.Set(hdrOnCall, strings.Join(names, ","))
 	}
@@ -105,8 +107,8 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 }
 
 // Rewrite writes what has happened to a pending ask in place of the question from
-// which [Ledger.Read] read the state: votes, or a step of its ladder. A
-// compare-and-set of its Version detects another rewrite, and an end unless that
+// which [Ledger.Read] read the state: votes, a step of its ladder, that its agent
+// has left. A compare-and-set of its Version detects another rewrite, and an end unless that
 // is being stored at this moment (see [IsRace]): so only what Read says
 // afterwards tells whether it counts.
 func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Event) (err error) {
@@ -121,7 +123,7 @@ func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Eve
 		return err
 	}
 	if _, ok := e.(lifecycle.Relieved); ok {
-		msg.Header.Set(hdrRelieved, "1")
+		msg.Header[audit.HeaderRelieved] = []string{l.Now().UTC().Format(time.RFC3339Nano)}
 	}
 	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
 	if _, err = l.publish(ctx, msg); storageFull(err) {

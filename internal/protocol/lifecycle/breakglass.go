@@ -23,7 +23,7 @@ func decideBreakGlass(s *State, c Reply, now time.Time) (Effect, error) {
 		return nil, resolved(s.End)
 	case !s.Known():
 		return nil, notFound()
-	case s.Left:
+	case !s.Left.IsZero():
 		return nil, left()
 	case !s.Ask.Breakable():
 		return nil, ask.InvalidError("answer", []ask.Fault{ask.NewFault("/break_glass", ask.FaultNothingToBreak)})

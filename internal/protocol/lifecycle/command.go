@@ -3,7 +3,7 @@ package lifecycle
 import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
-// [Unvote], [Withdraw], [Abort], [Climb], [Relieve], [Attend],
+// [Unvote], [Withdraw], [Leave], [Abort], [Climb], [Relieve], [Attend],
 // [Remind] and [Look].
 //
 //sumtype:decl
@@ -38,6 +38,10 @@ type (
 	}
 	// Withdraw takes an ask back on behalf of its agent.
 	Withdraw struct{ Reason string }
+	// Leave says that the agent has left: only the answer of its host's own dialog
+	// may still follow. An ask that is not tied to its agent's waiting stays open
+	// for everybody.
+	Leave struct{}
 	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
 	// Climb takes the next step of the ladder, if it is due. Only brokers do.
@@ -59,6 +63,7 @@ func (Reply) command()    {}
 func (Decline) command()  {}
 func (Unvote) command()   {}
 func (Withdraw) command() {}
+func (Leave) command()    {}
 func (Abort) command()    {}
 func (Climb) command()    {}
 func (Relieve) command()  {}
@@ -106,7 +111,7 @@ type (
 	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
 	// Rewrite writes what has happened to a pending ask: [Voted], [Stepped],
-	// [Looked] or [Relieved]. Then decide again.
+	// [Looked], [Relieved] or [Left]. Then decide again.
 	Rewrite struct{ Event Event }
 	// Resolve writes the outcome. Then decide again: the reply follows from the
 	// resulting state.

@@ -11,7 +11,7 @@ import (
 // decideClimb takes the next step of the ladder, if it is due and its calendar is
 // open. None follows the end of the ask, or the moment at which its agent left it.
 func decideClimb(s *State, now time.Time) Effect {
-	if !s.Pending() || s.Left || now.IsZero() {
+	if !s.Pending() || !s.Left.IsZero() || now.IsZero() {
 		return Tell{}
 	}
 	next, ok := s.Ask.NextStep(s.AskedAt, s.Escalated())
@@ -88,7 +88,7 @@ func decideAttend(s *State, c Attend, now time.Time) (Effect, error) {
 
 // decideRemind takes a step of an ask that has no ladder, once.
 func decideRemind(s *State, c Remind, now time.Time) Effect {
-	if !s.Pending() || s.Left || now.IsZero() || len(s.Ask.Escalate) > 0 || s.Escalated().Last() != nil || len(c.Tell) == 0 {
+	if !s.Pending() || !s.Left.IsZero() || now.IsZero() || len(s.Ask.Escalate) > 0 || s.Escalated().Last() != nil || len(c.Tell) == 0 {
 		return Tell{}
 	}
 	return Rewrite{Stepped{Step: ask.Step{N: 1, At: now.UTC(), Tell: c.Tell, Via: c.Via}}}

@@ -102,7 +102,7 @@ func TestNoStepWithoutATimeOrAnAgent(t *testing.T) {
 	w := escalating(t)
 	for name, s := range map[string]func() (lifecycle.State, time.Time){
 		"an unknown time":         func() (lifecycle.State, time.Time) { return w.held, time.Time{} },
-		"its agent has left":      func() (lifecycle.State, time.Time) { s := w.held; s.Left = true; return s, now.Add(20 * time.Minute) },
+		"its agent has left":      func() (lifecycle.State, time.Time) { s := w.held; s.Left = now; return s, now.Add(20 * time.Minute) },
 		"an ask without a ladder": func() (lifecycle.State, time.Time) { return pending(t).held, now.Add(20 * time.Minute) },
 		"an unknown ask":          func() (lifecycle.State, time.Time) { return lifecycle.State{}, now.Add(20 * time.Minute) },
 	} {

@@ -9,7 +9,7 @@
 //	(unknown) ---------> pending ------abort, expire)------> resolved
 //	                      |   ^
 //	                      '---' Rewrite (a vote that does not decide, a step of
-//	                            the ladder, somebody who looks)
+//	                            the ladder, somebody who looks, an agent that leaves)
 //
 // Each answer to an ask with an approval is a vote; the one that completes a
 // threshold is written as the outcome, never as a vote before it.
@@ -57,12 +57,17 @@ func Decide(s State, c Command, now time.Time) (Effect, error) {
 		return decideUnvote(&s, c, now)
 	case Withdraw:
 		return decideEnd(&s, ask.StatusWithdrawn, c.Reason, now)
+	case Leave:
+		if s.Pending() && s.Ask.WhileWaiting && s.Left.IsZero() {
+			return Rewrite{Left{now.UTC()}}, nil
+		}
+		return Tell{}, nil
 	case Abort:
 		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
 	case Climb:
 		return decideClimb(&s, now), nil
 	case Relieve:
-		if s.Pending() && !s.Left && s.Ask != stored {
+		if s.Pending() && s.Left.IsZero() && s.Ask != stored {
 			return Rewrite{Relieved{s.Ask}}, nil
 		}
 		return Tell{}, nil
@@ -161,7 +166,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 		return resolved(s.End)
 	case !s.Known():
 		return notFound()
-	case s.Left && by.Responder != ask.ResponderNative:
+	case !s.Left.IsZero() && by.Responder != ask.ResponderNative:
 		return left()
 	case !by.Proves(s.Ask.MinProof):
 		return unproven(by, s.Ask.MinProof, "this ask")

@@ -279,6 +279,7 @@ func commands() []lifecycle.Command {
 		lifecycle.Decline{Reply: reply("w5", "")},
 		lifecycle.Decline{Reply: stranger},
 		lifecycle.Withdraw{Reason: "moot"},
+		lifecycle.Leave{},
 		lifecycle.Abort{Reason: "halt"},
 		lifecycle.Look{},
 	}

@@ -25,7 +25,7 @@ type State struct {
 	Deadline time.Time
 	AskedAt  time.Time
 	End      *ask.Outcome // the first outcome, which counts, with its ask
-	Left     bool         // the agent has left; only the answer of its host's own dialog may still follow
+	Left     time.Time    // when the agent left; from then on only the answer of its host's own dialog may follow
 	People   ask.People   // who is who now, as far as the ask needs it; it is not stored
 
 	// BreakGlass are the operator's roles that hold in this tenant now; they are not stored.
@@ -51,10 +51,10 @@ func (s *State) Pending() bool { return s.Ask != nil && s.End == nil }
 func (s *State) Known() bool { return s.Ask != nil }
 
 // Living reports whether more than its end may change while the ask is pending:
-// it has votes or a ladder, or a schedule says who may decide it. Such an ask is
-// written only with a compare-and-set of its Version.
+// it has votes or a ladder, a schedule says who may decide it, or its agent may
+// leave it. Such an ask is written only with a compare-and-set of its Version.
 func (s *State) Living() bool {
-	return s.Voting() || s.Ask != nil && (len(s.Ask.Escalate) > 0 || len(s.Ask.Schedules()) > 0)
+	return s.Voting() || s.Ask != nil && (s.Ask.WhileWaiting || len(s.Ask.Escalate) > 0 || len(s.Ask.Schedules()) > 0)
 }
 
 // Voting reports whether each answer to the ask is a vote.
@@ -97,7 +97,7 @@ func New(a ask.Ask, now time.Time) State {
 }
 
 // Event is what happened to an ask: [Asked], [Voted], [Stepped], [Looked],
-// [Relieved] or [Ended].
+// [Relieved], [Left] or [Ended].
 //
 //sumtype:decl
 type Event interface{ event() }
@@ -117,6 +117,8 @@ type (
 	Looked struct{ Seen ask.Seen }
 	// Relieved means that others are on call: this is the ask with who is.
 	Relieved struct{ Ask *ask.Ask }
+	// Left means that the agent has left.
+	Left struct{ At time.Time }
 	// Ended means that an outcome was stored.
 	Ended struct {
 		Outcome ask.Outcome
@@ -130,6 +132,7 @@ func (Voted) event()    {}
 func (Stepped) event()  {}
 func (Looked) event()   {}
 func (Relieved) event() {}
+func (Left) event()     {}
 func (Ended) event()    {}
 
 // Apply returns the state after an event. It is total: replaying the events of
@@ -171,6 +174,11 @@ func Apply(s State, e Event) State {
 	case Relieved:
 		if s.Pending() {
 			s.Ask = e.Ask
+		}
+		return s
+	case Left:
+		if s.Pending() && s.Left.IsZero() {
+			s.Left = e.At
 		}
 		return s
 	case Ended:

@@ -28,7 +28,6 @@ const (
 	BucketRepeats       = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
 	BucketReplicas      = "replicas"        // living replicas of posting surfaces, which share the limits of a foreign service
 	BucketConversations = "conversations"   // where a chat may be written to, as it told us
-	BucketLeft          = "left"            // asks whose agent has left: only its host's dialog may still answer; for the broker only
 	BucketRemoved       = "removed-tenants" // tenants that are removed or being removed; brokers write them
 	BucketMail          = "mail"            // which mails were sent, who wants none, and what came back
 )
@@ -209,7 +208,6 @@ func Buckets() []Bucket {
 		{BucketDeliveries, 2 << 10, 30 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateResponder, TypeWebhook, write}}, false},
 		{BucketTaskPushes, 8 << 10, 40 * day, true, 10_000, 50_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbGet, VerbPut, VerbDelete}}, {StateResponder, TypeWebhook, []Verb{VerbGet, VerbDelete}}}, false},
 		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}, false},
-		{BucketLeft, 256, day, true, 1_000, 10_000, []Grant{operators(remove)}, false},
 		{BucketRemoved, 4 << 10, 3650 * day, false, 1_000, 1_000, []Grant{operators([]Verb{VerbGet, VerbList})}, false},
 		{BucketMail, 1 << 10, 400 * day, true, 20_000, 50_000, []Grant{operators(remove), {StateResponder, "email", write}}, false},
 		{BucketReplicas, 64, day, true, 1_000, 5_000, []Grant{operators(remove), {StateResponder, "", []Verb{VerbList, VerbWatch, VerbPut, VerbDelete}}}, true},

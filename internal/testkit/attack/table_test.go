@@ -96,7 +96,6 @@ func state() map[string]map[string]string {
 		subject.BucketDeliveries:    {"operator": remove, "webhook": write},
 		subject.BucketTaskPushes:    {"operator": remove, "gateway": "get put delete", "webhook": "get delete"},
 		subject.BucketRepeats:       {"operator": remove},
-		subject.BucketLeft:          {"operator": remove},
 		subject.BucketRemoved:       {"operator": "get list"},
 		subject.BucketRevoked:       {"operator": write, "web": "put", "email": "get"},
 		subject.BucketMail:          {"operator": remove, "email": write},
