@@ -456,6 +456,33 @@ func TestEveryReadRemovesAGhost(t *testing.T) {
 	}
 }
 
+// However many outcomes lie at the end of a stream, and however few of them the server sends at once.
+func TestTheGhostOfTheVeryLastOutcomeIsRemoved(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 1})
+	k := key("s1", "a1")
+	q := b.store(t, k)
+	o := answered(q, "w1")
+	data, err := wire.EncodeOutcome(&o, q.RawAsk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := cloudevent.OutcomeEvent("", &o, data).Msg(cloudevent.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1024 {
+		b.forge(t, subject.LedgerOutcome(0, key("s1", fmt.Sprint("other-", i))), msg.Header, msg.Data)
+	}
+	b.forge(t, subject.LedgerOutcome(0, k), msg.Header, msg.Data)
+	if err := b.led.RemoveGhosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.held(t, k, subject.Question); len(left) != 0 {
+		t.Error("it is left")
+	}
+}
+
 func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})

@@ -216,26 +216,36 @@ func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		outcomes, _, err := l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), max(last, tail)-tail, tail)
-		if err != nil {
-			return err
-		}
-		for _, o := range outcomes {
-			k, _, _, ok := subject.ParseLedger(o.Subject)
-			if !ok {
-				continue
-			}
-			q, err := l.question(ctx, k)
-			if errors.Is(err, errNone) {
-				continue
-			}
-			if err == nil && q.Seq < o.Seq {
-				err = l.removeGhost(ctx, k, q.Seq)
-			}
-			if err != nil {
+		for next, end := max(last, tail)-tail, false; !end; {
+			var outcomes []message
+			if outcomes, end, err = l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), next, tail); err != nil {
 				return err
 			}
+			for _, o := range outcomes {
+				next = o.Seq + 1
+				if err := l.removeGhostOf(ctx, o); err != nil {
+					return err
+				}
+			}
 		}
+	}
+	return nil
+}
+
+// removeGhostOf removes the question of an outcome, if it is still stored.
+func (l *Ledger) removeGhostOf(ctx context.Context, o message) error {
+	k, _, _, ok := subject.ParseLedger(o.Subject)
+	if !ok {
+		return nil
+	}
+	q, err := l.question(ctx, k)
+	switch {
+	case errors.Is(err, errNone):
+		return nil
+	case err != nil:
+		return err
+	case q.Seq < o.Seq || sameLife(q, o):
+		return l.removeGhost(ctx, k, q.Seq)
 	}
 	return nil
 }
