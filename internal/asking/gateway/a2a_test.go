@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -178,6 +180,40 @@ func TestA2ALists(t *testing.T) {
 	} {
 		call(agent, "ListTasks", params).want(t, 200, `"code":-32602`, says)
 	}
+}
+
+// What others ask does not count in what one call may look at.
+func TestA2AListsATokensTasksAmongManyOfOthers(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	crowd, err := client.New(d.bus.Agent("acme", "crowd"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asking sync.WaitGroup
+	for i := range 21 {
+		asking.Go(func() {
+			for n := range 100 {
+				if _, err := crowd.Session("acme", "crowd").Ask(t.Context(), ask.Ask{ID: fmt.Sprintf("c%d-%d", i, n), Questions: []ask.Question{{Kind: ask.KindText, Text: "?"}}}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+	call := func(secret, params string) reply {
+		return d.do(secret, "POST", "/a2a", `{"jsonrpc":"2.0","id":7,"method":"ListTasks","params":`+params+`}`)
+	}
+	few := d.agent("ci-1", "ci-2")
+	d.do(few, "POST", "/a2a", `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":{"messageId":"m1","contextId":"ci-1","role":"ROLE_USER","parts":[{"text":"Which?"}]}}}`).want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+	for what, secret := range map[string]string{"two sessions": few, "a pattern": d.agent("ci-*")} {
+		if body := call(secret, `{}`).body; !strings.Contains(body, `"totalSize":1`) {
+			t.Errorf("%s: %s", what, body)
+		}
+	}
+	call(d.agent("*"), `{}`).want(t, 200, `"code":-32602`, "too many asks")
+	call(d.agent("*"), `{"contextId":"ci-1"}`).want(t, 200, `"totalSize":1`)
 }
 
 // A stream has the task, and when somebody has answered, its artifact and its last status.

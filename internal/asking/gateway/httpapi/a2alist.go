@@ -24,7 +24,8 @@ import (
 const (
 	defaultTasks  = 50      // tasks of a page; A2A says so
 	maxTasks      = 100     // A2A says so
-	maxListed     = 2_000   // asks that one call reads
+	maxListed     = 2_000   // asks that the caller may see, and one call reads
+	maxRead       = 20_000  // asks that one call reads, also those of others
 	maxTasksBytes = 1 << 20 // tasks after which a page ends early
 )
 
@@ -72,7 +73,7 @@ func parseTaskToken(token string) (t taskAt, err error) {
 }
 
 // a2aList returns a page of the tasks that the caller may see. The ledger lists the oldest ask first, so each call reads
-// all that could belong to the list, up to [maxListed].
+// all that could belong to the list, up to [maxListed] and [maxRead].
 func (api *API) a2aList(r *http.Request, c *access.Caller, params []byte) (json.RawMessage, error) {
 	var p listParams
 	if len(params) > 0 {
@@ -143,16 +144,26 @@ func (api *API) a2aAll(r *http.Request, c *access.Caller, p *listParams) ([]task
 	default:
 		q.State = ask.StateResolved
 	}
-	all, read := []taskAt(nil), 0
-	for rec, err := range api.resp.All(r.Context(), q) {
-		if err != nil {
-			return nil, err
-		}
-		if read++; read > maxListed {
-			return nil, badList("there are more than %d asks to look at; give a contextId, or the status %s", maxListed, dialect.A2AState(nil))
-		}
-		if c.MaySee(tenant, rec.Ask.Session) && p.takes(&rec) {
-			all = append(all, taskAt{rec.Ask.Key(), changedAt(&rec)})
+	sessions := []string{q.Session}
+	if named := c.Named(); q.Session == "" && len(named) > 0 {
+		sessions = named // what others ask is not read
+	}
+	all, read, seen := []taskAt(nil), 0, 0
+	for _, q.Session = range sessions {
+		for rec, err := range api.resp.All(r.Context(), q) {
+			if err != nil {
+				return nil, err
+			}
+			see := c.MaySee(tenant, rec.Ask.Session)
+			if read++; see {
+				seen++
+			}
+			if seen > maxListed || read > maxRead {
+				return nil, badList("there are too many asks to look at; give a contextId, or the status %s", dialect.A2AState(nil))
+			}
+			if see && p.takes(&rec) {
+				all = append(all, taskAt{rec.Ask.Key(), changedAt(&rec)})
+			}
 		}
 	}
 	slices.SortFunc(all, newerTask)

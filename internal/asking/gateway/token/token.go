@@ -98,6 +98,14 @@ func (t *Token) Session() (string, bool) {
 	return "", false
 }
 
+// Named returns the sessions of the token; none if it has patterns, or every session.
+func (t *Token) Named() []string {
+	if slices.ContainsFunc(t.Sessions, func(p string) bool { return strings.HasSuffix(p, Every) }) {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(t.Sessions)))
+}
+
 // By returns the principal of this token's answers. The name is only for display. Only tokens of
 // people's roles act as the principal that they were issued for.
 func (t *Token) By(name string) ask.By {
