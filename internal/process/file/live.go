@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// Live is a file and its content. It is read again when it has changed; while it
-// is invalid, the previous content stays in effect. It is safe for concurrent use.
+// Live is a file and its content. It is read again when it has changed and nobody
+// has written it for a while: a file of which only a part is written can be valid,
+// such as an empty one. While it is invalid, the previous content stays in effect.
+// It is safe for concurrent use.
 type Live[T any] struct {
 	name  string
 	parse func(data []byte) (T, error)
@@ -24,7 +26,8 @@ type Live[T any] struct {
 
 // OpenLive reads a file.
 func OpenLive[T any](name string, parse func(data []byte) (T, error), log *slog.Logger) (*Live[T], error) {
-	f := &Live[T]{name: name, parse: parse, log: log, checked: time.Now(), stamp: stamp(name)}
+	is, _ := stamp(name)
+	f := &Live[T]{name: name, parse: parse, log: log, checked: time.Now(), stamp: is}
 	return f, f.read()
 }
 
@@ -36,8 +39,8 @@ func (f *Live[T]) Content() T {
 		return f.content
 	}
 	f.checked = time.Now()
-	is := stamp(f.name)
-	if is == f.stamp {
+	is, written := stamp(f.name)
+	if age := time.Since(written); is == f.stamp || age >= 0 && age < settled {
 		return f.content
 	}
 	f.stamp = is
@@ -70,11 +73,14 @@ func (f *Live[T]) read() error {
 	return nil
 }
 
+// settled is how long a file is left alone after it was written.
+const settled = time.Second
+
 // stamp changes with the file; it is empty if there is none.
-func stamp(name string) string {
+func stamp(name string) (is string, written time.Time) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return ""
+		return "", time.Time{}
 	}
-	return info.ModTime().String() + fmt.Sprint(info.Size())
+	return info.ModTime().String() + fmt.Sprint(info.Size()), info.ModTime()
 }

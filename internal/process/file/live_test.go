@@ -33,13 +33,22 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		change("") // what is written is not complete yet
+		if got := f.Content(); got != 1 || f.Err() != nil {
+			t.Errorf("while it is written: %d, %v", got, f.Err())
+		}
 		for _, c := range []struct {
 			text string
 			want int
 			says string
 		}{{"2", 2, "read a changed file again"}, {"two", 2, `error="` + name}, {"3", 3, "read a changed file again"}} {
 			said.Reset()
+			was := f.Content()
 			change(c.text)
+			if got := f.Content(); got != was {
+				t.Errorf("%q, which was written just now: %d, want %d", c.text, got, was)
+			}
+			time.Sleep(time.Second)
 			for range 2 {
 				if got := f.Content(); got != c.want {
 					t.Errorf("%q: %d, want %d", c.text, got, c.want)
