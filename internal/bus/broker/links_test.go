@@ -300,6 +300,29 @@ func TestWhoIsRevokedLosesLinks(t *testing.T) {
 	}
 }
 
+// TestWhoIsRevokedLosesTheVotesOfEachPrincipal that the list of people has of them, and of chats linked to one of them.
+func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
+	t.Parallel()
+	b := listing(t, "people: [{name: Mei, principals: ['oidc:mei', 'telegram:1', 'oidc:mei2']}, {name: Tom, principals: ['oidc:tom']}]")
+	web, telegram := newResponder(t, b, "web"), newResponder(t, b, "telegram")
+	linked(t, telegram, web, "telegram:2", signedIn("mei2"))
+	var keys []ask.Key
+	for i, own := range []string{"telegram:1", "telegram:2"} {
+		k := pose(t, b, deploying(fmt.Sprint("d", i), 2))
+		_, err := telegram.Answer(t.Context(), k, votes("v1", member(own), true))
+		counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
+		keys = append(keys, k)
+	}
+	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
+	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		_, err := web.Answer(t.Context(), k, votes("v2", signedIn("tom"), true))
+		counted(t, err, "1 of 2 approvals: tom; 1 more needed from group sre")
+	}
+}
+
 // TestARevocationEndsLinksAmongManyThatEnded: markers of an hour hide none.
 func TestARevocationEndsLinksAmongManyThatEnded(t *testing.T) {
 	t.Parallel()

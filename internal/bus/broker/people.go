@@ -147,38 +147,56 @@ func (b *Broker) selves(ctx context.Context, tenant, principal string) ([]string
 	return all, nil
 }
 
-// revokeLinked does to the linked principals of a person what a revocation, which was
-// just written, does to the person: their votes of before count no more, and the links
-// of that tenant end; of all, if it is of no tenant.
-func (b *Broker) revokeLinked(ctx context.Context, r *stateRequest, w *ledger.StateWrite) error {
+// revokeOthers does to the other principals of a person, by the operator's list and by
+// links, what a revocation, which was just written, does to one: their votes of before
+// count no more, and the links of that tenant end; of all, if it is of no tenant.
+func (b *Broker) revokeOthers(ctx context.Context, r *stateRequest, w *ledger.StateWrite) error {
 	var said revocation
 	if err := json.Unmarshal(w.Value, &said); err != nil || said.Principal == "" {
 		return nil //nolint:nilerr // the write was checked before: it revokes no person
 	}
-	all, err := b.everyLink(ctx, subject.LinksBy(said.Principal), b.led.Now())
-	if err != nil {
-		return err
+	accounts := []string{said.Principal}
+	list, _ := b.listed()
+	for other, name := range list {
+		if other != said.Principal && name == list[said.Principal] {
+			if err := b.revokeToo(ctx, r, w, other); err != nil {
+				return err
+			}
+			accounts = append(accounts, other)
+		}
 	}
-	for i := range all {
-		one := &all[i]
-		mark, link := *r, *r
-		mark.Key = subject.RevokedKey(r.Key.Tenant, one.Principal)
-		value, err := wire.Marshal(revocation{one.Principal})
+	for _, account := range accounts {
+		all, err := b.everyLink(ctx, subject.LinksBy(account), b.led.Now())
 		if err != nil {
 			return err
 		}
-		if _, err := b.writeState(ctx, &mark, &ledger.StateWrite{Bucket: mark.Bucket, Key: mark.Key, Value: value, Expires: w.Expires, ID: w.ID}); err != nil {
-			return err
-		}
-		if r.Key.Tenant != "" && r.Key.Tenant != one.Key.Tenant {
-			continue
-		}
-		link.Bucket, link.Verb, link.Key = subject.BucketLinks, subject.VerbDelete, one.Key
-		if _, err := b.writeState(ctx, &link, &ledger.StateWrite{Bucket: link.Bucket, Key: link.Key, ID: w.ID}); err != nil {
-			return err
+		for i := range all {
+			one, link := &all[i], *r
+			if err := b.revokeToo(ctx, r, w, one.Principal); err != nil {
+				return err
+			}
+			if r.Key.Tenant != "" && r.Key.Tenant != one.Key.Tenant {
+				continue
+			}
+			link.Bucket, link.Verb, link.Key = subject.BucketLinks, subject.VerbDelete, one.Key
+			if _, err := b.writeState(ctx, &link, &ledger.StateWrite{Bucket: link.Bucket, Key: link.Key, ID: w.ID}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// revokeToo writes a revocation of another principal.
+func (b *Broker) revokeToo(ctx context.Context, r *stateRequest, w *ledger.StateWrite, principal string) error {
+	mark := *r
+	mark.Key = subject.RevokedKey(r.Key.Tenant, principal)
+	value, err := wire.Marshal(revocation{principal})
+	if err != nil {
+		return err
+	}
+	_, err = b.writeState(ctx, &mark, &ledger.StateWrite{Bucket: mark.Bucket, Key: mark.Key, Value: value, Expires: w.Expires, ID: w.ID})
+	return err
 }
 
 // revocation is an entry of the bucket revoked-people.

@@ -145,7 +145,7 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 	}
 	e, err := b.writeState(ctx, r, &w)
 	if err == nil && r.Bucket == subject.BucketRevoked {
-		err = b.revokeLinked(ctx, r, &w)
+		err = b.revokeOthers(ctx, r, &w)
 	}
 	if err != nil {
 		return err
