@@ -83,7 +83,7 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 		i--
 	}
 	switch {
-	case len(v.Earlier) > ask.MaxMoves:
+	case len(v.Earlier) > ask.MaxMoves && v.Choice != ask.ChoiceWithdrawn:
 		return nil, ask.Refuse(ask.CodeQuota, "a person may change a vote %d times; this one stays as it is", ask.MaxMoves)
 	case len(votes) >= ask.MaxVoters:
 		return nil, ask.Refuse(ask.CodeQuota, "%d people have voted on this ask, the most that may", ask.MaxVoters)

@@ -118,6 +118,12 @@ func TestAVoteMovesAndIsTakenBack(t *testing.T) {
 	if _, err := w.do(t, says("one more", mei, true)); !errors.Is(err, ask.ErrQuota) {
 		t.Errorf("without end: %v", err)
 	}
+	if votes := do(lifecycle.Unvote{Reply: ask.Reply{AnswerID: "u3", By: mei}}); votes[0].Choice != ask.ChoiceWithdrawn {
+		t.Errorf("a vote that was changed so often cannot be taken back: %+v", votes)
+	}
+	if _, err := w.do(t, says("one more", mei, true)); !errors.Is(err, ask.ErrQuota) {
+		t.Errorf("after that: %v", err)
+	}
 }
 
 // TestAStandInsVoteIsReplaced: the absent person's own vote replaces it, however
