@@ -1,9 +1,13 @@
 package web_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 func TestEarlierAnswersAreOfferedAndNotFilledIn(t *testing.T) {
@@ -26,5 +30,33 @@ func TestEarlierAnswersAreOfferedAndNotFilledIn(t *testing.T) {
 	}
 	if contains(page.body, `value="=lite" checked`) || contains(page.body, `value="=pg" checked`) {
 		t.Error("an earlier answer is filled in")
+	}
+}
+
+// slowHistory counts the reads and delays them.
+type slowHistory struct {
+	*bus
+	reads atomic.Int32
+}
+
+func (s *slowHistory) List(ctx context.Context, q responder.Query) (responder.Page, error) {
+	s.reads.Add(1)
+	select {
+	case <-ctx.Done():
+	case <-time.After(300 * time.Millisecond): // as long as for a long session
+	}
+	return s.bus.List(ctx, q)
+}
+
+func TestEarlierAnswersAreReadOnce(t *testing.T) {
+	t.Parallel()
+	b := &slowHistory{bus: newBus()}
+	b.ask(question("db", database()), 0)
+	u := serveAsks(t, b.bus, b).signedIn(t, mei)
+	for range 10 {
+		u.get("/ask/default/s1/db")
+	}
+	if n := b.reads.Load(); n != 1 {
+		t.Errorf("the history was read %d times for ten pages", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
+	"github.com/chromedp/chromedp"
 )
 
 func pending(b *bus, n int) {
@@ -196,4 +197,40 @@ func TestBrowserTwentyRowsFitOnALaptop(t *testing.T) {
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/p0029')`)
 	b.wait(`(() => { const row = document.querySelector('#list a[aria-current]').getBoundingClientRect(), tools = document.querySelector('#tools').getBoundingClientRect();
 		return row.top >= tools.bottom - 1 && row.bottom <= innerHeight && document.elementFromPoint(tools.left + 10, tools.top + 10)?.closest('#tools') && tools.height <= 40 })()`)
+}
+
+func TestBrowserTheNextAskIsOnTheScreen(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 760, 900} {
+		bus := newBus()
+		for i := range 12 {
+			bus.ask(question(string(rune('a'+i)), database()), time.Duration(20-i)*time.Minute)
+		}
+		b := serve(t, bus).open(t, mei, screen(width, 800, "light")).live()
+		for _, move := range []func(){
+			func() { b.keys("j") },
+			func() { b.js(`document.querySelectorAll('#list a')[9].click(); ''`) },
+		} {
+			was := b.js(`document.querySelector('article').dataset.key`)
+			move()
+			b.wait(`document.querySelector('article').dataset.key !== '` + was + `'`)
+			b.wait(`(() => { const r = document.querySelector('article .text').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+		}
+	}
+}
+
+// A page that is opened at an ask far down in the list shows its row.
+func TestBrowserTheRowOfTheAskInFocusIsInSight(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	for i := range 30 {
+		bus.ask(question(string(rune('A'+i)), database()), time.Duration(40-i)*time.Minute)
+	}
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/" + string(rune('A'+25))))
+	b.live()
+	b.wait(`(() => { const r = document.querySelector('#list a[aria-current]').getBoundingClientRect(); return r.top >= 0 && r.bottom < innerHeight + 1 })()`) // scroll positions are whole pixels
+	if at := b.js(`String(scrollY)`); at != "0" {
+		t.Errorf("the page has scrolled by %s px", at)
+	}
 }

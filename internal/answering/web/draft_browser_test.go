@@ -1,0 +1,120 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
+	"github.com/chromedp/chromedp"
+)
+
+func TestBrowserTypingGoesIntoTheField(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]ask.Question{
+		"text": text("t", "What is it called?"), "number": {ID: "t", Kind: ask.KindNumber, Text: "How many?"}, "date": {ID: "t", Kind: ask.KindDate, Text: "When?"},
+	} {
+		bus := newBus()
+		b := serve(t, bus).open(t, mei).live()
+		bus.ask(question(name, q), 0)
+		b.wait(`document.activeElement.classList.contains('typed')`)
+		if name == "text" {
+			b.keys("invoice-x")
+			b.wait(`document.activeElement.value === 'invoice-x'`)
+		}
+	}
+	bus := newBus()
+	k := bus.ask(question("b", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "Shall I?"}), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1")
+	b.wait(`document.querySelector('input[value="true"]').checked`)
+	b.keys("2yn")
+	b.wait(`document.querySelector('input[value="false"]').checked && document.activeElement.matches('.note textarea')`)
+	b.keys("\x1b\r")
+	b.wait(`!!document.querySelector('.done')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Boolean == nil || *o.Answers[0].Boolean {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestBrowserADraftSurvivesAnAnswerElsewhere(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/db"))
+	b.live()
+	b.keys("o")
+	b.keys("DuckDB, perhaps")
+	const top = `document.activeElement.getBoundingClientRect().top`
+	was := b.js(`String(` + top + `)`)
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	if now := b.js(`String(` + top + `)`); now != was {
+		t.Errorf("the field moved from %s to %s while the person types", was, now)
+	}
+	b.do(chromedp.Reload())
+	b.sees("It was not sent")
+	b.sees("DuckDB, perhaps")
+	b.click(".leftover button")
+	b.wait(`!document.querySelector('.leftover') && Object.keys(localStorage).length === 0`)
+}
+
+func TestBrowserEachTabHasItsOwnDraft(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("t", text("t", "What is it called?")), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("first")
+	b.wait(`Object.keys(localStorage).length === 1`)
+	b.js(`localStorage.setItem(Object.keys(localStorage)[0].replace(/[^:]*$/, 'other'), JSON.stringify({ at: Date.now() + 1000, forms: JSON.stringify([[['text:t', 'second']], []]) })); ''`)
+	b.do(chromedp.Reload())
+	b.live()
+	b.wait(`document.querySelector('.typed').value === 'first'`)
+	b.click(".send")
+	b.wait(`!!document.querySelector('.done') && Object.keys(localStorage).length === 0`)
+}
+
+// When an ask ends elsewhere under what somebody types, nobody "is answering" any more, and there is nothing to
+// hand over; the field stays where it is.
+func TestBrowserAnEndedAskHasNobodyAtIt(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	bus.look(k, board.Attention{Principal: tom.Principal, Name: tom.Name, Answering: true})
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.sees("Tom is answering")
+	b.keys("rx") // the ask is not in focus: these keys do nothing
+	b.click("#list a")
+	b.wait(`!!document.querySelector('article')`)
+	b.keys("o")
+	b.keys("DuckDB, perhaps")
+	b.wait(`document.querySelector('.other input[type=text]').value === 'DuckDB, perhaps'`)
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	if said := b.js(`document.querySelector('main').innerText`); strings.Contains(said, "is answering") || strings.Contains(said, "Hand over") {
+		t.Errorf("the ended ask says:\n%s", said)
+	}
+	b.js(`document.activeElement.blur(); ''`)
+	b.keys("a")
+	if open := b.js(`String(!!document.querySelector('.menu[open]'))`); open != "false" {
+		t.Error("an ended ask can be handed over")
+	}
+}
+
+// A refused answer is no longer marked once the person changes it, and the field stays where it is.
+func TestBrowserARefusedAnswerIsMarkedUntilItIsChanged(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("n", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?", Limits: ask.Limits{Max: new(9.0)}}), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.keys("12\r")
+	b.wait(`document.querySelector('.fault-words')?.textContent.includes('at most 9') && document.activeElement.ariaInvalid === 'true' && document.getAnimations().length === 0`)
+	const top = `document.activeElement.getBoundingClientRect().top`
+	was := b.js(`String(` + top + `)`)
+	b.keys("\b")
+	b.wait(`!document.activeElement.ariaInvalid && !document.querySelector('.fault') && !document.querySelector('.fault-words').checkVisibility({ visibilityProperty: true }) && document.getAnimations().length === 0`)
+	if now := b.js(`String(` + top + `)`); now != was {
+		t.Errorf("the field moved from %s to %s while the person types", was, now)
+	}
+}
