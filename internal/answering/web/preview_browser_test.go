@@ -52,3 +52,20 @@ func TestBrowserPreviewsAreReadInFull(t *testing.T) {
 	b.wait(`'wrap' in document.querySelector('#reader').dataset`)
 	b.wait(`(() => { const [pre, pane] = ['#reader pre', '#reader .pane > div'].map((s) => document.querySelector(s).clientWidth); return pane > 1000 && pre > pane - 60 })()`)
 }
+
+// On a phone all options are in sight, and a preview opens below its option when that is tapped.
+func TestBrowserAPhoneShowsAllOptionsFirst(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("p", wide()), 0)
+	b := serve(t, bus).open(t, mei, screen(390, 844, "light")).live()
+	b.wait(`document.querySelector('[data-read]').innerText.trim() === 'Read the previews in full'`)
+	const shown = `[...document.querySelectorAll('.preview')].map((p) => p.checkVisibility()).join()`
+	if got := b.js(shown); got != "false,false,false" {
+		t.Errorf("previews that are shown while nothing is chosen: %s", got)
+	}
+	b.wait(`[...document.querySelectorAll('.option')].every((o) => o.getBoundingClientRect().bottom < document.querySelector('.act').getBoundingClientRect().top)`)
+	b.click(".option:nth-child(2) > label")
+	b.wait(shown + ` === 'false,true,false'`)
+	b.wait(`document.querySelector('.option:nth-child(2) > .preview').getBoundingClientRect().top > document.querySelector('.option:nth-child(2) > label').getBoundingClientRect().bottom`)
+}
