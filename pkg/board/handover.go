@@ -61,9 +61,9 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	b.mu.Unlock()
 	switch {
 	case h == nil || !v.Sees(k, head.Audience):
-		return ask.Refuse(ask.CodeNotFound, "ask %s is not pending", k)
+		return ask.Refusal(ask.CodeNotFound, ask.FaultNotPending, k)
 	case !v.MayAnswer(head):
-		return ask.Refuse(ask.CodeForbidden, "you may not decide ask %s, so you cannot hand it over", k)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultNotYours)
 	}
 	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal}, At: time.Now().UTC()}
 	var faults []ask.Fault

@@ -31,7 +31,7 @@ func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time
 	h := b.held[k.String()]
 	b.mu.Unlock()
 	if h == nil || !v.Sees(k, h.named()) {
-		return ask.Refuse(ask.CodeNotFound, "ask %s is not pending", k)
+		return ask.Refusal(ask.CodeNotFound, ask.FaultNotPending, k)
 	}
 	if !until.IsZero() {
 		now := time.Now()

@@ -37,13 +37,13 @@ func (b *snoozeBook) checkQuota(who string, k ask.Key) error {
 	if _, has := of[k]; !has && len(of) >= maxSnoozes {
 		drop(of)
 		if len(of) >= maxSnoozes {
-			return ask.Refuse(ask.CodeQuota, "%d asks are already snoozed; answer some, or take some back", len(of))
+			return ask.Refusal(ask.CodeQuota, ask.FaultManyOfYours, len(of))
 		}
 	}
 	if of == nil && len(b.byWho) >= maxSnoozers {
 		b.tidy()
 		if len(b.byWho) >= maxSnoozers {
-			return ask.Refuse(ask.CodeQuota, "more than %d people have snoozed asks", maxSnoozers)
+			return ask.Refusal(ask.CodeQuota, ask.FaultBucketFull, "snoozes", maxSnoozers)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -36,11 +35,7 @@ func (v Viewer) Explain(r *ask.Record, err error, now time.Time) string {
 		if e == nil {
 			return v.Say("You may not answer this one: %s. The question stays open.", line(err.Error()))
 		}
-		why := e.Detail
-		if len(e.Faults) > 0 && v.words().Tag != lang.English { // the detail says more, in English
-			why = e.Faults[0].In(v.Lang)
-		}
-		return v.Say("You may not answer this one: %s. The question stays open.", line(why))
+		return v.Say("You may not answer this one: %s. The question stays open.", line(v.why(e)))
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
 		var parts []string
 		for _, again := range New(r, v, now).Faults(e.Faults) {

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"errors"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -211,15 +212,27 @@ func (v Viewer) Snoozed(until, now time.Time) string {
 }
 
 // NotMoved says why an ask was not snoozed or handed over. To is the person or group that was typed.
-func (v Viewer) NotMoved(f ask.Fault, to string) string {
-	words := f.In(v.Lang)
-	switch f.Pointer {
+func (v Viewer) NotMoved(e *ask.Error, to string) string {
+	if !errors.Is(e, ask.ErrInvalid) || len(e.Faults) == 0 {
+		return v.Say("Not done: %s.", line(v.why(e)))
+	}
+	words := e.Faults[0].In(v.Lang)
+	switch e.Faults[0].Pointer {
 	case "/to":
 		return v.Say("Not handed over: “%s” %s.", ask.Clip(line(to), 80), words)
 	case "/word":
 		return v.Say("Not handed over: the note %s.", words)
 	}
 	return v.Say("Not snoozed: this %s.", words)
+}
+
+// why returns why a request as a whole was refused. The detail says more than its
+// faults, in English if it is not from the catalogue.
+func (v Viewer) why(e *ask.Error) string {
+	if told := e.In(v.Lang); told.Detail != e.Detail || len(e.Faults) == 0 || v.words().Tag == lang.English {
+		return told.Detail
+	}
+	return e.Faults[0].In(v.Lang)
 }
 
 // HandedOver returns the sentence that says who handed an ask over to whom, a person or a group, with their note.

@@ -106,3 +106,24 @@ func TestSentencesOfVotesAndMoves(t *testing.T) {
 		}
 	}
 }
+
+// TestNotMoved: why an ask was not snoozed or handed over, in the reader's language.
+func TestNotMoved(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		e          *ask.Error
+		to, en, zh string
+	}{
+		{&ask.Error{Code: ask.CodeInvalid, Faults: []ask.Fault{ask.NewFault("/to", ask.FaultEmptyGroup)}}, "group:", "Not handed over: “group:” is empty; write group: and the group's name.", "未转交：“group:”是空的；请写 group: 和组名。"},
+		{&ask.Error{Code: ask.CodeInvalid, Faults: []ask.Fault{ask.NewFault("/until", ask.FaultEndsTooSoon)}}, "", "Not snoozed: this is too late: the ask ends soon; answer it, or hand it over.", "未推迟：太晚了：提问很快就结束；请回答，或转交他人。"},
+		{ask.Refusal(ask.CodeQuota, ask.FaultManyOfYours, 1000), "", "Not done: you have 1000 of these, the maximum; take some back, or wait until some end.", "未完成：这样的你已有 1000 个，已达上限；请撤回一些，或等一些结束。"},
+		{ask.Refuse(ask.CodeForbidden, "os:mei did not ask, and only the asker may decide this ask").At("/by/principal", ask.FaultNotTheAsker), "", "Not done: os:mei did not ask, and only the asker may decide this ask.", "未完成：必须是提问者的主体之一。"},
+		{ask.Refuse(ask.CodeUnavailable, "try again"), "", "Not done: try again.", "未完成：try again。"},
+	} {
+		for tag, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
+			if got := (card.Viewer{Lang: tag}).NotMoved(c.e, c.to); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	}
+}

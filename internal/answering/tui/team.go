@@ -230,10 +230,7 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 	if msg.err != nil {
 		words := msg.err.Error()
 		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
-			words = e.Detail
-			if len(e.Faults) > 0 {
-				words = m.opts.Viewer.NotMoved(e.Faults[0], msg.form.filter.String())
-			}
+			words = m.opts.Viewer.NotMoved(e, msg.form.filter.String())
 		}
 		m.message = ask.CleanLine(words)
 		if msg.form.kind == overlayHandOver && m.overlay.kind == overlayNone && m.focus == msg.key {

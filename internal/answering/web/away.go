@@ -102,7 +102,7 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 // notSet says why a stand-in was not set. One who cannot be is named by what was typed, not by the field.
 func notSet(me board.Viewer, err error) string {
 	e := wire.AsError(err).In(me.Language)
-	if len(e.Faults) == 1 && e.Faults[0].Code == ask.FaultNoStandIn {
+	if len(e.Faults) == 1 && e.Faults[0].Pointer == "/to" {
 		return e.Faults[0].Message
 	}
 	return e.Error()

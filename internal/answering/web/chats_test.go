@@ -73,6 +73,11 @@ func TestAPersonLinksAChat(t *testing.T) {
 	if code = claim(t, chat, "4711", "Ana"); !contains(eve.get(web.ChatsPath+"?code="+code).body, "is linked to somebody else already") {
 		t.Error("another person is shown that they could take it over")
 	}
+	for _, c := range [][2]string{{code, "未作任何更改：telegram:4711 已关联到别人；要先由那个人或运维人员解除"}, {"AAAA-BBBB-CCCC", "没有任何聊天认识这个代码"}} {
+		if res := eve.do(http.MethodGet, web.ChatsPath+"?code="+c[0], nil, "Accept-Language", "zh"); !contains(res.body, c[1]) {
+			t.Errorf("%s is refused in Chinese with %s", c[0], res.body)
+		}
+	}
 	// What she did in the chat is hers here.
 	k := b.ask(question("d1", database()), 0)
 	if _, err := b.Answer(t.Context(), k, ask.Reply{AnswerID: "a1", By: ask.By{Principal: "telegram:4711", Name: "Ana", Responder: "telegram"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {

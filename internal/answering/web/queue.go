@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/card"
@@ -234,12 +235,12 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 	if err := do(ctx, k); err != nil {
 		undo()
 		status, problem := http.StatusServiceUnavailable, say(me, "This could not be stored just now. Try again.")
-		e, _ := errors.AsType[*ask.Error](err)
-		switch {
-		case errors.Is(err, ask.ErrInvalid) && e != nil && len(e.Faults) > 0:
-			status, problem = http.StatusUnprocessableEntity, viewer(me).NotMoved(e.Faults[0], r.PostForm.Get(fieldTo))
-		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota):
-			status, problem = http.StatusForbidden, say(me, "Not done: %s.", e.Detail)
+		switch e := wire.AsError(err); {
+		case errors.Is(err, ask.ErrInvalid), errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota), errors.Is(err, ask.ErrTooLarge):
+			status, problem = http.StatusForbidden, viewer(me).NotMoved(e, r.PostForm.Get(fieldTo))
+			if errors.Is(err, ask.ErrInvalid) {
+				status = http.StatusUnprocessableEntity
+			}
 		case errors.Is(err, ask.ErrNotFound):
 			s.notFound(w, me)
 			return

@@ -35,7 +35,7 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 		return err
 	}
 	if !by.IsPerson() || !strings.HasPrefix(by.Principal, schemeOf(r.Type)+":") {
-		return ask.Refuse(ask.CodeForbidden, "%.80q is not a member of %s: a surface lets only its own members be linked", by.Principal, r.Type).At("/by/principal", ask.FaultNoPerson)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultOtherMember, ask.Clip(by.Principal, 80), r.Type)
 	}
 	if err := b.mayLink(by.Principal); err != nil {
 		return err
@@ -69,9 +69,9 @@ func (b *Broker) mayLink(principal string) error {
 	f := b.opts.Approvals()
 	switch {
 	case !f.LinksAllowed():
-		return ask.Refuse(ask.CodeForbidden, "on this bus people do not link their chats themselves; an operator links them, in the list of people")
+		return ask.Refusal(ask.CodeForbidden, ask.FaultLinksOff)
 	case f.Linked()[principal] != "":
-		return ask.Refuse(ask.CodeForbidden, "the operator's list of people says whose %s is", principal)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultListed, principal)
 	}
 	return nil
 }
@@ -84,21 +84,21 @@ func (b *Broker) link(ctx context.Context, r *request) error {
 		return err
 	}
 	if r.Type != subject.TypeWeb {
-		return ask.Refuse(ask.CodeForbidden, "only the web inbox, where people sign in, links chats")
+		return ask.Refusal(ask.CodeForbidden, ask.FaultOnlyInbox)
 	}
 	by, err := b.named(r, l.By)
 	if err != nil {
 		return err
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
-		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who wants to be linked: only people who are signed in, or users of this machine, link their chats").At("/by/principal", ask.FaultNoPerson)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultUnproven)
 	}
 	if l.End != "" {
 		return b.unlink(ctx, r, by, &l)
 	}
 	now := b.led.Now()
 	if !b.codes.Take(by.Principal, now) {
-		return ask.Refuse(ask.CodeQuota, "you have tried %d codes in a minute; wait a minute", codesPerMinute)
+		return ask.Refusal(ask.CodeQuota, ask.FaultManyCodes, codesPerMinute)
 	}
 	claimed, err := b.claimOf(ctx, r.Tenant, &l, now)
 	if err != nil {
@@ -153,7 +153,7 @@ func (b *Broker) claimOf(ctx context.Context, tenant string, l *wire.Link, now t
 }
 
 func noSuchCode() error {
-	return ask.Refuse(ask.CodeNotFound, "no chat knows this code: it is valid once, for %.0f minutes; write \"link\" to the bot again", claimLasts.Minutes())
+	return ask.Refusal(ask.CodeNotFound, ask.FaultUnknownCode, claimLasts.Minutes())
 }
 
 // useClaim marks a code as used. Of two who use it one succeeds.
@@ -190,7 +190,7 @@ func (b *Broker) writeLink(ctx context.Context, r *request, by ask.By, tenant st
 			case there.Account == by.Principal && (there.Key.Tenant == "" || there.Key.Tenant == tenant):
 				return there.StoredLink, nil
 			case there.Account != by.Principal && (there.Key.Tenant == "" || tenant == "" || there.Key.Tenant == tenant):
-				return one, ask.Refuse(ask.CodeConflict, "%s is linked to somebody else already; that person, or an operator, has to end that first", one.Principal)
+				return one, ask.Refusal(ask.CodeConflict, ask.FaultLinkedElsewhere, one.Principal)
 			}
 		}
 		if err := b.roomForLink(ctx, note, one.Principal, by.Principal, now); err != nil || one.Since.IsZero() {
@@ -208,7 +208,7 @@ func (b *Broker) writeLink(ctx context.Context, r *request, by ask.By, tenant st
 			return one, err
 		}
 	}
-	return one, ask.Refuse(ask.CodeUnavailable, "%s is being linked by others; try again", one.Principal)
+	return one, ask.Refusal(ask.CodeUnavailable, ask.FaultManyChanges)
 }
 
 // roomForLink refuses a link of somebody who has the most, one of who is linked to
@@ -219,14 +219,14 @@ func (b *Broker) roomForLink(ctx context.Context, note *stateRequest, principal,
 		return err
 	}
 	if len(own) >= linksOfPerson {
-		return ask.Refuse(ask.CodeQuota, "%d chats are linked to you, the maximum; end a link first", len(own))
+		return ask.Refusal(ask.CodeQuota, ask.FaultManyLinks, len(own))
 	}
 	for _, filter := range []string{subject.LinksOf(account), subject.LinksBy(principal)} {
 		if chain, _, err := b.linksOf(ctx, filter, now); err != nil || len(chain) > 0 || principal == account {
 			if err != nil {
 				return err
 			}
-			return ask.Refuse(ask.CodeConflict, "%s and %s cannot be linked: one of them is linked with somebody else already", principal, account)
+			return ask.Refusal(ask.CodeConflict, ask.FaultLinkChain, principal, account)
 		}
 	}
 	return b.roomInBucket(ctx, note)
@@ -248,7 +248,7 @@ func (b *Broker) unlink(ctx context.Context, r *request, by ask.By, l *wire.Link
 		}
 	}
 	if !ended && l.ID == "" {
-		return ask.Refuse(ask.CodeNotFound, "%s is not linked to you", l.End)
+		return ask.Refusal(ask.CodeNotFound, ask.FaultNotLinkedToYou, ask.Clip(l.End, 80))
 	}
 	return b.replyJSON(r, struct{}{})
 }
@@ -271,7 +271,7 @@ type storedLink struct {
 func (b *Broker) linksOf(ctx context.Context, filter string, now time.Time) (all []storedLink, last uint64, err error) {
 	all, last, more, err := b.linksAfter(ctx, filter, 0, now)
 	if err == nil && more {
-		err = ask.Refuse(ask.CodeQuota, "there were too many links in the last hour; try again in an hour")
+		err = ask.Refusal(ask.CodeQuota, ask.FaultLinksBusy)
 	}
 	return all, last, err
 }

@@ -51,7 +51,7 @@ func (b *Broker) snooze(ctx context.Context, r *request) error {
 		w.Expires = z.Until.Add(time.Second)
 		note.record.Object.Expires = z.Until.UTC()
 	}
-	return b.writeNote(ctx, r, note, &w)
+	return b.writeNote(ctx, note, &w)
 }
 
 // handover notes to whom a person hands an ask. Only people who may decide it
@@ -78,7 +78,7 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 		}
 		w.Expires = now.Add(min(longestNote, max(0, deadline.Sub(now))+time.Minute))
 	}
-	return b.writeNote(ctx, r, note, &w)
+	return b.writeNote(ctx, note, &w)
 }
 
 // open returns the deadline of a pending ask and the time. It refuses an ask
@@ -148,12 +148,12 @@ func (b *Broker) noteOf(r *request, bucket string, k subject.StateKey, action au
 }
 
 // writeNote writes a note, or takes it back.
-func (b *Broker) writeNote(ctx context.Context, r *request, n *stateRequest, w *ledger.StateWrite) error {
+func (b *Broker) writeNote(ctx context.Context, n *stateRequest, w *ledger.StateWrite) error {
 	if w.Value == nil {
 		n.record.Object.Note = "taken back"
 	}
 	if len(w.Value) > n.bucket.MaxValue {
-		return ask.Refuse(ask.CodeTooLarge, "the %s has %d bytes; the maximum is %d", r.Verb, len(w.Value), n.bucket.MaxValue)
+		return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_entry", len(w.Value), n.bucket.MaxValue)
 	}
 	if _, err := b.writeState(ctx, n, w); err != nil {
 		return err

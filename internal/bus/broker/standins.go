@@ -41,7 +41,7 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 		by.Name = list[by.Principal]
 	}
 	if !by.IsPerson() || !by.Proves(ask.ProofOS) {
-		return ask.Refuse(ask.CodeForbidden, "nothing proves well enough who is away: only people who are signed in, or users of this machine, say who stands in for them").At("/by/principal", ask.FaultNoPerson)
+		return ask.Refusal(ask.CodeForbidden, ask.FaultUnproven)
 	}
 	to, err := b.standInOf(ctx, r.Tenant, &by, a.To)
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *Broker) away(ctx context.Context, r *request) error {
 			return err
 		}
 		if len(w.Value) > note.bucket.MaxValue {
-			return ask.Refuse(ask.CodeTooLarge, "your groups have %d bytes, more than a stand-in can have", len(w.Value))
+			return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_entry", len(w.Value), note.bucket.MaxValue)
 		}
 		w.Expires = s.Until
 		note.record.Action, note.record.Object.Expires = audit.StandInSet, s.Until
@@ -91,7 +91,7 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 	}
 	n, err := b.led.CountState(ctx, all)
 	if err == nil && n >= absentOfStandIn {
-		return ask.Refuse(ask.CodeQuota, "%s stands in for %d people already, the maximum; name somebody else", standIn, n)
+		return ask.Refusal(ask.CodeQuota, ask.FaultManyAbsent, standIn, n)
 	}
 	return err
 }
@@ -99,9 +99,6 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 // standInOf returns the principal of whom a person names as stand-in: a principal, or
 // a name of the list of people.
 func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named string) (string, error) {
-	wrong := func(why string, args ...any) (string, error) {
-		return "", ask.Refuse(ask.CodeInvalid, why, args...).At("/to", ask.FaultNoStandIn, ask.Clip(named, 80))
-	}
 	list, _ := b.listed()
 	to := named
 	if !strings.Contains(named, ":") {
@@ -113,14 +110,14 @@ func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named
 		}
 	}
 	if err := assertion.CheckAsker([]string{to}); err != nil || !(ask.By{Principal: to}).IsPerson() {
-		return wrong("invalid stand-in")
+		return "", ask.InvalidError("away", []ask.Fault{ask.NewFault("/to", ask.FaultNoStandIn, ask.Clip(named, 80))})
 	}
 	self, err := b.selves(ctx, tenant, by.Principal)
 	if err != nil {
 		return "", err
 	}
 	if slices.Contains(self, to) {
-		return wrong("%.80q is yourself: name another person", named)
+		return "", ask.InvalidError("away", []ask.Fault{ask.NewFault("/to", ask.FaultOwnStandIn, ask.Clip(named, 80))})
 	}
 	return to, nil
 }

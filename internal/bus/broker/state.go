@@ -232,11 +232,7 @@ func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 		return err
 	}
 	if own >= r.bucket.PerTenant {
-		of := "for no tenant"
-		if r.Key.Tenant != "" {
-			of = "of tenant " + r.Key.Tenant
-		}
-		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries %s, the maximum; delete some, or wait until some expire", r.Bucket, own, of)
+		return ask.Refusal(ask.CodeQuota, ask.FaultBucketFull, r.Bucket, own)
 	}
 	if r.share != "" {
 		person, err := b.led.CountState(ctx, r.share)
@@ -244,7 +240,7 @@ func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 			return err
 		}
 		if person >= r.most {
-			return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries of this person, the maximum; take some back, or wait until some expire", r.Bucket, person)
+			return ask.Refusal(ask.CodeQuota, ask.FaultManyOfYours, person)
 		}
 	}
 	all, err := b.led.CountState(ctx, subject.LedgerStateAll(r.Bucket, "", true))
@@ -252,7 +248,7 @@ func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 		return err
 	}
 	if all >= r.bucket.Most {
-		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries, the maximum; delete some, or wait until some expire", r.Bucket, all)
+		return ask.Refusal(ask.CodeQuota, ask.FaultBucketFull, r.Bucket, all)
 	}
 	return b.led.StateRoom(ctx)
 }

@@ -183,7 +183,7 @@ func (s *State) MayDecide(by ask.By, minProof string) error {
 	case len(s.Ask.Audience) > 0 && !by.ProvesPrincipal():
 		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
 	case !s.Ask.Allows(by):
-		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(ask.Unresolved(s.Ask.Audience), ", "))
+		return ask.Refusal(ask.CodeForbidden, ask.FaultNotInAudience, by.Principal, ask.Unresolved(s.Ask.Audience))
 	}
 	return nil
 }
