@@ -245,7 +245,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me board.Viewer
 		s.tooLate(w, r, me, record, form)
 	case errors.Is(err, ask.ErrForbidden):
 		s.notePerson(r, "answer", ask.CodeForbidden, detail(err), me, record.Ask.Key())
-		s.redrawForm(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
+		s.redrawForm(w, r, me, record, form, http.StatusForbidden, viewer(me).Explain(record, err, s.opts.Now()), nil)
 	case errors.Is(err, ask.ErrNotFound):
 		s.notFound(w, me)
 	case errors.Is(err, ask.ErrTooLarge):

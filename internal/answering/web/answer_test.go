@@ -361,3 +361,25 @@ func TestAHeldAnswerIsCheckedThenSent(t *testing.T) {
 		t.Errorf("sent: %d %s", res.status, res.body)
 	}
 }
+
+// A refusal that only the bus can make is said in the reader's language.
+func TestARefusalIsInTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("db", database()), 0)
+	u := serve(t, b).signedIn(t, mei)
+	form := u.get("/ask/default/s1/db").form("select:db", "=pg")
+	b.fail = ask.Refusal(ask.CodeForbidden, ask.FaultNotInAudience, "os:mei", []string{"group:sre", "os:tom"})
+	for tag, want := range map[string]string{
+		"en": "You may not answer this one: os:mei may not decide this ask: its audience is group:sre, os:tom. The question stays open.",
+		"zh": "os:mei 不能决定这个提问：能决定的是 group:sre, os:tom",
+	} {
+		if res := u.do(http.MethodPost, "/ask/default/s1/db/answer", form, "Accept-Language", tag); res.status != http.StatusForbidden || !contains(res.body, want) {
+			t.Errorf("%s: %d %s", tag, res.status, res.body)
+		}
+	}
+	choice := url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"a"}}
+	if res := u.do(http.MethodPost, "/ask/default/s1/db/pick", choice, "Accept-Language", "zh"); !contains(res.body, "能决定的是 group:sre") {
+		t.Errorf("the notification says %s", res.body)
+	}
+}

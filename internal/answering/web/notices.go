@@ -99,7 +99,7 @@ func (s *Server) uncounted(w http.ResponseWriter, r *http.Request, me board.View
 	case record != nil && record.State == ask.StatePending && record.Life != r.PostFormValue("life"):
 		status, words = http.StatusConflict, say(me, "Your answer did not count: the agent has asked this again since. Open the ask, and look again.")
 	case errors.Is(err, ask.ErrForbidden):
-		status, words = http.StatusForbidden, say(me, "You may not decide this: %s.", e.Detail)
+		status, words = http.StatusForbidden, say(me, "You may not decide this: %s.", e.In(me.Language).Detail)
 	case errors.Is(err, ask.ErrConflict), errors.Is(err, ask.ErrInvalid):
 		if status = http.StatusConflict; errors.Is(err, ask.ErrInvalid) {
 			status = http.StatusUnprocessableEntity
