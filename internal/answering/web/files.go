@@ -15,10 +15,6 @@ import (
 	"github.com/askbus/askbus/pkg/board"
 )
 
-// maxFiles is how many files this inbox reads or sends at a time: each is in
-// memory meanwhile.
-const maxFiles = 16
-
 // isUpload reports whether the body of a request is a file.
 func isUpload(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/ask/") && strings.HasSuffix(r.URL.Path, "/file")
@@ -44,12 +40,11 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	select {
-	case s.files <- struct{}{}:
-		defer func() { <-s.files }()
-	case <-r.Context().Done():
-		return
+	leave, err := s.files.take(r.Context(), me.By.Principal)
+	if err != nil {
+		return // nobody waits for it
 	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	f, data, err := s.asks.File(ctx, record.Ask.Key().InSession(), id)
@@ -99,13 +94,14 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, me board.Viewer)
 		http.Error(w, say(me, "You may not decide this: %s.", viewer(me).May(&record).Why), http.StatusForbidden)
 		return
 	}
-	select {
-	case s.files <- struct{}{}:
-		defer func() { <-s.files }()
-	default:
-		http.Error(w, say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), http.StatusServiceUnavailable)
+	waits, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	leave, err := s.files.take(waits, me.By.Principal)
+	if err != nil {
+		http.Error(w, say(me, "This could not be stored just now. Try again."), http.StatusServiceUnavailable)
 		return
 	}
+	defer leave()
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		words := say(me, "A file has at most 5 MiB.")
@@ -120,7 +116,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, me board.Viewer)
 		return
 	}
 	if err != nil {
-		http.Error(w, say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), http.StatusServiceUnavailable)
+		http.Error(w, say(me, "This could not be stored just now. Try again."), http.StatusServiceUnavailable)
 		return
 	}
 	body, err := json.Marshal(f)

@@ -2,13 +2,16 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/color"
 	"image/png"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +126,43 @@ func TestFilesAreServedToWhoSeesTheAsk(t *testing.T) {
 	if res := elsewhere.do(http.MethodGet, path, nil, "If-None-Match", known); res.status != 404 {
 		t.Errorf("a copy of somebody of another tenant: %d", res.status)
 	}
+}
+
+// slowFiles is a bus whose files are not read before begin is closed.
+type slowFiles struct {
+	*bus
+	reading chan struct{}
+	begin   chan struct{}
+}
+
+func (s *slowFiles) File(ctx context.Context, at ask.Session, id string) (ask.File, []byte, error) {
+	s.reading <- struct{}{}
+	<-s.begin
+	return s.bus.File(ctx, at, id)
+}
+
+// TestOnePersonLeavesUploadsToOthers: whoever reads files slowly, in as many windows as
+// they like, keeps nobody else from attaching one.
+func TestOnePersonLeavesUploadsToOthers(t *testing.T) {
+	t.Parallel()
+	b := &slowFiles{newBus(), make(chan struct{}, 20), make(chan struct{})}
+	a := withFiles(t)
+	k := b.ask(a, 0)
+	in := serveAsks(t, b.bus, b)
+	me, other := in.signedIn(t, mei), in.signedIn(t, tom)
+	var done sync.WaitGroup
+	for range 20 {
+		done.Go(func() { me.get("/ask/" + k.String() + "/file/" + a.Files[0].ID) })
+	}
+	for range 4 {
+		<-b.reading
+	}
+	res := other.post("/ask/"+k.String()+"/file?name=a.txt", url.Values{"x": {"1"}})
+	if res.status != http.StatusOK || len(b.reading) > 0 {
+		t.Errorf("%d %s, while %d more files of the other person are read", res.status, res.body, len(b.reading))
+	}
+	close(b.begin)
+	done.Wait()
 }
 
 // paste pastes a picture into the page, as a browser does.

@@ -175,8 +175,8 @@ type Server struct {
 	posted  *receipts
 	assets  *assets
 	pages   map[string]*template.Template // by language tag
-	files   chan struct{}                 // slots
-	logouts chan struct{}                 // bounds concurrent logout messages of the provider
+	files   *places
+	logouts chan struct{} // bounds concurrent logout messages of the provider
 	md      *markdown
 	memory  *memory
 	past    *archive
@@ -231,7 +231,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
-		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: make(chan struct{}, maxFiles),
+		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: newPlaces(maxFiles, filesOfPerson),
 		letting: ratelimit.New(confirmations), ringing: ratelimit.New(tests), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
 	}
 	s.feeds = newFeeds(s)
