@@ -21,6 +21,7 @@ type awayPage struct {
 	Me, Now, Problem  string
 	To, Until, Tenant string // as they were typed
 	Today, Latest     string
+	People            []pick // who is suggested
 	Lines             []awayLine
 }
 
@@ -41,7 +42,7 @@ func (s *Server) drawAway(w http.ResponseWriter, status int, me board.Viewer, p 
 	if me.Zone != nil {
 		now = now.In(me.Zone)
 	}
-	p.Me, p.Now = card.Name(me.By), card.Moment{At: now}.Stamp()
+	p.Me, p.Now, p.People = card.Name(me.By), card.Moment{At: now}.Stamp(), s.known(me)
 	p.Today, p.Latest = now.Format(time.DateOnly), now.AddDate(0, 0, 89).Format(time.DateOnly)
 	for _, own := range []bool{true, false} {
 		for _, one := range s.opts.StandIns.All() {

@@ -52,6 +52,13 @@ func TestThePageOfStandIns(t *testing.T) {
 	if page.status != http.StatusOK || !contains(page.body, "os:tom") || contains(page.body, "<b>") || !contains(page.body, `name="end"`) {
 		t.Fatalf("%d %s", page.status, page.body)
 	}
+	// Whom the inbox has seen is suggested, unless they may be of other tenants.
+	for _, access := range []ask.Access{nil, {{Tenants: []string{"acme"}}}} {
+		body := in.as(t, auth.Person{By: mei, Access: access}).get("/away").body
+		if contains(body, `<datalist id="people"><option value="os:tom">Tom (os:tom)</option></datalist>`) != (access == nil) || contains(body, `<option value="os:mei"`) {
+			t.Errorf("with the rights %v it suggests %s", access, body)
+		}
+	}
 	day := time.Now().UTC().AddDate(0, 0, 3).Truncate(24 * time.Hour)
 	if res := u.post("/away", url.Values{"to": {"os:tom"}, "until": {day.Format(time.DateOnly)}, "tenant": {"acme"}}); res.path != "/away" || res.status != http.StatusOK {
 		t.Fatalf("%d at %s", res.status, res.path)

@@ -96,15 +96,24 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 	if h, _ := s.board.Head(k); h.Handed != nil {
 		t.Taken, t.Handed = true, handedWords(h.Handed, me)
 	}
-	for _, p := range s.board.People() {
-		if me.Access == nil && p.Principal != me.By.Principal { // other people may be of other tenants
-			t.People = append(t.People, pick{Value: p.Principal, Label: card.Name(p)})
-		}
-	}
+	t.People = s.known(me)
 	for _, g := range me.By.Groups {
 		t.People = append(t.People, pick{Value: "group:" + g, Label: say(me, "group %s", ask.CleanLine(g))})
 	}
 	return t
+}
+
+// known returns the other people whom this inbox has seen, to be suggested.
+func (s *Server) known(me board.Viewer) (all []pick) {
+	if me.Access != nil {
+		return nil // other people may be of other tenants
+	}
+	for _, p := range s.board.People() {
+		if p.Principal != me.By.Principal {
+			all = append(all, pick{Value: p.Principal, Label: card.Name(p)})
+		}
+	}
+	return all
 }
 
 func handedWords(h *board.Handover, me board.Viewer) string {
