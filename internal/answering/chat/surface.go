@@ -193,11 +193,16 @@ func (s *Surface) LinkTo(k ask.Key) string {
 // Card returns what a message shows of a pending ask. A message is shared: it says who may answer, and the broker
 // checks who does.
 func (s *Surface) Card(l *lang.Language, rec *ask.Record) *card.Card {
+	return s.CardFor(s.shared(l), rec)
+}
+
+// CardFor is Card for what one person reads.
+func (s *Surface) CardFor(v card.Viewer, rec *ask.Record) *card.Card {
 	now := s.Clock.Now()
 	if rec.AskedAt.IsZero() {
 		rec.AskedAt = now
 	}
-	return card.New(rec, s.shared(l), now, s.lookers.others(rec.Ask.Key())...)
+	return card.New(rec, v, now, s.lookers.others(rec.Ask.Key())...)
 }
 
 // Pending returns the record of an ask that is being posted.

@@ -118,10 +118,6 @@ func (d *digest) Text() string {
 // sendDigest sends one person what waits for them; nothing if nothing does.
 func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Record) error {
 	l := s.speaks(to, nil)
-	zone, err := time.LoadLocation(s.people().People[to].Zone)
-	if err != nil {
-		return err
-	}
 	d := &digest{letter: &letter{Lang: l, Person: to}}
 	var listed []*ask.Record
 	stopped := map[string]bool{}
@@ -147,7 +143,7 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 		}
 		one := s.letterTo(to, responder.PostKey(Type, rec.Ask.Key(), rec.Life), rec)
 		listed = append(listed, rec)
-		head := card.New(rec, card.Viewer{Lang: l.Tag, Surface: Type, Shared: true, Zone: zone}, s.Clock.Now()).Head()
+		head := card.New(rec, s.reader(to, l), s.Clock.Now()).Head()
 		d.Items = append(d.Items, item{card.Heading(&rec.Ask), head, cmp.Or(one.Page, one.Inbox)})
 		d.Page, d.Stop = cmp.Or(d.Page, one.Page), one.Stop
 	}

@@ -1,6 +1,7 @@
 package email_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,38 @@ func TestTwoReplicasMailOneDigestOfTheWeek(t *testing.T) {
 	m := chattest.Once(t, "the digest", w.fake.Mails, is, stops...)
 	if m.To != ann || !strings.Contains(m.Text, "Questions asked: 1 (the week before: 0)") || !strings.Contains(m.Text, "• <!channel> @everyone **b**") {
 		t.Errorf("to %s: %s", m.To, m.Text)
+	}
+}
+
+// A person's mails say times in their zone, also of the end; to whose zone nobody said, they name it.
+func TestMailsSayTimesInTheReadersZone(t *testing.T) {
+	t.Parallel()
+	shanghai := time.FixedZone("", 8*3600)
+	w := newWorld(t, func(s *surface) {
+		s.opts.People = filepath.Join(t.TempDir(), "people.yaml")
+		if err := os.WriteFile(s.opts.People, []byte("people: { "+tom+": { zone: Asia/Shanghai } }"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	a := database("a1")
+	a.Deadline = time.Now().Add(48 * time.Hour)
+	k := w.Ask(a)
+	m, other := w.question(tom, "a1"), w.question(ann, "a1")
+	for name, body := range map[string]string{"text": m.Text, "HTML": text(m.HTML)} {
+		if !strings.Contains(body, "until "+a.Deadline.In(shanghai).Format("2 Jan 15:04")) || strings.Contains(body, "UTC") {
+			t.Errorf("the %s has times of another zone: %s", name, body)
+		}
+	}
+	if want := "until " + a.Deadline.Local().Format("2 Jan 15:04") + " UTC"; !strings.Contains(other.Text, want) {
+		t.Errorf("a mail to somebody of an unknown zone has no %q: %s", want, other.Text)
+	}
+	if status, body := post(t, pageLink.FindString(m.Text), answer("pg")); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	ended := w.Wait(k.ID).At.In(shanghai).Format("15:04")
+	m = w.mail(tom, "the outcome", func(m *fakemail.Mail) bool { return m.Header.Get("In-Reply-To") != "" })
+	if !strings.Contains(m.Text, ended) || strings.Contains(m.Text, "UTC") {
+		t.Errorf("the mail about the end at %s: %s", ended, m.Text)
 	}
 }
 

@@ -96,7 +96,7 @@ type button struct {
 func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
-	d := &letter{Card: s.Card(l, rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
+	d := &letter{Card: s.CardFor(s.reader(address, l), rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
 	d.Votes = chat.Standing(d.Card, literal)
 	if !list {
 		d.Person = address
@@ -353,7 +353,7 @@ type ending struct {
 func (s *App) outcome(to string, e *responder.Ended) (*mail.Msg, error) {
 	l := s.speaks(to, &e.Ask)
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	d := &ending{Summary: s.EndIn(l, &rec, literal), Lang: l, Inbox: s.LinkTo(e.Ask.Key()), Stop: s.stopURL(e.Ask.Tenant, to)}
+	d := &ending{Summary: chat.Summarize(&rec, card.New(&rec, s.reader(to, l), s.Clock.Now()), literal), Lang: l, Inbox: s.LinkTo(e.Ask.Key()), Stop: s.stopURL(e.Ask.Tenant, to)}
 	m, err := s.envelope(to, e.Key, e.Ask.Tenant, "Re: "+s.subject(l, &e.Ask))
 	if err != nil {
 		return nil, err

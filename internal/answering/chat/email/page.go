@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/lang"
@@ -92,14 +93,17 @@ type visit struct {
 	rec  ask.Record
 	by   ask.By
 	lang *lang.Language
+	zone *time.Location // nil: unknown
 }
 
-func (v *visit) viewer() card.Viewer { return card.Viewer{By: v.by, Lang: v.lang.Tag, Surface: Type} }
+func (v *visit) viewer() card.Viewer {
+	return card.Viewer{By: v.by, Lang: v.lang.Tag, Surface: Type, Zone: v.zone}
+}
 
 // visitor reads a link and its ask. If the link is not good any more, it says so and returns nil.
 func (s *App) visitor(w http.ResponseWriter, r *http.Request) *visit {
 	l, ok := s.parseLink(r.PathValue("token"))
-	v := &visit{link: l, lang: s.speaks(l.Address, nil)}
+	v := &visit{link: l, lang: s.speaks(l.Address, nil), zone: s.people().zone(l.Address)}
 	none := func(status int, lines ...string) *visit {
 		s.draw(w, r, status, &sheet{Lang: v.lang, Title: v.lang.Say("This link is not good any more"), Lines: lines})
 		return nil

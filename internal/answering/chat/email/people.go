@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 )
 
 // People is the operator's file of who may be written to, and who wants what.
@@ -106,6 +107,19 @@ func ParsePeople(data []byte) (*People, error) {
 	return &p, nil
 }
 
+// zone returns the time zone of an address; nil: nobody said.
+func (p *People) zone(address string) *time.Location {
+	name := p.People[address].Zone
+	if name == "" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil { // ParsePeople had it
+		return nil
+	}
+	return zone
+}
+
 func (p *People) in(address, list string) bool {
 	return slices.Contains(p.People[address].Lists, strings.ToLower(list))
 }
@@ -192,4 +206,9 @@ func (s *App) recipients(a *ask.Ask) (all []string) {
 // speaks returns the language of what a person is sent.
 func (s *App) speaks(address string, a *ask.Ask) *lang.Language {
 	return s.Speaks(s.people().People[address].Language, a)
+}
+
+// reader returns who reads a mail to an address: times are in their zone.
+func (s *App) reader(address string, l *lang.Language) card.Viewer {
+	return card.Viewer{Lang: l.Tag, Surface: Type, Shared: true, Zone: s.people().zone(address)}
 }

@@ -113,7 +113,7 @@ type replied struct {
 
 // answer takes the words of a reply.
 func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
-	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: Type}
+	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: Type, Zone: r.people().zone(r.from)}
 	id := chat.AnswerID(Type, "reply", r.id, r.from, r.post)
 	c := card.New(r.rec, v, r.Clock.Now())
 	var told string
