@@ -217,7 +217,7 @@ func TestWhoGetsAMail(t *testing.T) {
 	w.Ask(again)
 	w.question(tom, "a2")
 	for _, m := range w.fake.Mails() {
-		if strings.Contains(m.To, "evil") || m.To == mei && strings.Contains(m.Text, "a2") {
+		if strings.Contains(m.To, "evil") || m.To == mei && strings.Contains(m.Text, "for a2?") {
 			t.Errorf("a mail went to %s", m.To)
 		}
 	}
