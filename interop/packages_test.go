@@ -144,6 +144,42 @@ func TestAnswersAreTyped(t *testing.T) {
 	need(t, string(out), "{ host: 'A.EXAMPLE', port: 8080 }", "unfit 99999 1")
 }
 
+// TestAnswersAreTypedForPython checks with pyright, strictly, what a program
+// sees of the package, that it sees nothing without a type, and that the types
+// are those of what runs.
+func TestAnswersAreTypedForPython(t *testing.T) {
+	t.Parallel()
+	o := packages(t)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("packages")); err != nil {
+		t.Fatal(err)
+	}
+	o.pyright(t, dir, "strict", "types.py")
+	o.pyright(t, dir, "strict", "--verifytypes", "askbus", "--ignoreexternal")
+	cmd := exec.Command("python3", "-B", "packages/stub.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+o.python)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// pyright runs it in a directory, in one of its modes.
+func (o ours) pyright(t *testing.T, dir, mode string, args ...string) {
+	t.Helper()
+	checker, err := filepath.Abs("node_modules/.bin/pyright")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte(`{"typeCheckingMode": "`+mode+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(checker, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONPATH="+o.python)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // tsc checks the types of files.
 func tsc(t *testing.T, dir string, files ...string) {
 	t.Helper()
@@ -554,6 +590,8 @@ func TestReadmesOfThePackagesRunAsPasted(t *testing.T) {
 		}
 		if c.fence == "js" {
 			tsc(t, dir, files...)
+		} else {
+			o.pyright(t, dir, "standard", files...)
 		}
 	}
 }

@@ -29,7 +29,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             f"Requires-Python: {_project('requires-python')}", "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text(encoding="utf-8"),
         ]
     )
-    files = {f"askbus/{path.name}": path.read_bytes() for path in sorted((HERE / "askbus").iterdir()) if path.suffix in (".py", ".typed")}
+    files = {f"askbus/{path.name}": path.read_bytes() for path in sorted((HERE / "askbus").iterdir()) if path.suffix in (".py", ".pyi", ".typed")}
     files[f"{info}/METADATA"] = metadata.encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: askbus\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{info}/LICENSE"] = (HERE / "LICENSE").read_bytes()

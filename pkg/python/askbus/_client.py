@@ -1,6 +1,4 @@
-"""The clients: Askbus, which blocks, and AsyncAskbus for asyncio."""
-
-from __future__ import annotations
+"""The clients: Askbus, which blocks, and AsyncAskbus for asyncio. Their types are in _client.pyi."""
 
 import asyncio
 import hashlib
@@ -12,11 +10,9 @@ import time
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from urllib.parse import quote
 
 from . import _ends as ends
-from ._ends import AskRef
 from ._http import PATIENCE, AskbusError, Http, over_network
 from ._questions import ONLY, Form, envelope, seconds, single, value
 
@@ -52,32 +48,32 @@ class Askbus:
         self._open: set[str] = set()  # ids without a name that this client waits for
         self._ended: dict[str, int] = {}  # of a question without an id: how many askings are known to have ended
 
-    def aio(self) -> AsyncAskbus:
+    def aio(self):
         """The same for asyncio."""
         return AsyncAskbus(self)
 
-    def choose(self, text, options, **more) -> Any:
+    def choose(self, text, options, **more):
         """Lets somebody choose: options are labels by id, dicts with a label by id, or an Enum. The answer is an id, or a
         member of the Enum; with multiple=True a list (min=, max=); with other=True it may be Other(text)."""
         return self._single("choice", text, more, options)
 
-    def confirm(self, text, **more) -> Any:
+    def confirm(self, text, **more):
         """Asks yes or no."""
         return self._single("boolean", text, more)
 
-    def text(self, text, **more) -> Any:
+    def text(self, text, **more):
         """Asks for a text: min_length=, max_length=, pattern= (RE2), message=, placeholder=."""
         return self._single("text", text, more)
 
-    def number(self, text, **more) -> Any:
+    def number(self, text, **more):
         """Asks for a number: min=, max=, integer=, message=, placeholder=."""
         return self._single("number", text, more)
 
-    def date(self, text, **more) -> Any:
+    def date(self, text, **more):
         """Asks for a day, a datetime.date: min=, max=, message=."""
         return self._single("date", text, more)
 
-    def ask(self, what, *, id=None, wait=None, _call=None, **ask) -> Any:
+    def ask(self, what, *, id=None, wait=None, _call=None, **ask):
         """Asks what the fields of a dataclass or a Pydantic model say, and returns it filled; or asks in the protocol's
         own JSON, a dict, and returns the answers by the questions' ids."""
         if isinstance(what, dict):
@@ -86,7 +82,7 @@ class Askbus:
         form = Form(what)
         return self._run(id, {**envelope(ask), "questions": form.questions}, wait, form.fill, _call)
 
-    def wait(self, ask: AskRef | str, what=None, *, wait=None, _call=None) -> Any:
+    def wait(self, ask, what=None, *, wait=None, _call=None):
         """Waits for an ask, from any process: by its id, or by what ask of an End says. what is the dataclass, model or
         Enum that was asked for; without it the answer is as JSON has it."""
         call = _call or _state()
@@ -95,29 +91,28 @@ class Askbus:
         fill = Form(what).fill if what and members is None else None
         return self._wait(call.ask, wait, _reader(None, fill, members), call)
 
-    def get(self, ask: AskRef | str) -> dict:
+    def get(self, ask):
         """The status of an ask, in the protocol's JSON: with its outcome, which says who answered and when."""
         at = self._place(ask)
         return self._http.call("GET", _path(at), {"tenant": at.tenant or self.tenant})[1]
 
-    def withdraw(self, ask: AskRef | str, reason=None) -> Any:
+    def withdraw(self, ask, reason=None):
         """Takes an ask back. People read the reason. If it had ended otherwise, the result says how."""
         at = self._place(ask)
         try:
             outcome = self._http.call("DELETE", _path(at), {"tenant": at.tenant or self.tenant, "reason": reason})[1]
         except AskbusError as error:
-            if not error.outcome:
+            if not (outcome := error.outcome):
                 raise
-            outcome = error.outcome
         return _reader()(outcome, [])
 
-    def upload(self, file, name=None) -> dict:
+    def upload(self, file, name=None):
         """Uploads a file: bytes, or a path. The result goes into files= of an ask, or is the file of an option."""
         if not isinstance(file, bytes):
             name, file = name or Path(file).name, Path(file).read_bytes()
         return self._http.call("POST", "/v1/files", {"session": self.session, "tenant": self.tenant, "name": name}, file)[1]
 
-    def file(self, id, session=None) -> bytes:
+    def file(self, id, session=None):
         """Reads a file by its id, such as a screenshot in an answer of the outcome."""
         return self._http.call("GET", "/v1/files/" + quote(id, safe=""), {"session": session or self.session, "tenant": self.tenant}, raw=True)[1]
 
@@ -128,11 +123,10 @@ class Askbus:
             query = {"state": state, "session": session or self.session, "tenant": self.tenant, "cursor": cursor}
             page = self._http.call("GET", "/v1/asks", query)[1]
             yield from page["items"]
-            cursor = page.get("next")
-            if not cursor:
+            if not (cursor := page.get("next")):
                 return
 
-    def relay(self, dialect, request, *, id, _call=None) -> Any:
+    def relay(self, dialect, request, *, id, _call=None):
         """Asks in the shape of another tool (docs/http.md lists the dialects) and returns the answer in that shape. The
         same id again is the same ask. The adapters are made of it."""
         call, key, patience = _call or _state(), token_of(id), PATIENCE
@@ -159,7 +153,7 @@ class Askbus:
         else:
             key, status = self._unnamed(ask, call)
         try:
-            at = call.ask = AskRef(status.get("session") or self.session or "cli", status["ask_id"], status.get("tenant"))
+            at = call.ask = ends.AskRef(status.get("session") or self.session or "cli", status["ask_id"], status.get("tenant"))
             read = _reader(ask["questions"], fill, meanings)
             if status.get("outcome"):
                 return read(status["outcome"], [])
@@ -210,17 +204,17 @@ class Askbus:
             if time.monotonic() >= until:
                 return ends.Pending(at)
 
-    def _place(self, ask) -> AskRef:
+    def _place(self, ask):
         """Where an ask is. Without a session in the reference or the client, the bus is asked."""
-        if isinstance(ask, AskRef):
+        if isinstance(ask, ends.AskRef):
             return ask
         key = token_of(ask)
         if self.session:
-            return AskRef(token_of(self.session), key)
+            return ends.AskRef(token_of(self.session), key)
         items = self._http.call("GET", "/v1/asks", {"id": key, "tenant": self.tenant})[1]["items"]
         if not items:
             raise AskbusError(f"no ask {ask}", 404, "not_found")
-        return AskRef(items[0]["session"], key, items[0]["tenant"])
+        return ends.AskRef(items[0]["session"], key, items[0]["tenant"])
 
 
 def _coroutine(name, waits=True):
@@ -287,7 +281,7 @@ def _reader(asked=None, fill=None, meanings=None):
     """Makes the function that turns an outcome into the answer or an End."""
 
     def read(outcome, questions):
-        at = AskRef(outcome["session"], outcome["ask_id"], outcome["tenant"])
+        at = ends.AskRef(outcome["session"], outcome["ask_id"], outcome["tenant"])
         said = (at, outcome.get("reason", ""), outcome)
         status, default = outcome["status"], outcome.get("source") == "default"
         if status != "answered" and not default:

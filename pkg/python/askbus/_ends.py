@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,9 @@ class End:
 
     ask: AskRef
     reason: str = ""
-    outcome: dict = field(default_factory=dict, repr=False)
+    outcome: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def __bool__(self):
+    def __bool__(self) -> Literal[False]:
         return False
 
 
@@ -79,13 +81,13 @@ class Other:
 class NotAnswered(Exception):
     """What require raises; end says how the ask ended."""
 
-    def __init__(self, end):
+    def __init__(self, end: End):
         why = end.reason or getattr(end, "response", "") or getattr(end, "error", None) or ""
         super().__init__(f"ask {end.ask.id} is {type(end).__name__.lower()}" + (f": {why}" if why else ""))
-        self.end = end
+        self.end: End = end
 
 
-def require(result):
+def require(result: T | End) -> T:
     """Returns the answer, and raises NotAnswered for every end without one."""
     if isinstance(result, End):
         raise NotAnswered(result)

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 ANSWER_LIMIT = 15  # seconds in which a request is answered, beside the time for which it is held
 PATIENCE = 30  # seconds for which an unreachable bus is tried again
@@ -21,10 +22,13 @@ class AskbusError(Exception):
     JSON pointer into the ask; outcome is the one that counts, when the ask had ended otherwise.
     """
 
-    def __init__(self, detail, status=0, code="unavailable", errors=(), outcome=None, **_):
+    def __init__(self, detail: str, status: int = 0, code: str = "unavailable", errors: list[dict[str, Any]] | tuple[()] = (), outcome: dict[str, Any] | None = None, **_: object):
         faults = [f"{e['pointer']}: {e['detail']}" if e.get("pointer") else e["detail"] for e in errors if e.get("pointer") or e["detail"] != detail]
         super().__init__(f"{detail}: {'; '.join(faults)}" if faults else detail)
-        self.status, self.code, self.errors, self.outcome = status, code, list(errors), outcome
+        self.status: int = status
+        self.code: str = code
+        self.errors: list[dict[str, Any]] = list(errors)
+        self.outcome: dict[str, Any] | None = outcome
 
 
 def over_network(method, url, headers, body, timeout):

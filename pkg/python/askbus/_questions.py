@@ -67,8 +67,7 @@ def envelope(ask):
 
 def duration(given):
     """A duration as the bus reads it: of seconds, a timedelta, or a text such as "90s", "30m", "2h" or "1d"."""
-    if isinstance(given, datetime.timedelta):
-        given = given.total_seconds()
+    given = given.total_seconds() if isinstance(given, datetime.timedelta) else given
     if isinstance(given, (int, float)):
         return f"{round(given * 1000)}ms"
     return re.sub(r"^(\d+(?:\.\d+)?)d", lambda m: f"{float(m[1]) * 24:g}h", given)

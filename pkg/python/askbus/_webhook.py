@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ class WebhookEvent:
     data: Any
 
 
-def webhook(headers, body: bytes, secret, *, tolerance=300, now=None) -> WebhookEvent:
+def webhook(headers: Mapping[str, str], body: bytes | str, secret: str | list[str], *, tolerance: float = 300, now: float | None = None) -> WebhookEvent:
     """Verifies the signature of a request and returns what it says.
 
     body is what arrived, byte for byte. A secret is "whsec_" and base64; while one is replaced, give both in a list. A wrong

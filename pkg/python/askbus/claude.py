@@ -2,8 +2,10 @@
 
 import json
 import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from . import Askbus, AskbusError, End
+from . import Askbus, AskbusError, AsyncAskbus, End
 
 
 def _results():
@@ -15,7 +17,7 @@ def _results():
     return PermissionResultAllow, PermissionResultDeny
 
 
-def can_use_tool(bus=None, other=None):
+def can_use_tool(bus: Askbus | None = None, other: Callable[[str, dict[str, Any], Any], Awaitable[Any]] | None = None) -> Callable[[str, dict[str, Any], Any], Awaitable[Any]]:
     """The option can_use_tool of the SDK.
 
     AskUserQuestion is answered by people. For every other tool people are asked whether it may run, unless
@@ -43,7 +45,7 @@ def can_use_tool(bus=None, other=None):
     return decide
 
 
-async def refusal(aio, result, id):
+async def refusal(aio: AsyncAskbus, result: object, id: str) -> str:
     """Why the answer is no, for the model."""
     if isinstance(result, End):
         return result.reason or getattr(result, "response", "") or f"The answer is no ({type(result).__name__.lower()})."

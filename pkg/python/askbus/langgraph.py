@@ -1,5 +1,8 @@
 """LangGraph and LangChain's human-in-the-loop middleware: people decide, and Command(resume=…) goes on."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from . import Askbus
 
 
@@ -10,13 +13,13 @@ def _relayed(interrupts):
     return frames, frames[0]["id"]
 
 
-def decisions(interrupts, bus=None):
+def decisions(interrupts: Iterable[Any], bus: Askbus | None = None) -> Any:
     """The decisions about the interrupts of a paused graph, by their ids: what Command resumes it with."""
     frames, id = _relayed(interrupts)
     return (bus or Askbus()).relay("langchain", frames, id=id)
 
 
-async def adecisions(interrupts, bus=None):
+async def adecisions(interrupts: Iterable[Any], bus: Askbus | None = None) -> Any:
     """The same for asyncio."""
     frames, id = _relayed(interrupts)
     return await (bus or Askbus()).aio().relay("langchain", frames, id=id)

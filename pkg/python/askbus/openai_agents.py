@@ -1,12 +1,13 @@
 """The OpenAI Agents SDK: people approve the tool calls at which a run was interrupted."""
 
 import asyncio
+from typing import Any
 
 from . import Askbus
 from .claude import refusal
 
 
-async def decide(result, bus=None):
+async def decide(result: Any, bus: Askbus | None = None) -> Any:
     """Asks people about every interruption, at once, and returns the run's state with what they decided: run it again.
 
     The id of a call is that of its ask, so a run that is restored from its state does not ask twice.

@@ -6,7 +6,9 @@ import re
 import threading
 import time
 import uuid
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timezone
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from . import Askbus
@@ -26,13 +28,13 @@ class FakeAskbus(Askbus):
     question does not allow raises AskbusError. asked has everything that was asked, in the protocol's JSON.
     """
 
-    def __init__(self, rules=()):
+    def __init__(self, rules: Iterable[Mapping[str, Any]] = ()) -> None:
         super().__init__("http://fake.askbus", "fake", "test", transport=self._handle)
-        self.asked = []
+        self.asked: list[dict[str, Any]] = []
         self._rules, self._asks, self._changed = list(rules), {}, threading.Condition()
         self._files = {}
 
-    def answer(self, rules, id=None):
+    def answer(self, rules: Iterable[Mapping[str, Any]], id: str | None = None) -> None:
         """Answers a pending ask by these rules now: that of this id, or every one."""
         with self._changed:
             for entry in self._asks.values():
@@ -149,7 +151,7 @@ def _problem(status, code, detail, **more):
     return status, {"type": "about:blank", "title": code, "status": status, "code": code, "detail": detail, **more}
 
 
-def parse_reply(q, typed):
+def parse_reply(q: Mapping[str, Any], typed: str) -> dict[str, Any]:
     """The answer that a text means, as the bus reads it (pkg/ask, ParseReply). ValueError says why it is none."""
     text = typed.strip()
     if not text:
