@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/quota"
+	"github.com/askbus/askbus/internal/testkit/schematest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/oasdiff/yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 func policy(t *testing.T, yaml string) func() *quota.Policy {
@@ -68,6 +72,42 @@ func TestAPolicyIsStrict(t *testing.T) {
 	for _, yaml := range []string{"", "default:", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}", "default: {stored_bytes: 512MB}"} {
 		if _, err := quota.Parse([]byte(yaml)); err != nil {
 			t.Errorf("%q: %v", yaml, err)
+		}
+	}
+}
+
+// TestTheChartTakesThePoliciesThatAreRead compares the schema of the chart's
+// value "policy" with what Parse takes: Helm refuses a misspelt name before a
+// broker does.
+func TestTheChartTakesThePoliciesThatAreRead(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile("../../../charts/askbus/values.schema.json#/properties/policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{
+		"{}", "default: {pendng: 3}", "defaults: {}", "tenants: {acme: {sesion: {}}}", "tenants: {a.b: {pending: 3}}", "tenants: {acme: 3}", "- 1",
+		"default: {min_proof: oath}", "tenants: {acme: {session: {min_proof: os}}}", "tenants: {acme: {session: {session: {}}}}",
+		"default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}",
+	}
+	for _, amount := range []string{"0", "-1", "0.5", "3", "1e3", "none", "None", "many", "40%", "100%", "101%", "0.5%", "2GiB", "512MB", "7k", "1.5GiB", "2GiB%", "'20'", "[1]", "true"} {
+		texts = append(texts, "default: {pending: "+amount+"}", "default: {session: {file_bytes: "+amount+"}}")
+	}
+	for _, proof := range ask.MinProofs() {
+		texts = append(texts, "tenants: {acme: {min_proof: "+proof+"}}")
+	}
+	for limit := range reflect.TypeFor[quota.Limits]().Fields() {
+		name := limit.Tag.Get("json")
+		texts = append(texts, "default: {"+name+": 3, session: {"+name+": 3}}")
+	}
+	for _, text := range texts {
+		data, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, parsed := quota.Parse([]byte(text))
+		if err := schematest.Check(schema, data); (err == nil) != (parsed == nil) {
+			t.Errorf("%s: the chart says %v, and a broker %v", text, err, parsed)
 		}
 	}
 }

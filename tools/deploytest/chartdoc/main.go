@@ -112,7 +112,7 @@ func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, v
 			props = def.Properties
 		}
 		if p.Description != "" {
-			if len(props) == 0 || value == nil {
+			if inner, _ := value.(map[string]any); len(props) == 0 || len(inner) == 0 {
 				fmt.Fprintf(b, "| `%s` | %s | %s |\n", path, shown(value), strings.ReplaceAll(p.Description, "|", "\\|"))
 			} else {
 				fmt.Fprintf(b, "| `%s` | | %s |\n", path, strings.ReplaceAll(p.Description, "|", "\\|"))
