@@ -297,3 +297,21 @@ func TestPoliciesLetRolesReachMore(t *testing.T) {
 		}
 	}
 }
+
+// Helm does not delete hooks when a release is uninstalled.
+func TestThePodsOfHelmTestAreDeletedWhenItPasses(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", "backup: {enabled: true}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := all[*corev1.Pod](&m)
+	for _, pod := range pods {
+		if got := pod.Annotations["helm.sh/hook-delete-policy"]; got != "before-hook-creation,hook-succeeded" {
+			t.Errorf("%s: %q", pod.Name, got)
+		}
+	}
+	if len(pods) != 2 {
+		t.Errorf("%d pods", len(pods))
+	}
+}
