@@ -3,6 +3,7 @@ package role
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -55,6 +56,9 @@ type chatEntry struct {
 	Over string
 	// Listens and Called say by which way of those that the app has clicks arrive; nil: by each that it has.
 	Listens, Called func() bool
+
+	// Overrides says that the environment counts, and not the file that "askbus connect" wrote; empty: there is not both.
+	Overrides string
 
 	Questions []chatQuestion // what "askbus connect" asks for besides secrets and a place
 	// PublicURL is the setting, of the variable PublicName if processes read it, with the address at which others must reach
@@ -112,7 +116,12 @@ type (
 func (c *chatEntry) env() string { return "ASKBUS_" + strings.ToUpper(c.Type) + "_" }
 
 // app makes the app from the settings. Extend, which may be nil, completes the options.
-func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, extend func(*chat.Options)) (chatApp, error) {
+func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, extend func(*chat.Options)) (_ chatApp, err error) {
+	defer func() {
+		if err != nil && c.Overrides != "" {
+			err = fmt.Errorf("%w; %s", err, c.Overrides)
+		}
+	}()
 	for _, s := range c.Secrets {
 		text, err := cli.SecretOf(c.env()+s.Name, *s.Text, *s.File)
 		if err != nil {
@@ -157,13 +166,19 @@ func (c *chatEntry) called(app chatApp) (chatHandler, bool) {
 func (c *chatEntry) placeVariable() string { return c.env() + strings.ToUpper(c.PlaceFlag) }
 
 // set reports whether any of its secrets is given.
-func (c *chatEntry) set() bool {
+func (c *chatEntry) set() bool { return c.setBy() != "" }
+
+// setBy returns the first variable that gives one of its secrets; empty: none is given.
+func (c *chatEntry) setBy() string {
 	for _, s := range c.Secrets {
-		if *s.Text != "" || *s.File != "" {
-			return true
+		switch {
+		case *s.Text != "":
+			return c.env() + s.Name
+		case *s.File != "":
+			return c.env() + s.Name + "_FILE"
 		}
 	}
-	return false
+	return ""
 }
 
 // chatInbox returns the URL of the inbox for links in chats; empty: none is known. Other machines cannot reach a loopback

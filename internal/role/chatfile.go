@@ -58,7 +58,10 @@ func (c *chatEntry) connected(dir string) (map[string]string, error) {
 // fill completes the settings with those of a connected chat, unless the environment has one of its secrets: then it is
 // configured there.
 func (c *chatEntry) fill(dir string) error {
-	if c.set() {
+	if by := c.setBy(); by != "" {
+		if file := c.chatFile(dir); fileStamp(file) != "" {
+			c.Overrides = fmt.Sprintf("the environment has %s, so %s does not count: set all there, or unset it", by, file)
+		}
 		return nil
 	}
 	all, err := c.connected(dir)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,7 +116,11 @@ func (r *Process) startChat(ctx context.Context, c *chatEntry, stamp, base strin
 	}
 	if err != nil {
 		close(one.done)
-		one.say("cannot run: " + err.Error() + "; mend it, or run \"" + r.a.Hint("connect "+c.Type) + "\" again")
+		mend := "; mend it, or run \"" + r.a.Hint("connect "+c.Type) + "\" again"
+		if c.Overrides != "" {
+			mend = "" // it is said already
+		}
+		one.say("cannot run: " + err.Error() + mend)
 		return one
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -173,7 +178,7 @@ func (o *connectedChat) look() {
 	switch {
 	case err == nil:
 		o.since = time.Time{}
-		o.say("is connected")
+		o.say("is connected" + strings.TrimSuffix("; "+o.c.Overrides, "; "))
 	case o.since.IsZero():
 		o.since = time.Now()
 	case time.Since(o.since) >= chatPatience:

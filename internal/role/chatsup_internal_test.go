@@ -91,3 +91,28 @@ func TestTheWatchOfChatsLeavesNothingBehind(t *testing.T) {
 		}
 	})
 }
+
+// A variable of the environment alone does not complete the file that "askbus connect" wrote, and it is said which counts.
+func TestTheEnvironmentCountsBeforeWhatConnectWrote(t *testing.T) {
+	var said bytes.Buffer
+	a := &cli.App{Stderr: &said}
+	a.Dir = t.TempDir()
+	c := slackEntry()
+	name := c.chatFile(a.Dir)
+	if err := c.canConnect(a.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.connect(a.Dir, "", map[string]string{"ASKBUS_SLACK_BOT_TOKEN": "xoxb-1", "ASKBUS_SLACK_APP_TOKEN": "xapp-1", "ASKBUS_SLACK_CHANNEL": "C1"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ASKBUS_SLACK_BOT_TOKEN_FILE", filepath.Join(a.Dir, "token"))
+	if err := os.WriteFile(filepath.Join(a.Dir, "token"), []byte("xoxb-2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	(&Process{a: a}).startChat(t.Context(), c, fileStamp(name), "", nil, "")
+	for _, words := range []string{"Slack cannot run: ", "set ASKBUS_SLACK_APP_TOKEN", "the environment has ASKBUS_SLACK_BOT_TOKEN_FILE, so " + name + " does not count: set all there, or unset it\n"} {
+		if !strings.Contains(said.String(), words) {
+			t.Errorf("%q does not say %q", said.String(), words)
+		}
+	}
+}
