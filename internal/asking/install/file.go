@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/askbus/askbus/internal/process/file"
 )
@@ -12,8 +13,9 @@ import (
 // BackupSuffix is appended to the name of the backup.
 const BackupSuffix = ".askbus-backup"
 
-// Edit changes the text of a file and keeps a backup next to it. It makes missing directories and
-// follows symbolic links. It reports whether anything changed.
+// Edit changes the text of a file and keeps a backup next to it, unless the new text is that of the
+// backup, or empty: then what was installed is removed, also from there. It makes missing directories
+// and follows symbolic links. It reports whether anything changed.
 func Edit(path string, change func(text string) (string, error)) (changed bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -40,13 +42,27 @@ func Edit(path string, change func(text string) (string, error)) (changed bool, 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, fmt.Errorf("write configuration: %w", err)
 	}
-	if there {
-		if err := os.WriteFile(path+BackupSuffix, before, mode); err != nil { //nolint:gosec // the user names the file
+	backup := path + BackupSuffix
+	kept, err := os.ReadFile(backup)
+	restored := err == nil && string(kept) == after || errors.Is(err, os.ErrNotExist) && blank(after)
+	if there && !restored {
+		if err := os.WriteFile(backup, before, mode); err != nil { //nolint:gosec // the user names the file
 			return false, fmt.Errorf("write backup: %w", err)
 		}
 	}
 	if err := file.Replace(path, []byte(after), mode); err != nil {
 		return false, fmt.Errorf("write configuration: %w", err)
 	}
+	if restored { // nothing of the user's is in the text of before
+		if err := os.Remove(backup); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return true, fmt.Errorf("remove backup: %w", err)
+		}
+	}
 	return true, nil
+}
+
+// blank reports whether a configuration says nothing.
+func blank(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "" || text == "{}"
 }

@@ -203,6 +203,36 @@ func TestTheFileBeforeIsKept(t *testing.T) {
 	}
 }
 
+// What was installed is not left in the backup, where it has nothing of the user's.
+func TestRemovingLeavesNoBackupOfWhatWasInstalled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		texts []string // of the file, one after the other; the first is there before, unless it is empty
+		left  string   // in the backup; empty: there is none
+	}{
+		{"nobody changed the file meanwhile", []string{"mine", "mine and askbus", "mine"}, ""},
+		{"the user changed it meanwhile", []string{"mine", "mine and askbus", "mine2"}, "mine and askbus"},
+		{"askbus made the file", []string{"", "askbus", "{}\n"}, ""},
+		{"an older backup is the user's", []string{"mine", "other", "mine and askbus", "{}"}, "mine and askbus"},
+	} {
+		path := filepath.Join(t.TempDir(), "f.json")
+		for i, text := range c.texts {
+			if i == 0 && text != "" {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := install.Edit(path, func(string) (string, error) { return text, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left, err := os.ReadFile(path + install.BackupSuffix)
+		if string(left) != c.left || (err == nil) != (c.left != "") {
+			t.Errorf("%s: the backup is %q (%v), want %q", c.name, left, err, c.left)
+		}
+	}
+}
+
 // The directory alone decides whether a file can be replaced: whoever locked the file meant it.
 func TestAReadOnlyFileIsUnchanged(t *testing.T) {
 	t.Parallel()
