@@ -26,6 +26,7 @@ type shape struct {
 var (
 	anything  = &shape{kinds: isString | isNumber | isBool | isObject | isArray, number: anyNumber}
 	aDuration = &shape{kinds: isString, text: durationText}
+	aTimeout  = &shape{kinds: isString, text: timeoutText}
 	aTime     = &shape{kinds: isString, text: timeText}
 	aString   = &shape{kinds: isString}
 	aDefault  = &shape{kinds: isString | isNumber | isBool | isArray, want: "a_default", elem: aString, number: anyNumber}
@@ -94,6 +95,8 @@ func structShape(t reflect.Type) *shape {
 			inner = aDefault
 		case t == reflect.TypeFor[ask.Limits]() && (name == "min" || name == "max"):
 			inner = aBound
+		case t == reflect.TypeFor[ask.Ask]() && name == "timeout":
+			inner = aTimeout
 		}
 		s.fields[name] = field{name, inner}
 		list = append(list, name)

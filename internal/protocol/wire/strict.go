@@ -231,6 +231,14 @@ func durationText(s string) ask.FaultCode {
 	return ""
 }
 
+// timeoutText refuses zero, which would be read as left out: 30 days.
+func timeoutText(s string) ask.FaultCode {
+	if d, err := time.ParseDuration(s); err == nil && d == 0 {
+		return ask.FaultZeroDuration
+	}
+	return durationText(s)
+}
+
 func timeText(s string) ask.FaultCode {
 	if _, err := time.Parse(time.RFC3339, s); err != nil {
 		return ask.FaultBadTime

@@ -22,6 +22,7 @@ func TestStrict(t *testing.T) {
 		"all else that is wrong, too":   {`{"x":1,"title":7,"priority":"soon","at_deadline":"default","timeout":"1ms","questions":[{"y":1,"text":"","header":"longer than twelve","options":[{"label":"a"},{"label":"a","z":1}]},{"text":7,"kind":"n"}]}`, []string{"/x", "/title", "/priority", "/timeout", "/questions/0/y", "/questions/0/text", "/questions/0/header", "/questions/0/options/1/z", "/questions/0/options/1/label", "/questions/0/default", "/questions/1/text", "/questions/1/kind", "/questions/1/default"}},
 		"wrong types":                   {`{"id":1,"title":true,"audience":{},"require_responder":"x","questions":[7,{"text":["a"],"options":"x","multiple":0,"min_items":"1","limits":[]}]}`, []string{"/id", "/title", "/audience", "/require_responder", "/questions/0", "/questions/1/text", "/questions/1/options", "/questions/1/multiple", "/questions/1/min_items", "/questions/1/limits"}},
 		"numbers":                       {`{"questions":[{"min_items":1.5,"max_items":99999999999999999999,"limits":{"min":1e999},"text":"t"}]}`, []string{"/questions/0/min_items", "/questions/0/max_items", "/questions/0/limits/min"}},
+		"no time at all":                {`{"timeout":"0s","questions":[{"text":"t"}]}`, []string{"/timeout"}},
 		"durations and times":           {`{"timeout":"1 h","deadline":"today"}`, []string{"/timeout", "/deadline", "/questions"}},
 		"a list where an object was":    {`[1]`, []string{""}},
 		"a text where an object was":    {`"x"`, []string{""}},
