@@ -1,6 +1,7 @@
 package natsd_test
 
 import (
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -187,4 +188,35 @@ func TestWhatCannotBeSignedIsSaid(t *testing.T) {
 	natstest.Eventually(t, "the log says it", func() bool {
 		return strings.Contains(said.String(), "cannot revoke here") && strings.Contains(said.String(), "operator.nk")
 	})
+}
+
+// A broker that is upgraded before the servers asks them once for each connection what is revoked: they and its
+// connection log each refusal.
+func TestABrokerStopsAskingServersThatRefuse(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	refused := make(chan error, 1)
+	nc := b.Connect(rights.Role{Name: rights.RoleCluster}, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	}))
+	peer, err := revocations.Listen(nc, 100*time.Microsecond, natstest.Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(peer.Close)
+	if err := <-refused; !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Fatal(err)
+	}
+	before := nc.Stats().OutMsgs
+	for range 100 { // each takes longer than several ticks
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := nc.Stats().OutMsgs - before; n > 1 { // one may have been under way
+		t.Errorf("it asked %d more times", n)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -164,8 +165,8 @@ func (p *Peer) speak() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list, ok := p.read()
-	if !ok {
-		return
+	if !ok || p.mute && errors.Is(p.nc.LastError(), nats.ErrPermissionViolation) {
+		return // servers of an older version refuse it; the connection forgets that when it is made again
 	}
 	if now := digest(list); now != p.said {
 		p.said = now
