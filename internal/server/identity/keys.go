@@ -89,12 +89,29 @@ func newKeys() (k *Keys, operator nkeys.KeyPair, err error) {
 }
 
 // scopes creates the first key of new scopes, and drops removed scopes. It
-// reports whether anything changed. The first key is derived, so that nodes
-// with the same secret create the same key.
+// reports whether anything changed.
 func (k *Keys) scopes(all []Scope) (changed bool, err error) {
+	if changed, err = k.Add(all); err != nil {
+		return false, err
+	}
 	known := map[string]bool{}
 	for _, s := range all {
 		known[s.Name] = true
+	}
+	for name := range k.Signing {
+		if !known[name] {
+			delete(k.Signing, name)
+			changed = true
+		}
+	}
+	return changed, nil
+}
+
+// Add creates the first key of scopes that are younger than these keys, and
+// reports whether there were any. The key is derived, so that nodes with the same
+// secret create the same one.
+func (k *Keys) Add(scopes []Scope) (changed bool, err error) {
+	for _, s := range scopes {
 		if has, ok := k.Signing[s.Name]; ok && has.Account == s.Account && len(has.Seeds) > 0 {
 			continue
 		}
@@ -107,12 +124,6 @@ func (k *Keys) scopes(all []Scope) (changed bool, err error) {
 			return false, err
 		}
 		k.Signing[s.Name], changed = Signing{Account: s.Account, Seeds: []string{first}}, true
-	}
-	for name := range k.Signing {
-		if !known[name] {
-			delete(k.Signing, name)
-			changed = true
-		}
 	}
 	return changed, nil
 }

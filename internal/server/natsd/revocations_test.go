@@ -1,8 +1,10 @@
 package natsd_test
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -219,4 +221,44 @@ func TestABrokerStopsAskingServersThatRefuse(t *testing.T) {
 	if n := nc.Stats().OutMsgs - before; n > 1 { // one may have been under way
 		t.Errorf("it asked %d more times", n)
 	}
+}
+
+// Keys of an older version sign for a role that is new, as do the server's, which has added it: an issuer that is
+// upgraded before the servers has copied such.
+func TestOlderKeysSignForANewRole(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	dir := filepath.Join(t.TempDir(), "issuer")
+	if err := rights.ShareKey(b.Dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "auth", "keys.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys identity.Keys
+	if err := json.Unmarshal(data, &keys); err != nil {
+		t.Fatal(err)
+	}
+	delete(keys.Signing, revoking.Name)
+	if data, err = json.Marshal(&keys); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	issuer, err := rights.LoadIssuer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := issuer.Credential(b.URL(), revoking)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(b.URL(), nats.UserCredentialBytes([]byte(c.Creds)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
 }

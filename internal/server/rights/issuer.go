@@ -103,6 +103,10 @@ func (i *Issuer) sign(r Role, may assertion.Set, life time.Duration) (identity.C
 	if err != nil {
 		return identity.Credential{}, err
 	}
+	// Keys of an older version may have been copied here before a server has added to its own what is new.
+	if _, err := keys.Add(Scopes(false)); err != nil {
+		return identity.Credential{}, err
+	}
 	scope := r.scope()
 	if i.own && r.ofBroker() || r.Name == RoleGuard {
 		scope += inProcess
