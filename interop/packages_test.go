@@ -233,7 +233,7 @@ func (b *bus) everyKind(rec *ask.Record) {
 		{QuestionID: "large", Number: new(9007199254740991.0)},
 		{QuestionID: "no", Boolean: new(false)},
 		{QuestionID: "day", Date: "2028-02-29"},
-	}}); err != nil {
+	}, Response: "and hurry"}); err != nil {
 		b.t.Error(err)
 	}
 }
@@ -241,7 +241,7 @@ func (b *bus) everyKind(rec *ask.Record) {
 // saysOfEveryKind returns what the agents print then, by language.
 func saysOfEveryKind() map[string]string {
 	return map[string]string{
-		"TypeScript": `["answered",{"one":"lite","some":["pg","lite",{"other":"DuckDB"}],"own":{"other":"none, really"},"words":"Grüße 你好 \"x\" \\ 🚀\n  second ","share":0.30000000000000004,"large":9007199254740991,"no":false,"day":"2028-02-29"},"Mei","one: keep backups"]`,
+		"TypeScript": `["answered",{"one":"lite","some":["pg","lite",{"other":"DuckDB"}],"own":{"other":"none, really"},"words":"Grüße 你好 \"x\" \\ 🚀\n  second ","share":0.30000000000000004,"large":9007199254740991,"no":false,"day":"2028-02-29"},"Mei","one: keep backups\nand hurry"]`,
 		"Python":     `{'one': 'lite', 'some': ['pg', 'lite', Other(text='DuckDB')], 'own': Other(text='none, really'), 'words': 'Grüße 你好 "x" \\ 🚀\n  second ', 'share': 0.30000000000000004, 'large': 9007199254740991, 'no': False, 'day': datetime.date(2028, 2, 29), 'left': None} Mei keep backups`,
 	}
 }

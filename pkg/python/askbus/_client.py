@@ -286,10 +286,10 @@ def _reader(asked=None, fill=None, meanings=None):
         status, default = outcome["status"], outcome.get("source") == "default"
         if status != "answered" and not default:
             return {"cancelled": ends.Declined, "withdrawn": ends.Withdrawn, "expired": ends.Expired, "aborted": ends.Aborted}[status](*said)
-        if outcome.get("response"):
-            return ends.Replied(*said, outcome["response"])
-        answers = outcome["answers"]
+        answers, left = outcome["answers"], [a for a in outcome["answers"] if a.get("skipped")]
         known = {q.get("id") or f"q{i + 1}": q for i, q in enumerate(outcome.get("ask", {}).get("questions") or questions or asked or [])}
+        if outcome.get("response") and (left == answers or any(known.get(a["question_id"], {}).get("required", True) for a in left)):
+            return ends.Replied(*said, outcome["response"])
         values = {a["question_id"]: value(known.get(a["question_id"], {}), a, meanings) for a in answers}
         result = values[ONLY] if list(values) == [ONLY] and not fill else values
         if fill:

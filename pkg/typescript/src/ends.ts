@@ -91,7 +91,9 @@ export async function read<T>(outcome: Outcome, asked?: Pick<Ask, 'questions'>, 
     case 'expired':
       if (outcome.source !== 'default') return { ...ended, status: 'expired' }
   }
-  if (outcome.response) return { ...ended, status: 'replied', response: outcome.response, by }
+  const left = outcome.answers.filter((a) => a.skipped)
+  const instead = left.length === outcome.answers.length || left.some((a) => questions.find((q) => q.id === a.question_id)?.required !== false)
+  if (outcome.response && instead) return { ...ended, status: 'replied', response: outcome.response, by }
   let value = valueOf(questions, outcome.answers) as T
   if (schema) {
     const checked = await schema['~standard'].validate(value)
@@ -100,6 +102,7 @@ export async function read<T>(outcome: Outcome, asked?: Pick<Ask, 'questions'>, 
   }
   if (outcome.status === 'expired') return { ...ended, status: 'expired', value }
   const notes = outcome.answers.filter((a) => a.notes).map((a) => (outcome.answers.length > 1 ? `${a.question_id}: ${a.notes}` : a.notes))
+  if (outcome.response) notes.push(outcome.response)
   return { ...ended, status: 'answered', value, by, source: outcome.source as 'human' | 'policy', ...(notes.length ? { note: notes.join('\n') } : {}) }
 }
 
