@@ -67,6 +67,8 @@ func structuredFaults(attributes map[string]json.RawMessage) []ask.Fault {
 			fault(name, ask.FaultWrongValue, ask.Clip(string(raw), 40), want(name))
 		case name == "time" && !isTime(text):
 			fault(name, ask.FaultWrongValue, ask.Clip(text, 40), want(name))
+		case name == dataContentType && attributes["data"] != nil && string(attributes["data"]) != "null" && !isJSON(text):
+			fault(name, ask.FaultWrongValue, ask.Clip(text, 80), want(name))
 		case name == "data_base64" && attributes["data"] != nil:
 			fault(name, ask.FaultGivenTogether, "data")
 		case name == "data_base64" && !isBase64(text):
@@ -95,6 +97,11 @@ func isName(s string) bool {
 	return s == "data_base64" || s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	})
+}
+
+func isJSON(mediaType string) bool {
+	ct, _, err := mime.ParseMediaType(mediaType)
+	return err == nil && (ct == TypeJSON || strings.HasSuffix(ct, "+json") || ct == "text/json")
 }
 
 func isReference(s string) bool {
@@ -145,8 +152,7 @@ func checkEvent(ev event.Event, at string) error {
 	if ev.DataContentType() == "" || len(ev.Data()) == 0 {
 		return invalidAttributes(faults)
 	}
-	ct, _, err := mime.ParseMediaType(ev.DataContentType())
-	if err != nil || ct != TypeJSON && !strings.HasSuffix(ct, "+json") && ct != "text/json" {
+	if !isJSON(ev.DataContentType()) {
 		given := ask.Clip(ev.DataContentType(), 80)
 		fault(dataContentType, given, ask.FaultWrongValue, given, want(dataContentType))
 	} else if e, refused := errors.AsType[*ask.Error](wire.CheckCharset(ev.DataContentType())); refused {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -241,6 +242,18 @@ func readStructured(data []byte) (event.Event, error) {
 	}
 	if err := invalidAttributes(structuredFaults(attributes)); err != nil {
 		return event.Event{}, err
+	}
+	if raw := attributes["data_base64"]; raw != nil {
+		// The SDK does not read it after a space or with escapes, which are JSON: Python writes the one and PHP the other.
+		var text string
+		err := json.Unmarshal(raw, &text)
+		if err == nil {
+			attributes["data_base64"] = strconv.AppendQuote(nil, text) // base64 has nothing to escape
+			data, err = json.Marshal(attributes)
+		}
+		if err != nil {
+			return event.Event{}, notEvent(err.Error())
+		}
 	}
 	var ev event.Event
 	if err := json.Unmarshal(data, &ev); err != nil {
