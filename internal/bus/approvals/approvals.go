@@ -274,6 +274,7 @@ func digest(v any) string {
 // cannot meet the demands. The tenant and session of the ask must be set.
 func (f *File) Bind(a *ask.Ask, now time.Time, asker func() ([]string, error)) (bool, error) {
 	var demanded []ask.Approval
+	sent := *a
 	for i := range f.Policies {
 		p := &f.Policies[i]
 		if !p.applies(a) {
@@ -302,6 +303,9 @@ func (f *File) Bind(a *ask.Ask, now time.Time, asker func() ([]string, error)) (
 		if d.approval != nil {
 			one := *d.approval
 			one.Policy = p.Name
+			if err := keepDeniers(a, &sent, &one); err != nil {
+				return false, err
+			}
 			demanded = append(demanded, one)
 		}
 	}
@@ -316,6 +320,29 @@ func (f *File) Bind(a *ask.Ask, now time.Time, asker func() ([]string, error)) (
 		return false, err
 	}
 	return true, nil
+}
+
+// keepDeniers lets those who can deny an ask by a policy do so, whomever the agent sent
+// it to: they are in its audience, and what would keep them out is refused.
+func keepDeniers(a, sent *ask.Ask, demanded *ask.Approval) error {
+	if demanded.Deny == nil || len(demanded.Deny.From) == 0 {
+		return nil
+	}
+	refuse := func(field, value string) error {
+		return ask.Refuse(ask.CodeForbidden, "the policy %s of this bus says who can deny this ask, and %s would keep some of them from it: leave it out", demanded.Policy, field).At("/"+field, ask.FaultNotAllowed, value)
+	}
+	switch {
+	case len(sent.Exclude) > 0:
+		return refuse("exclude", sent.Exclude[0])
+	case sent.Only != "":
+		return refuse("only", sent.Only)
+	}
+	for _, entry := range demanded.Deny.From {
+		if len(a.Audience) > 0 && !slices.Contains(a.Audience, entry) {
+			a.Audience = append(slices.Clip(a.Audience), entry)
+		}
+	}
+	return nil
 }
 
 // join makes an ask need the approvals, all of them, besides its own.

@@ -129,6 +129,38 @@ func TestAnAgentCannotAskForLess(t *testing.T) {
 	}
 }
 
+// TestAnAgentKeepsNobodyFromAVeto: neither by whom it sends the ask to, nor by whom it excludes.
+func TestAnAgentKeepsNobodyFromAVeto(t *testing.T) {
+	t.Parallel()
+	b, _ := governing(t, `policies: [ { name: veto, otherwise: { approval: { any_of: [ { need: 1, from: ["group:sre"] } ], deny: { need: 1, from: ["group:sre", "group:sec"] } } } } ]`)
+	c, _ := askingFor(t, b, "s1", "os:mei")
+	r := newResponder(t, b, "web")
+	sec := ask.By{Principal: "os:sec", Groups: []string{"sec"}, Proof: ask.ProofOS}
+	to := deploying("audience", 1)
+	to.Approval, to.Audience = nil, []string{"os:jo"}
+	for range 2 { // asking again is the same ask
+		if _, err := c.Ask(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "audience"}
+	if o, err := r.Answer(t.Context(), k, votes("v1", sec, false)); err != nil || o.Status != ask.StatusCancelled {
+		t.Errorf("outside of the audience: %+v, %v", o, err)
+	}
+	for field, with := range map[string]func(*ask.Ask){
+		"/exclude": func(a *ask.Ask) { a.Exclude = []string{"os:sec"} },
+		"/only":    func(a *ask.Ask) { a.Only = ask.OnlyAsker },
+	} {
+		a := deploying("refused", 1)
+		a.Approval = nil
+		with(&a)
+		_, err := c.Ask(t.Context(), a)
+		if e, ok := errors.AsType[*ask.Error](err); !ok || e.Code != ask.CodeForbidden || len(e.Faults) != 1 || e.Faults[0].Pointer != field || !strings.Contains(e.Detail, "veto") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
 // TestTwoOfSREApproveWhatAPolicyGoverns shows the way of an ask under a policy, and
 // that a later edit does not touch it.
 func TestTwoOfSREApproveWhatAPolicyGoverns(t *testing.T) {
