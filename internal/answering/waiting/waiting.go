@@ -196,12 +196,20 @@ func (c *Counter) Stats() Stats {
 	return s
 }
 
-// Noisiest returns the agent that asked most in the period; the zero line if none did.
+// Noisiest returns the agent that asked most in the period; the zero line if none did, or several asked as often.
 func Noisiest(agents []Line) (most Line) {
+	second := 0
 	for _, l := range agents {
-		if l.Asked > most.Asked && l.Name != Others {
-			most = l
+		switch {
+		case l.Name == Others:
+		case l.Asked > most.Asked:
+			most, second = l, most.Asked
+		default:
+			second = max(second, l.Asked)
 		}
+	}
+	if most.Asked == second {
+		return Line{}
 	}
 	return most
 }

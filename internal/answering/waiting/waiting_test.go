@@ -111,3 +111,21 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("%d agents, the first is %+v", len(s.Agents), s.Agents[0])
 	}
 }
+
+// TestNoisiest: of several who asked as often, none asked most.
+func TestNoisiest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want   string
+		agents []waiting.Line
+	}{
+		{"", nil},
+		{"b", []waiting.Line{{Name: "a", Asked: 1}, {Name: "b", Asked: 3}, {Name: "c", Asked: 2}}},
+		{"", []waiting.Line{{Name: "a", Asked: 2}, {Name: "b", Asked: 1}, {Name: "c", Asked: 2}}},
+		{"a", []waiting.Line{{Name: "a", Asked: 2}, {Name: waiting.Others, Asked: 9}}},
+	} {
+		if got := waiting.Noisiest(c.agents).Name; got != c.want {
+			t.Errorf("%+v: %q", c.agents, got)
+		}
+	}
+}
