@@ -124,6 +124,7 @@ export function takeCard(doc) {
   steps.leave(now);
   for (const form of $$('form[data-send]', now)) form.dataset.closed = '';
   close(now);
+  $('.about', now).replaceChildren(...[...$('.about', next).childNodes].map(adopt)); // nothing awaits it any more
   $('.act', now).before(adopt($('[data-verdict]', next))); // below the field, so that nothing moves while the person types
   remember(now);
 }
