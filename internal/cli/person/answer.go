@@ -269,7 +269,7 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 	for _, v := range values {
 		id, value, named := strings.Cut(v, "=")
 		q := b.ask.Question(id)
-		if (!named || q == nil) && len(b.ask.Questions) == 1 {
+		if (!named || q == nil && !isDefaultID(id)) && len(b.ask.Questions) == 1 {
 			q, value = &b.ask.Questions[0], v
 		}
 		if q == nil {
@@ -291,4 +291,12 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			b.faults = append(b.faults, f)
 		}
 	}
+}
+
+// isDefaultID reports whether an id is one that a question without an own one gets: "q1=x"
+// names a question, and is no answer, also where there is only one with another id.
+func isDefaultID(id string) bool {
+	number, ok := strings.CutPrefix(id, "q")
+	_, err := strconv.ParseUint(number, 10, 8)
+	return ok && err == nil
 }
