@@ -59,6 +59,32 @@ func TestBrowserNotSentGoesWhenTheInboxIsBack(t *testing.T) {
 	}
 }
 
+// It goes as well if the page's stream lives through what the answer did not, at once or held.
+func TestBrowserNotSentGoesWhereTheStreamLivesOn(t *testing.T) {
+	t.Parallel()
+	for name, undo := range map[string]time.Duration{"sent at once": 0, "held": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bus := newBus()
+			k := bus.ask(question("db", database()), 0)
+			b := serve(t, bus, func(o *web.Options) { o.Undo = undo }).open(t, mei).live()
+			b.keys("1")
+			b.js(`globalThis.real = fetch; globalThis.fetch = (to, how) => new URLSearchParams(how?.body).get('held') === 'check' ? real(to, how) : Promise.reject(new TypeError('away')); ''`)
+			b.click(".send")
+			if undo > 0 {
+				b.sees("is sent when the inbox is back")
+			} else {
+				b.sees("Not sent yet: the inbox cannot be reached")
+			}
+			b.js(`globalThis.fetch = globalThis.real; ''`)
+			if o := bus.untilEnded(t, k); !slices.Equal(o.Answers[0].Selected, []string{"pg"}) {
+				t.Errorf("outcome: %+v", o)
+			}
+			b.wait(`!document.querySelector('.problem')`)
+		})
+	}
+}
+
 // What somebody changes after it could not be sent waits for them.
 func TestBrowserAChangedAnswerIsNotSentByItself(t *testing.T) {
 	t.Parallel()

@@ -127,6 +127,7 @@ async function send(form, submitter) {
   } catch {
     complain(article, say('Not sent yet: the inbox cannot be reached. Your answer goes by itself when it is back, unless you change it.'));
     unsent = [form, submitter];
+    document.dispatchEvent(new CustomEvent('askbus:away'));
   } finally {
     const told = release();
     button.ariaBusy = 'false';

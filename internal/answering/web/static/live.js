@@ -208,6 +208,13 @@ function silent() {
   connect();
 }
 
+// doubt opens another stream a while after something could not be sent. The current
+// one may have lived through it, and then nothing else says when the inbox is back.
+function doubt() {
+  const own = stream;
+  setTimeout(() => { if (own && own === stream && own.readyState === EventSource.OPEN) connect(); }, 3000);
+}
+
 export function lost() {
   synced = false;
   root.dataset.live = 'off';
@@ -275,6 +282,7 @@ export function start() {
   others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
   others?.addEventListener('message', ({ data }) => { if (document.hidden && stream?.readyState !== EventSource.OPEN) document.title = data; });
   document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
+  document.addEventListener('askbus:away', doubt);
   document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
   addEventListener('pagehide', () => stream?.close());
   addEventListener('online', () => { if (stream?.readyState === EventSource.CONNECTING) connect(); else silent(); }); // not when the browser tries again

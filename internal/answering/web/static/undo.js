@@ -47,6 +47,7 @@ async function send(key) {
     one.sending = false;
     one.late = true;
     draw();
+    document.dispatchEvent(new CustomEvent('askbus:away'));
     return;
   }
   all.delete(key);
