@@ -29,3 +29,19 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// An agent names the shape of its asks in a hello as well as in the address.
+func TestAnAgentsHelloSetsItsDialect(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	w := d.dial(d.agent("s1"), "?sessionId=s1")
+	w.send(`{"type":"hello","data":{"dialect":"d9"}}`)
+	if e := w.next("error"); !strings.Contains(e.Data.Detail, "event-pair, typed, interact") {
+		t.Errorf("%+v", e)
+	}
+	w.send(`{"type":"hello","data":{"dialect":"typed"}}`)
+	w.send(`{"type":"ask:question:request","data":{"id":"n","questions":[{"question":"How many?","type":"number"}]}}`)
+	if f := w.read(); f.Type != "ask:question:pending" || f.Data.ID != "n" {
+		t.Errorf("%+v", f)
+	}
+}

@@ -33,13 +33,17 @@ type waited struct {
 	err error
 }
 
-// newAsker makes an asker. An agent asks in the event pair, plain or typed: frames of interact are
-// for screens.
-func newAsker(sh shape) *asker {
+// askerShape returns the shape in which an agent asks: the event pair, plain or typed. Frames of
+// interact are for screens.
+func askerShape(sh shape) shape {
 	if sh == shapeInteract {
-		sh = shapeEventPair
+		return shapeEventPair
 	}
-	return &asker{shape: sh, open: map[ask.Key]string{}, ids: map[ask.Key]string{}, order: map[string][]ask.Key{}, done: map[ask.Key]waited{}}
+	return sh
+}
+
+func newAsker(sh shape) *asker {
+	return &asker{shape: askerShape(sh), open: map[ask.Key]string{}, ids: map[ask.Key]string{}, order: map[string][]ask.Key{}, done: map[ask.Key]waited{}}
 }
 
 // asks stores an agent's ask:question:request, and waits for its outcome in another goroutine.

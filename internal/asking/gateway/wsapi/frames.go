@@ -60,12 +60,15 @@ func (s *socket) hello(ctx context.Context, data json.RawMessage, helpers *sync.
 	if h.By != "" {
 		s.name = access.ClipName(h.By)
 	}
-	if h.Dialect != "" && s.screen != nil {
+	if h.Dialect != "" {
 		shape, err := shapeOf(h.Dialect)
 		if err != nil {
 			return err
 		}
-		if shape != s.screen.shape {
+		if s.asker != nil {
+			s.asker.shape = askerShape(shape)
+		}
+		if s.screen != nil && shape != s.screen.shape {
 			s.screen = newScreen(shape)
 			s.stale()
 		}
