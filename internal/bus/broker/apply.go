@@ -79,7 +79,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 			var stored lifecycle.State
 			if stored, err = b.led.Resolve(ctx, s, e.Outcome, user, now); err == nil {
 				b.breakEnded(ctx, &s, &e.Outcome)
-				if s.Living() { // the timer may have been first
+				if s.Versioned() { // the timer may have been first
 					stored, err = b.readEnd(ctx, k)
 				}
 				s = stored

@@ -56,7 +56,7 @@ func pending(m message, k ask.Key) (lifecycle.State, error) {
 		return lifecycle.State{}, fmt.Errorf("ledger: %w", err)
 	}
 	s.Version = m.Seq
-	if s.Living() {
+	if s.Versioned() {
 		s.Asker = m.Header.Get(audit.HeaderAsker) // it is written again with each vote
 		if left := m.Header.Get(audit.HeaderLeft); left != "" {
 			if s.Left, err = time.Parse(time.RFC3339Nano, left); err != nil {

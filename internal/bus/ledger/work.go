@@ -249,7 +249,7 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, with related) (
 	if item.State, err = cloudevent.ReadOutcome(of.Msg, of.key); err != nil {
 		return WorkItem{}, false, err
 	}
-	if item.State.Timed || item.State.Living() { // it may be late, or beside an expiry whose question a crash left
+	if item.State.Timed || item.State.Versioned() { // it may be late, or beside an expiry whose question a crash left
 		_, stream := w.l.place(of.key)
 		first, err := w.l.first(ctx, stream, of.Subject, 1)
 		if errors.Is(err, errNone) || err == nil && first.Seq != of.seq {

@@ -126,6 +126,7 @@ func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Eve
 		msg.Header[audit.HeaderRelieved] = []string{l.Now().UTC().Format(time.RFC3339Nano)}
 	}
 	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
+	defer l.fresh.drop(s.Ask.Key())
 	if _, err = l.publish(ctx, msg); storageFull(err) {
 		return errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: it was not stored; make room and try again"), err)
 	}
@@ -154,7 +155,7 @@ func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, 
 	msg.Subject = subject.LedgerOutcome(p, k)
 	var with *nats.Msg
 	switch {
-	case !s.Living():
+	case !s.Versioned():
 		msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
 	case l.alone: // it must see each vote, and nothing is in flight
 		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))

@@ -51,11 +51,14 @@ func (s *State) Pending() bool { return s.Ask != nil && s.End == nil }
 func (s *State) Known() bool { return s.Ask != nil }
 
 // Living reports whether more than its end may change while the ask is pending:
-// it has votes or a ladder, a schedule says who may decide it, or its agent may
-// leave it. Such an ask is written only with a compare-and-set of its Version.
+// it has votes or a ladder, or a schedule says who may decide it.
 func (s *State) Living() bool {
-	return s.Voting() || s.Ask != nil && (s.Ask.WhileWaiting || len(s.Ask.Escalate) > 0 || len(s.Ask.Schedules()) > 0)
+	return s.Voting() || s.Ask != nil && (len(s.Ask.Escalate) > 0 || len(s.Ask.Schedules()) > 0)
 }
+
+// Versioned reports whether the ask is written only with a compare-and-set of its
+// Version: it is [State.Living], or its agent may leave it, once.
+func (s *State) Versioned() bool { return s.Living() || s.Ask != nil && s.Ask.WhileWaiting }
 
 // Voting reports whether each answer to the ask is a vote.
 func (s *State) Voting() bool { return s.Ask != nil && s.Ask.Approval != nil }
