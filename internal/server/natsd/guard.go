@@ -69,6 +69,10 @@ const (
 	// guardEvery is how often the server checks how much its clients send.
 	guardEvery = 200 * time.Millisecond
 
+	// guardReconnect is how long the guard waits before it connects again, in this
+	// process.
+	guardReconnect = 50 * time.Millisecond
+
 	// guardTick is how often it checks for a burst, while clients send at least
 	// inUse messages a second: others stand behind whatever is read of a burst by
 	// then.
@@ -101,6 +105,7 @@ type guard struct {
 
 	mu      sync.Mutex
 	conns   map[uint64]*guarded // open connections of credentials with bounds
+	ended   map[uint64]bool     // connections that ended while found looks; nil: it does not
 	open    map[string]int      // by tenant, and by tenant/session: connections within the limit
 	senders map[string]*sender  // by public key
 	looked  int64               // messages of the account at the last look
@@ -149,7 +154,8 @@ func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slo
 		return fmt.Errorf("guard of credentials: %w", err)
 	}
 	for range 3 { // on a starved machine the server may close a connection that was too slow to authenticate
-		g.nc, err = nats.Connect("", nats.UserCredentialBytes([]byte(c.Creds)), nats.InProcessServer(s.srv), nats.NoReconnect(), nats.Name("askbus guard"))
+		g.nc, err = nats.Connect("", nats.UserCredentialBytes([]byte(c.Creds)), nats.InProcessServer(s.srv), nats.MaxReconnects(-1), nats.ReconnectWait(guardReconnect),
+			nats.ReconnectHandler(func(*nats.Conn) { g.found() }), nats.Name("askbus guard"))
 		if err == nil {
 			break
 		}
@@ -213,15 +219,30 @@ func (g *guard) hear(m *nats.Msg) {
 	}
 }
 
-// found counts the connections that existed before the guard.
+// found counts the connections that the guard has not heard of: those before it,
+// and those while its own connection was broken. What has ended meanwhile counts no
+// more.
 func (g *guard) found() {
+	g.mu.Lock()
+	g.ended = map[uint64]bool{}
+	gone := map[uint64]bool{}
+	for cid := range g.conns {
+		gone[cid] = true
+	}
+	g.mu.Unlock()
 	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Username: true, Limit: 1 << 16})
-	if err != nil {
-		return // there are none
+	if err == nil {
+		for _, c := range all.Conns {
+			g.connected(c.Cid, c.JWT)
+			delete(gone, c.Cid)
+		}
+		for cid := range gone {
+			g.disconnected(cid)
+		}
 	}
-	for _, c := range all.Conns {
-		g.connected(c.Cid, c.JWT)
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = nil
 }
 
 func (g *guard) connected(cid uint64, token string) {
@@ -231,7 +252,7 @@ func (g *guard) connected(cid uint64, token string) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.conns[cid] != nil {
+	if g.conns[cid] != nil || g.ended[cid] {
 		return
 	}
 	now := time.Now()
@@ -280,6 +301,9 @@ func (g *guard) exceed(cid uint64, c *guarded, role rights.Role, limit int, of s
 func (g *guard) disconnected(cid uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.ended != nil {
+		g.ended[cid] = true
+	}
 	c := g.conns[cid]
 	if c == nil {
 		return

@@ -152,3 +152,65 @@ func TestNothingIsLeftOf2000GuardedConnections(t *testing.T) {
 		t.Errorf("the server remembers %d closed connections, %v", closed.NumConns, err)
 	}
 }
+
+// Where the guard's own connection breaks, it counts again what was opened and closed meanwhile.
+func TestTheGuardComesBack(t *testing.T) {
+	t.Parallel()
+	srv, err := Start(Options{
+		Dir: t.TempDir(), Addr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler),
+		Bounds: Bounds{Excess: time.Millisecond, Connections: func(string) (int, int) { return 9, 1 }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	open := func(session string) *nats.Conn {
+		c, err := srv.Credential(rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc, err := nats.Connect(srv.URL(), nats.UserCredentialBytes([]byte(c.Creds)), nats.NoReconnect(), nats.Timeout(waittest.Limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	g := srv.guard
+	held := func(want int, what string) {
+		t.Helper()
+		for end := time.Now().Add(waittest.Limit); ; <-time.After(time.Millisecond) {
+			g.mu.Lock()
+			n := len(g.conns)
+			g.mu.Unlock()
+			if n == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d connections are counted, not %d", what, n, want)
+			}
+		}
+	}
+	gone := open("s1")
+	held(1, "before")
+	g.nc.Opts.ReconnectWait = time.Hour // until the connections are made
+	reconnects := make(chan struct{}, 8)
+	g.nc.SetDisconnectErrHandler(func(*nats.Conn, error) { reconnects <- struct{}{} })
+	cid, err := g.nc.GetClientID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.srv.DisconnectClientByID(cid); err != nil {
+		t.Fatal(err)
+	}
+	<-reconnects
+	gone.Close()
+	one, two := open("s2"), open("s2")
+	if err := g.nc.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	held(1, "after")
+	if one.FlushTimeout(time.Minute) != nil && two.FlushTimeout(time.Minute) != nil {
+		t.Error("both connections of a session that may have one were closed")
+	}
+}

@@ -146,6 +146,7 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 		defer cancel()
 		more, err := open(t, srv, a) // reported after the other, so one of the two ends
 		if err != nil {
+			in.Close() // it has the place, or ends
 			return false
 		}
 		select {
