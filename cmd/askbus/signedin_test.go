@@ -129,8 +129,11 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 		t.Error("the credential of a terminal that is signed out is let in")
 	}
 	renewed := l.start("", "tui", "--accessible")
-	if code := renewed.wait(); code == 0 || !strings.Contains(renewed.err.String(), "revoked") && !strings.Contains(renewed.err.String(), "signed out") {
+	if code := renewed.wait(); code == 0 || !strings.Contains(renewed.err.String(), "sign in again with") {
 		t.Errorf("exit %d: %s", code, renewed.err)
+	}
+	if _, said, code := l.run("list"); code == 0 || !strings.Contains(said, "sign in again with") {
+		t.Errorf("exit %d: %s", code, said)
 	}
 	if _, said, code := l.run("logout"); code != 0 && !strings.Contains(said, "does not know") {
 		t.Errorf("exit %d: %s", code, said)

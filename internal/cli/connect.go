@@ -200,13 +200,20 @@ func (a *App) Connect(cred client.Credential, opts ...nats.Option) (*nats.Conn, 
 
 func (a *App) connect(cred client.Credential) (*nats.Conn, error) {
 	follows, made := a.following(cred.URL)
-	nc, err := a.Connect(cred, append(follows,
+	opts := append(follows,
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil && a.away.CompareAndSwap(false, true) {
 				a.sayAway()
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { a.away.Store(false) }))...)
+		nats.ReconnectHandler(func(*nats.Conn) { a.away.Store(false) }))
+	nc, err := a.Connect(cred, opts...)
+	if errors.Is(err, nats.ErrAuthorization) && a.login != nil { // revoked: the inbox knows whether the person is signed out
+		if cred.Creds, err = cred.Renew(); err != nil {
+			return nil, err
+		}
+		nc, err = a.Connect(cred, opts...)
+	}
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", cred.URL, a.Hint("up"))
 	}
