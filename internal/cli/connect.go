@@ -121,7 +121,7 @@ func (a *App) Credential() (client.Credential, error) {
 			return ctx.Operator.Creds, nil
 		}
 	case a.NATS.URL != "":
-		return client.Credential{}, fmt.Errorf("no credential for %s; give one with --creds or ASKBUS_CREDS (\"askbus auth\" makes it), or the --dir of its keys", a.NATS.URL)
+		return client.Credential{}, fmt.Errorf("no credential for %s; give one with --creds or ASKBUS_CREDS (\"askbus auth\" makes it where the keys are), or the --dir of its server", a.NATS.URL)
 	default:
 		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"%s\", point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS, or sign in to answer with \"askbus login URL\" and the web inbox's address", a.Dir, a.Hint("up"))
 	}
