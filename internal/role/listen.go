@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -42,6 +43,10 @@ func sticky(addr, lastURL string) (use string, moved bool) {
 func listen(ctx context.Context, a *cli.App, what, addr, flag, lastURL string) (net.Listener, error) {
 	use, moved := sticky(addr, lastURL)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", use)
+	if use != addr && errors.Is(err, syscall.EADDRINUSE) { // by another process that starts now
+		use, moved = addr, true
+		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", use)
+	}
 	if err != nil {
 		return nil, natsd.ListenError(what, use, flag, err)
 	}
