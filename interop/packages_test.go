@@ -154,7 +154,7 @@ func TestAnswersAreTypedForPython(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("packages")); err != nil {
 		t.Fatal(err)
 	}
-	o.pyright(t, dir, "strict", "types.py")
+	o.pyright(t, dir, "strict", "typed.py")
 	o.pyright(t, dir, "strict", "--verifytypes", "askbus", "--ignoreexternal")
 	cmd := exec.Command("python3", "-B", "packages/stub.py")
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+o.python)

@@ -288,6 +288,7 @@ const (
 	FaultManyAbsent      FaultCode = "many_absent"
 	FaultManyOfYours     FaultCode = "many_of_yours"
 	FaultBucketFull      FaultCode = "bucket_full"
+	FaultTenantFull      FaultCode = "bucket_full_of_tenant"
 	FaultNotInAudience   FaultCode = "not_in_audience"
 	FaultNotPending      FaultCode = "not_pending"
 	FaultNotYours        FaultCode = "not_yours"

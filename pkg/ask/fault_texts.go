@@ -290,6 +290,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultManyAbsent:      {english: `{principal} stands in for {given} people already, the maximum; name somebody else`, chinese: `{principal} 已代理 {given} 个人，已达上限；请指定别人`},
 	FaultManyOfYours:     {english: `you have {given} of these, the maximum; take some back, or wait until some end`, chinese: `这样的你已有 {given} 个，已达上限；请撤回一些，或等一些结束`},
 	FaultBucketFull:      {english: `bucket {bucket} holds {given} entries, the maximum; delete some, or wait until some expire`, chinese: `存储桶 {bucket} 已有 {given} 项，已达上限；请删除一些，或等一些过期`},
+	FaultTenantFull:      {english: `bucket {bucket} holds {given} entries of tenant {tenant}, the maximum; delete some, or wait until some expire`, chinese: `存储桶 {bucket} 已有租户 {tenant} 的 {given} 项，已达上限；请删除一些，或等一些过期`},
 	FaultNotInAudience:   {english: `{principal} may not decide this ask: its audience is {audience}`, chinese: `{principal} 不能决定这个提问：能决定的是 {audience}`},
 	FaultNotPending:      {english: `ask {ask} is not pending`, chinese: `提问 {ask} 没有在等待`},
 	FaultNotYours:        {english: `you may not decide this ask, so you cannot hand it over`, chinese: `你不能决定这个提问，所以也不能转交它`},

@@ -231,6 +231,9 @@ func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 	if err != nil {
 		return err
 	}
+	if own >= r.bucket.PerTenant && r.Key.Tenant != "" {
+		return ask.Refusal(ask.CodeQuota, ask.FaultTenantFull, r.Bucket, own, r.Key.Tenant)
+	}
 	if own >= r.bucket.PerTenant {
 		return ask.Refusal(ask.CodeQuota, ask.FaultBucketFull, r.Bucket, own)
 	}
