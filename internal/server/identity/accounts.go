@@ -348,8 +348,8 @@ func Share(from, to string) error {
 			return fmt.Errorf("share keys: %w", err)
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), ".") {
-				continue // a mounted Secret keeps its versions there
+			if strings.HasPrefix(e.Name(), ".") || e.Name() == issuedFile {
+				continue // a mounted Secret keeps its versions there; the list is written at the end
 			}
 			data, err := os.ReadFile(filepath.Join(source, e.Name()))
 			if err == nil {
@@ -362,14 +362,11 @@ func Share(from, to string) error {
 		if err := file.SyncDir(target); err != nil {
 			return fmt.Errorf("share keys: %w", err)
 		}
-		if len(own) == 0 {
-			return nil
-		}
 		k, err := LoadKeys(to)
 		if err != nil {
 			return err
 		}
-		list, err := readIssued(to)
+		list, err := readIssued(from)
 		if err != nil {
 			return err
 		}

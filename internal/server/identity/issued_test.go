@@ -75,3 +75,56 @@ func TestEveryAccountRevokes(t *testing.T) {
 		}
 	}
 }
+
+// A copy of keys that ends in the middle, or is of an old state, takes back no revocation.
+func TestACopyOfTheKeysTakesBackNoRevocation(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	if _, err := identity.Ensure(from, scopes()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := identity.HandOut(from, user(time.Hour), "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := identity.Share(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := identity.Revoke(to, []string{c.Key}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	last := filepath.Join(from, "auth", "zz") // cannot be copied, after everything else
+	if err := os.Mkdir(last, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := identity.Share(from, to); err == nil {
+		t.Fatal("a directory was copied")
+	}
+	if err := os.Remove(last); err != nil {
+		t.Fatal(err)
+	}
+	if err := identity.Share(from, to); err != nil {
+		t.Fatal(err)
+	}
+	list, err := identity.List(to)
+	if err != nil || len(list) != 1 || list[0].Revoked == nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	a, err := identity.ReadAccounts(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims, err := a.Claims(identity.Bus); err != nil || !claims.IsClaimRevoked(&jwt.UserClaims{ClaimsData: jwt.ClaimsData{Subject: c.Key, IssuedAt: 1}}) {
+		t.Errorf("the account does not have it, %v", err)
+	}
+
+	// Without the operator's key it cannot be signed, and is not dropped in silence.
+	for _, dir := range []string{from, to} {
+		if err := os.Remove(filepath.Join(dir, "auth", "operator.nk")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := identity.Share(from, to); err == nil || !strings.Contains(err.Error(), "operator.nk") {
+		t.Errorf("%v", err)
+	}
+}

@@ -262,3 +262,32 @@ func TestOlderKeysSignForANewRole(t *testing.T) {
 	}
 	nc.Close()
 }
+
+// Two thousand peers, come and gone, leave nothing on their connection.
+func TestNothingIsLeftOf2000Peers(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	follows, listens := b.Connect(revoking), b.Connect(clock)
+	had := b.Subscriptions()
+	for range 1000 {
+		f, err := revocations.Follow(follows, b.Dir, time.Hour, natstest.Logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := revocations.Listen(listens, time.Hour, natstest.Logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		l.Close()
+	}
+	for _, nc := range []*nats.Conn{follows, listens} {
+		if n := nc.NumSubscriptions(); n != 0 {
+			t.Errorf("%d subscriptions are left", n)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	natstest.Eventually(t, "the server holds no more subscriptions than before", func() bool { return b.Subscriptions() <= had })
+}

@@ -1,11 +1,12 @@
 // Package revocations tells every server of a bus, and its issuer, what the
 // others have revoked, over the account that only they use (ADR 0187).
 //
-// Each follows a directory of keys of its own. It says every second by a digest
-// which revocations it has; whoever has others sends its list, which the rest
-// merge into theirs. So a revocation made at one reaches all that run, and later
-// those that did not, however old the copy of the keys is with which they start.
-// Brokers without a directory listen: votes of revoked credentials do not count.
+// Each follows a directory of keys of its own, and publishes a digest of its
+// revocations every second. A peer that finds a digest different from its own
+// publishes its list, and the others add what they lack. So a revocation made at
+// one reaches all that run, and those that did not when they start, even with an
+// old copy of the keys. Brokers without a directory listen, so that votes of
+// revoked credentials do not count.
 //
 // It does not decide what a revocation does: the server closes connections when
 // its directory changes. It promises that nothing revoked is ever taken back.
@@ -32,9 +33,9 @@ const (
 	// Every is how often a peer says what it has.
 	Every = time.Second
 
-	// again is how long a peer does not repeat its list to others, whose own
-	// differs for so long only if they cannot sign it.
-	again = 5 * time.Second
+	// again is the least time between two lists that a peer sends because others
+	// have a different digest.
+	again = time.Second
 
 	// perPage is how many revocations one message holds, of some 300 bytes each.
 	perPage = 1000
@@ -95,11 +96,13 @@ func start(p *Peer) (*Peer, error) {
 	for subject, hear := range hears {
 		sub, err := p.nc.Subscribe(subject, hear)
 		if err != nil {
+			p.unsubscribe()
 			return nil, fmt.Errorf("follow revocations: %w", err)
 		}
 		p.subs = append(p.subs, sub)
 	}
 	if err := p.nc.Flush(); err != nil {
+		p.unsubscribe()
 		return nil, fmt.Errorf("follow revocations: %w", err)
 	}
 	p.Tell()
@@ -136,6 +139,10 @@ func (p *Peer) Close() {
 	}
 	close(p.stop)
 	<-p.done
+	p.unsubscribe()
+}
+
+func (p *Peer) unsubscribe() {
 	for _, sub := range p.subs {
 		_ = sub.Unsubscribe() // the connection may be closed
 	}
@@ -177,8 +184,8 @@ func (p *Peer) speak() {
 	p.publish(digestSubject, []byte(p.said))
 }
 
-// hearDigest sends the list to whoever has another, and says that this one
-// differs, so that the other is sent as well.
+// hearDigest publishes the list and its digest if the digest of another peer is
+// different: the digest makes that peer publish its own list too.
 func (p *Peer) hearDigest(m *nats.Msg) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
