@@ -53,9 +53,9 @@ func authRevokeCmd(a *cli.App) *cobra.Command {
 		Use: "revoke {KEY | ROLE …} | --tenant T", Short: "Revoke credentials: by key, all of a role such as agent/acme/s1, or all of a tenant",
 		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
 issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
-ledger), or with --tenant all of a tenant. A server on --dir refuses them at once and closes their connections within a
-second, and tells the other servers of its cluster and the issuer, which do the same. For a
-NATS of your own print the new account with "askbus auth config".`,
+ledger), or with --tenant all of a tenant. A server on --dir refuses them at once, closes
+their connections within a second, and tells the other servers of its cluster, the issuer
+and the brokers. For a NATS of your own print the new account with "askbus auth config".`,
 		Example: "  askbus auth revoke agent/default/s1",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 0) == (tenant == "") {
