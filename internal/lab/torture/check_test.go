@@ -65,8 +65,11 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 			asked, at(2, torture.OpAnswer, torture.Voted, nil, mine("v1")), at(2, torture.OpUnvote, torture.Voted, nil, mine("v2")), at(3, torture.OpAnswer, torture.OK, voted("yes", "yes"), mine("m1")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
 		}, nil},
 		{"a vote that is taken back twice", []torture.Event{
-			asked, at(2, torture.OpUnvote, torture.Voted, nil, mine("v2")), at(2, torture.OpUnvote, torture.Voted, nil, mine("v9")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
+			asked, at(2, torture.OpUnvote, torture.Voted, nil, mine("v2")), at(2, torture.OpUnvote, torture.Unchanged, nil, mine("v9")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
 		}, nil},
+		{"a vote that is taken back, and stands", []torture.Event{
+			asked, at(2, torture.OpUnvote, torture.Voted, nil, mine("v2")), at(2, torture.OpUnvote, torture.Voted, nil, mine("v9")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
+		}, []torture.Rule{torture.VoteKept}},
 		{"a vote that is taken back by nobody", []torture.Event{
 			asked, at(2, torture.OpUnvote, torture.Voted, nil, mine("v9")), at(3, torture.OpStored, "", voted("yes", "yes"), seq(7)),
 		}, []torture.Rule{torture.VoteKept}},

@@ -47,6 +47,7 @@ const (
 	Forbidden Code = "forbidden" // 403: not in the audience
 	Invalid   Code = "invalid"   // 400
 	Voted     Code = "voted"     // it is counted as a vote, and decides nothing yet
+	Unchanged Code = "unchanged" // there was no vote to take back any more
 	Full      Code = "full"      // 503: no room for a new ask
 	Unknown   Code = "unknown"   // no reply in time
 	GaveUp    Code = "gave up"   // the caller ended it on purpose

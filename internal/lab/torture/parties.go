@@ -2,7 +2,9 @@ package torture
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/connection"
@@ -110,8 +112,10 @@ func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	var err error
 	switch a.op { //nolint:exhaustive // the others answer
 	case OpUnvote:
-		if _, err = r.Unvote(ctx, k, mine, a.person(d.shape.run)); err == nil {
-			err = ask.ErrVoted // it is counted, as a vote that says nothing
+		by := a.person(d.shape.run)
+		var left []ask.Vote
+		if left, err = r.Unvote(ctx, k, mine, by); err == nil {
+			err = tookBack(left, mine, by.Principal)
 		}
 	case OpDecline:
 		o, err = r.Cancel(ctx, k, responder.Decline{AnswerID: mine, Reason: "not mine to say", By: a.person(d.shape.run)})
@@ -120,6 +124,22 @@ func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	}
 	e := Event{Began: began, Who: a.typ, Op: a.op, Key: k, Life: s.life(), Mine: mine, Outsider: a.outsider && len(s.ask.Audience) > 0}
 	d.told(e, o, err)
+}
+
+// errUnchanged means that a vote had been taken back before, or had ended with the vote of the absent
+// person for whom it was given.
+var errUnchanged = errors.New("there is no vote to take back")
+
+// tookBack returns what a reply to a vote that is taken back says by the votes that are left: that it
+// is counted, as a vote that says nothing, or that it changed nothing. Of a vote that stands it
+// says that it is counted, which the check then finds to be wrong.
+func tookBack(left []ask.Vote, id, principal string) error {
+	for i := range left {
+		if v := &left[i]; v.By.Principal == principal && v.AnswerID != id && !slices.Contains(v.Earlier, id) && !v.Stands() {
+			return errUnchanged
+		}
+	}
+	return ask.ErrVoted
 }
 
 // told records the result of a call that ends an ask.

@@ -92,7 +92,7 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			if !until(ctx, time.Now().Add(300*time.Millisecond)) {
 				return time.Time{}, false
 			}
-		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp, Voted: // an id that was reused too early
+		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp, Voted, Unchanged: // an id that was reused too early
 			return time.Time{}, false
 		}
 	}
@@ -145,6 +145,8 @@ func codeOf(err error) (Code, *ask.Outcome) {
 	switch {
 	case err == nil:
 		return OK, nil
+	case errors.Is(err, errUnchanged):
+		return Unchanged, nil
 	case errors.Is(err, ask.ErrVoted):
 		return Voted, nil
 	case errors.Is(err, ask.ErrResolved) && e != nil:

@@ -90,9 +90,6 @@ func (c *checking) votes(l *life) {
 		if e.Code != Voted || e.Life != l.name || v.has(e.Mine) || l.truth.Status == ask.StatusExpired && e.Told+earlyBy > l.deadline {
 			continue
 		}
-		if e.Op == OpUnvote && slices.ContainsFunc(c.events, func(o Event) bool { return o.Op == OpUnvote && o.Life == l.name && v.has(o.Mine) }) {
-			continue // what was taken back already is not taken back again
-		}
 		c.report(VoteKept, l.name, []*Event{e}, "the vote of %s was counted, and is not in the outcome: %s", e.Who, l.truth.Text)
 		return
 	}
