@@ -32,6 +32,7 @@ type bus struct {
 	lists    int                              // calls of List
 	heard    chan board.Filter                // receives the filter of each opened page, if set
 	follows  map[*follow]struct{}
+	drained  func() // called after a subscriber took what was touched, if set
 }
 
 // follow is one subscriber to changes.
@@ -107,6 +108,9 @@ func (b *bus) Follow(filter board.Filter) (<-chan struct{}, func() board.Touched
 	f := &follow{filter: filter, changed: make(chan struct{}, 1)}
 	b.follows[f] = struct{}{}
 	take := func() board.Touched {
+		if b.drained != nil {
+			defer b.drained()
+		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		t := f.touched

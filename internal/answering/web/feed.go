@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -51,8 +52,9 @@ type feed struct {
 	changed <-chan struct{}
 	touched func() board.Touched
 
-	drawing sync.Mutex // held while told, parts and kept are used or whole is drawn
+	drawing sync.Mutex // held while told, parts, kept and late are used or whole is drawn
 	told    []row
+	late    board.Touched // what was touched while the last frame was drawn: it may show it or not
 	parts   map[string]string
 	kept    keptRows
 	timed   bool // its content also changes with time
@@ -171,12 +173,15 @@ func (fs *feeds) run(ctx context.Context, f *feed) {
 func (f *feed) draw(ctx context.Context) frame {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	t := f.touched()
+	before, late := f.touched(), f.late
 	now := f.s.newFrame(ctx, f.me, f.at, true, &f.kept)
 	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown despite filter and snooze
-	d := delta{Waiting: now.Waiting, Any: t.Any}
-	for _, k := range t.Keys {
-		d.Touched = append(d.Touched, k.String())
+	f.late = f.touched() // pages tell people only of new rows that are named, so each is named in every event that may add its row
+	d := delta{Waiting: now.Waiting, Any: late.Any || before.Any || f.late.Any}
+	for _, k := range slices.Concat(late.Keys, before.Keys, f.late.Keys) {
+		if key := k.String(); !slices.Contains(d.Touched, key) {
+			d.Touched = append(d.Touched, key)
+		}
 	}
 	first := f.seq == 0 // written only by this goroutine or while holding drawing
 	if !first {

@@ -134,6 +134,40 @@ func TestAStreamTellsWhatChangedSinceAMark(t *testing.T) {
 	}
 }
 
+// TestEveryNewAskIsNamedWithItsRow checks that an ask which comes while a frame is being drawn is named in the event that adds
+// its row: pages notify people only of those.
+func TestEveryNewAskIsNamedWithItsRow(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	more := make(chan ask.Ask, 1)
+	b.drained = func() {
+		select {
+		case a := <-more:
+			b.ask(a, 0)
+		default:
+		}
+	}
+	u := serve(t, b).signedIn(t, mei)
+	next, _ := u.follow("/events?mark=" + u.mark("/"))
+	toHello(next)
+	for i := range 20 {
+		more <- question(fmt.Sprint("meanwhile", i), database())
+		b.ask(question(fmt.Sprint("first", i), database()), 0)
+		for rows := 0; rows < 2; {
+			e, ok := next()
+			if !ok {
+				t.Fatal("the stream has ended")
+			}
+			rows += len(e.Rows)
+			for _, r := range e.Rows {
+				if !slices.Contains(e.Touched, r.Key) {
+					t.Errorf("the event that adds %s names %q", r.Key, e.Touched)
+				}
+			}
+		}
+	}
+}
+
 func TestARowChangesOnlyForThoseWhoSeeTheChange(t *testing.T) {
 	t.Parallel()
 	b := newBus()
