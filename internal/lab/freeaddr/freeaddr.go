@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 )
 
 // The ports from which Pick chooses: below the range of ephemeral ports (Linux:
@@ -31,6 +32,8 @@ var picked = struct {
 func Pick(n int) ([]string, error) {
 	picked.Lock()
 	defer picked.Unlock()
+	syscall.ForkLock.RLock() // a child that is forked meanwhile would keep the listeners below until it runs its program
+	defer syscall.ForkLock.RUnlock()
 	addrs := make([]string, 0, n)
 	var failed error
 	for range 100 * n {

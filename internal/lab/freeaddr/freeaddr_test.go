@@ -2,6 +2,9 @@ package freeaddr_test
 
 import (
 	"net"
+	"os"
+	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/lab/freeaddr"
@@ -23,6 +26,47 @@ func TestNoAddressIsPickedTwice(t *testing.T) {
 			seen[addr] = true
 		}
 	}
+}
+
+// TestAnAddressIsFreeWhileProgramsStart checks that no child holds an address: one that was forked while Pick listened would.
+func TestAnAddressIsFreeWhileProgramsStart(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var starting sync.WaitGroup
+	for range 4 {
+		starting.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := exec.CommandContext(t.Context(), self, "-test.run=^$").Run(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 2000 {
+		addrs, err := freeaddr.Pick(1)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		ln, err := net.Listen("tcp", addrs[0])
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		ln.Close()
+	}
+	close(done)
+	starting.Wait()
 }
 
 func TestAddressesAreFreeAndDifferent(t *testing.T) {
