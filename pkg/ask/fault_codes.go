@@ -269,6 +269,7 @@ const (
 	FaultBadName          FaultCode = "bad_name"
 	FaultBadRange         FaultCode = "bad_range"
 	FaultMissingParameter FaultCode = "missing_parameter"
+	FaultUnknownParameter FaultCode = "unknown_parameter"
 	FaultNoCaller         FaultCode = "no_caller"
 	FaultForeignReply     FaultCode = "foreign_reply"
 

@@ -272,6 +272,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultBadName:          {english: `invalid {name} {given:quoted}: use 1 to {most} of A-Z a-z 0-9 _ -`, chinese: `{name} {given:quoted} 无效：请用 1 到 {most} 个 A-Z a-z 0-9 _ - 中的字符`},
 	FaultBadRange:         {english: `{name} is {given:quoted}; use {least} to {most}`, chinese: `{name} 是 {given:quoted}；请用 {least} 到 {most}`},
 	FaultMissingParameter: {english: `missing {name}; give {want:term}`, chinese: `缺少 {name}；请给出{want:term}`},
+	FaultUnknownParameter: {english: `{name:quoted} is unknown; the parameters here are {parameters}`, chinese: `{name:quoted} 是未知的参数；这里的参数有 {parameters}`},
 	FaultNoCaller:         {english: `the call has no caller`, chinese: `此调用没有调用者`},
 	FaultForeignReply:     {english: `the reply to a request about ask {ask} is about ask {given:quoted}, and is ignored; send the request again`, chinese: `关于提问 {ask} 的请求，收到的应答却是关于提问 {given:quoted} 的，已忽略；请再发一次请求`},
 

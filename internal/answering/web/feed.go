@@ -176,7 +176,8 @@ func (f *feed) draw(ctx context.Context) frame {
 	before, late := f.touched(), f.late
 	now := f.s.newFrame(ctx, f.me, f.at, true, &f.kept)
 	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown despite filter and snooze
-	f.late = f.touched() // pages tell people only of new rows that are named, so each is named in every event that may add its row
+	// Pages tell people only of new rows that are named, so each is named in every event that may add its row.
+	f.late = f.touched()
 	d := delta{Waiting: now.Waiting, Any: late.Any || before.Any || f.late.Any}
 	for _, k := range slices.Concat(late.Keys, before.Keys, f.late.Keys) {
 		if key := k.String(); !slices.Contains(d.Touched, key) {

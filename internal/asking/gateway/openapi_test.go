@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/getkin/kin-openapi/openapi3"
@@ -203,6 +204,49 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s is mounted and not described", pattern)
+		}
+	}
+}
+
+// parameters returns the names of an operation's query parameters.
+func parameters(item *openapi3.PathItem, o *openapi3.Operation) (names []string) {
+	for _, p := range slices.Concat(item.Parameters, o.Parameters) {
+		if p.Value.In == openapi3.ParameterInQuery {
+			names = append(names, p.Value.Name)
+		}
+	}
+	return names
+}
+
+// TestUnknownParametersAreRefused checks each path of askbus's own against openapi.yaml; foreign clients may send what they like
+// to the others.
+func TestUnknownParametersAreRefused(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	secret := d.token(token.Token{Role: token.Operator})
+	for path, item := range description(t).Paths.Map() {
+		if !strings.HasPrefix(path, "/v1/") || path == "/v1/credentials" {
+			continue
+		}
+		for method, o := range item.Operations() {
+			at := strings.NewReplacer("{session}", "s1", "{id}", "a1").Replace(path)
+			got := d.do(secret, method, at+"?wiat=30s", "{}")
+			var p struct {
+				Errors []struct {
+					Args map[string]string `json:"args"`
+				} `json:"errors"`
+			}
+			if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.status != http.StatusBadRequest || len(p.Errors) != 1 {
+				t.Errorf("%s %s: %d, %v: %s", method, path, got.status, err, got.body)
+				continue
+			}
+			known := strings.Split(p.Errors[0].Args["parameters"], ", ")
+			want := parameters(item, o)
+			slices.Sort(known)
+			slices.Sort(want)
+			if p.Errors[0].Args["name"] != "?wiat" || !slices.Equal(known, want) {
+				t.Errorf("%s %s says %s; openapi.yaml has %q", method, path, got.body, want)
+			}
 		}
 	}
 }

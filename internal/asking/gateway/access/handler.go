@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,6 +41,20 @@ func (a *Control) Authenticated(m Methods) http.Handler {
 			return h(w, r, c)
 		}
 	}))
+}
+
+// Takes refuses query parameters that a handler does not know: a misspelt one would be left out in silence. Each of names
+// is one or several, with spaces between them.
+func Takes(h Handler, names ...string) Handler {
+	known := strings.Fields(strings.Join(names, " "))
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+			if !slices.Contains(known, name) {
+				return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownParameter, "?"+ask.Clip(name, 80), strings.Join(known, ", "))
+			}
+		}
+		return h(w, r, c)
+	}
 }
 
 func (m Methods) each(wrap func(Handler) Handler) Methods {

@@ -47,18 +47,31 @@ func (api *API) Close() { close(api.drain) }
 
 // Routes returns the API's paths. All need a token.
 func (api *API) Routes() map[string]access.Methods {
+	const where, page = "session tenant", "limit cursor"
 	return map[string]access.Methods{
-		"/v1/asks":                        {"GET": api.list, "POST": api.ask},
-		"/v1/asks/{session}/{id}":         {"GET": api.get, "DELETE": api.withdraw},
-		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer, "DELETE": api.unvote},
-		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
-		"/v1/files":                       {"POST": api.upload},
-		"/v1/files/{id}":                  {"GET": api.file},
-		"/v1/history":                     {"GET": api.history},
-		"/v1/events":                      {"GET": api.stream, "POST": api.events},
-		"/v1/permission":                  {"POST": api.permission},
-		"/api/interact/ask":               {"POST": api.interact},
-		"/a2a":                            {"POST": api.a2a},
+		"/v1/asks": {
+			"GET":  access.Takes(api.list, "state", "id", "question", where, page),
+			"POST": access.Takes(api.ask, where, "wait", "dialect"),
+		},
+		"/v1/asks/{session}/{id}": {
+			"GET":    access.Takes(api.get, "tenant", "wait", "dialect"),
+			"DELETE": access.Takes(api.withdraw, "tenant", "reason"),
+		},
+		"/v1/asks/{session}/{id}/answer": {
+			"POST":   access.Takes(api.answer, "tenant", "dialect", "by"),
+			"DELETE": access.Takes(api.unvote, "tenant", "by"),
+		},
+		"/v1/asks/{session}/{id}/decline": {"POST": access.Takes(api.decline, "tenant")},
+		"/v1/files":                       {"POST": access.Takes(api.upload, "name", where)},
+		"/v1/files/{id}":                  {"GET": access.Takes(api.file, where)},
+		"/v1/history":                     {"GET": access.Takes(api.history, "question", where, page)},
+		"/v1/events": {
+			"GET":  access.Takes(api.stream, where, "last_event_id"),
+			"POST": access.Takes(api.events, where, "wait"),
+		},
+		"/v1/permission":    {"POST": access.Takes(api.permission, where, "wait")},
+		"/api/interact/ask": {"POST": api.interact},
+		"/a2a":              {"POST": api.a2a},
 	}
 }
 
