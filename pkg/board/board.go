@@ -215,7 +215,8 @@ func (b *Board) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.R
 		return b.Fresh(ctx, k)
 	}
 	held, at, ok := b.bodies.get(k, h.life)
-	if ok && (offline || time.Since(at) < age) {
+	// A body that was read while the ask was written again, as by a vote, may have come late.
+	if ok && (offline || held.Seq >= h.seq && time.Since(at) < age) {
 		return held, nil
 	}
 	rec, err := b.Fresh(ctx, k)

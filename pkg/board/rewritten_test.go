@@ -10,7 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// TestAVoteLeavesWhoHasTheAsk: to whom an ask was handed over, and who is at it, is the same after a vote.
+// TestAVoteLeavesWhoHasTheAsk: to whom an ask was handed over, and who is at it, is the same after a vote. What was read
+// before it is not shown after it.
 func TestAVoteLeavesWhoHasTheAsk(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -22,6 +23,10 @@ func TestAVoteLeavesWhoHasTheAsk(t *testing.T) {
 	}
 	r := surface(t, b, responder.Options{})
 	br := run(t, r, board.Options{Shared: true})
+	before, err := r.Get(t.Context(), key("a1"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tom := person("tom")
 	if err := br.Look(tom, key("a1"), false); err != nil {
 		t.Fatal(err)
@@ -45,5 +50,9 @@ func TestAVoteLeavesWhoHasTheAsk(t *testing.T) {
 	}
 	if at := br.Attending(key("a1")); len(at) != 1 || at[0].Principal != "os:tom" {
 		t.Errorf("at it are %+v", at)
+	}
+	board.CameLate(br, before)
+	if rec, err := br.Get(t.Context(), key("a1")); err != nil || len(rec.Votes) != 1 {
+		t.Errorf("what was read before the vote, and comes after it, is shown: %d votes, %v", len(rec.Votes), err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type snapshot struct {
 	pending  []ask.Record
 	resolved []ask.Record
-	known    map[ask.Key]uint64 // known when it began
+	known    map[ask.Key]known // known when it began
 	more     bool
 }
 
@@ -58,7 +58,7 @@ func (w *watch) apply(s snapshot) {
 	w.more = s.more
 	for _, rec := range s.resolved {
 		k := rec.Ask.Key()
-		if seq, still := w.known[k]; still && seq == s.known[k] {
+		if now, still := w.known[k]; still && now == s.known[k] {
 			w.resolved(rec)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -49,7 +50,7 @@ func Watch(ctx context.Context, r *responder.Responder, handle func(Event)) erro
 }
 
 func (r *source) watch(ctx context.Context, handle func(Event)) error {
-	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()})
+	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]known{}, ended: map[ask.Key]ending{}, turned: time.Now()})
 }
 
 // read reads the pending asks concurrently with live events.
@@ -66,12 +67,18 @@ func (w *watch) read() func(context.Context) (func(), error) {
 type watch struct {
 	r      *source
 	handle func(Event)
-	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
+	known  map[ask.Key]known  // pending asks that were told
 	ended  map[ask.Key]ending // outcomes told recently
 	before map[ask.Key]ending // outcomes told before those: see forget
 	turned time.Time
 	off    bool
 	more   bool
+}
+
+// known is the question of an ask as it was told.
+type known struct {
+	life string
+	seq  uint64
 }
 
 // ending is an outcome that was told. A crash may republish it, and an older
@@ -116,8 +123,8 @@ func (w *watch) live(m *nats.Msg) {
 
 func (w *watch) pending(rec ask.Record) {
 	k := rec.Ask.Key()
-	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
-		return
+	if told, is := w.known[k]; is && (rec.Seq == told.seq || rec.Seq == 0 || rec.Seq < told.seq && rec.Life == told.life) {
+		return // a snapshot that began before a vote was told may have the question without it
 	}
 	if e, ended := w.justEnded(k); ended && e.seq == rec.Seq {
 		return
@@ -126,7 +133,7 @@ func (w *watch) pending(rec ask.Record) {
 		w.more = true
 		return
 	}
-	w.known[k] = rec.Seq
+	w.known[k] = known{strings.Clone(rec.Life), rec.Seq} // a clone, else it keeps its message's header
 	w.handle(Event{Kind: Pending, Record: rec})
 }
 
@@ -135,7 +142,7 @@ func (w *watch) resolved(rec ask.Record) {
 	if e, told := w.justEnded(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
 		return
 	}
-	rec.Seq = w.known[k] // an outcome does not say which question it ended
+	rec.Seq = w.known[k].seq // an outcome does not say which question it ended
 	delete(w.known, k)
 	if rec.Outcome != nil {
 		if len(w.ended) > 4*w.r.opts.Limit {

@@ -1,6 +1,9 @@
 package board
 
 import (
+	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +18,7 @@ func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
 	told := 0
 	w := &watch{
 		r: &source{opts: responder.Options{Limit: 10}}, handle: func(Event) { told++ },
-		known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{},
+		known: map[ask.Key]known{}, ended: map[ask.Key]ending{},
 	}
 	end := func(id string) {
 		a := ask.Ask{ID: id, Tenant: "acme", Session: "s1"}
@@ -35,5 +38,31 @@ func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
 	}
 	if n := len(w.ended) + len(w.before); n > 8*w.r.opts.Limit+2 {
 		t.Errorf("%d endings are remembered", n)
+	}
+}
+
+// A snapshot that began before a vote was told does not tell the question without it.
+func TestAWatchTellsNothingOlder(t *testing.T) {
+	t.Parallel()
+	var told []string
+	w := &watch{
+		r: &source{opts: responder.Options{Limit: 10}}, known: map[ask.Key]known{}, ended: map[ask.Key]ending{}, turned: time.Now(),
+		handle: func(e Event) {
+			if e.Kind == Pending {
+				told = append(told, fmt.Sprint(e.Record.Life, e.Record.Seq))
+			}
+		},
+	}
+	pending := func(life string, seq uint64) ask.Record {
+		return ask.Record{State: ask.StatePending, Life: life, Seq: seq, Ask: ask.Ask{ID: "a", Tenant: "acme", Session: "s1"}}
+	}
+	w.pending(pending("l", 1))
+	old := snapshot{known: maps.Clone(w.known), pending: []ask.Record{pending("l", 1)}}
+	w.pending(pending("l", 2))
+	w.apply(old)
+	w.apply(snapshot{known: maps.Clone(w.known), pending: []ask.Record{pending("l", 2)}})
+	w.apply(snapshot{known: maps.Clone(w.known), pending: []ask.Record{pending("m", 1)}}) // the ledger is another one
+	if got := strings.Join(told, " "); got != "l1 l2 m1" {
+		t.Errorf("told %s", got)
 	}
 }
