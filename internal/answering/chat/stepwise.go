@@ -106,10 +106,10 @@ func (s *Stepwise) Write(ctx context.Context, t *Turn, words string, n int, addr
 	if steps.Next(view) == nil {
 		return s.advance(ctx, t, rec, at, steps.Note(h.Words))
 	}
-	next, err := steps.Type(view, h.Words)
+	next, err := steps.Type(s.Card(t.Lang, rec), h.Words)
 	if err != nil {
 		_ = s.prompt(ctx, t, rec, steps)
-		return t.Lang.Say("Your words do not answer this question.")
+		return err.Error()
 	}
 	return s.advance(ctx, t, rec, at, next)
 }

@@ -178,8 +178,8 @@ func (s *Surface) Take(l *lang.Language, by Said, o *Open) Taken {
 	var again []card.Again
 	if q := by.question(&o.Rec.Ask); q != nil {
 		ans, err := q.ParseReply(by.Words)
-		if err != nil {
-			return Taken{Why: l.Say("Your words do not answer this question.")}
+		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
+			return Taken{Why: wrong.In(view.Lang)}
 		}
 		d.Set(ans)
 		again = d.Open()

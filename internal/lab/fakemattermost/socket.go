@@ -3,7 +3,9 @@ package fakemattermost
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,13 +20,16 @@ type listener struct {
 	conn *websocket.Conn
 	line *halfopen.Conn
 	seq  int
+	over bool // the session behind it has ended
 }
 
 // tell sends an event; a connection that takes none is dropped.
 func (l *listener) tell(ctx context.Context, event string, data, broadcast map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.event(ctx, event, data, broadcast)
+	if !l.over {
+		l.event(ctx, event, data, broadcast)
+	}
 }
 
 // event is tell for who holds mu.
@@ -72,6 +77,18 @@ func (s *Server) Lose() {
 	})
 }
 
+// EndSessions ends the sessions behind all connections that hear events, as a bot's that is disabled for a moment: they stay
+// open, answer a WebSocket's ping, and hear nothing any more (Mattermost 11.6).
+func (s *Server) EndSessions() {
+	var all []*listener
+	s.locked(func() { all = slices.Collect(maps.Keys(s.listeners)) })
+	for _, l := range all {
+		l.mu.Lock()
+		l.over = true
+		l.mu.Unlock()
+	}
+}
+
 // socket is a WebSocket, of who shows the token in a header or in an authentication_challenge.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
@@ -117,6 +134,14 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 			l.send(r.Context(), map[string]any{"status": "OK", "seq_reply": in.Seq})
 			l.mu.Unlock()
 			hello(r.Context())
+		case in.Action == "ping":
+			l.mu.Lock()
+			reply := map[string]any{"status": "OK", "seq_reply": in.Seq, "data": map[string]any{"text": "pong"}}
+			if l.over {
+				reply = map[string]any{"status": "FAIL", "seq_reply": in.Seq, "error": map[string]any{"id": "api.web_socket_router.not_authenticated.app_error", "status_code": http.StatusUnauthorized}}
+			}
+			l.send(r.Context(), reply)
+			l.mu.Unlock()
 		}
 	}
 }

@@ -44,7 +44,8 @@ func TestReconnectingLeavesNothing(t *testing.T) { // not parallel: it counts go
 	})
 }
 
-// A WebSocket that is lost, and of which nobody is told, is replaced as soon as the server does not answer a ping.
+// A WebSocket that is lost, and of which nobody is told, is replaced as soon as the server does not answer a ping, and one
+// whose session has ended as soon as it says so.
 func TestALostConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSurface(t)
@@ -59,7 +60,9 @@ func TestALostConnectionIsReplaced(t *testing.T) {
 	go func() { done <- app.Keep(ctx); app.Drain() }()
 	t.Cleanup(func() { cancel(); <-done })
 	natstest.Eventually(t, "it hears", func() bool { return s.fake.Listeners() == 1 })
-	before := s.fake.Heard()
-	s.fake.Lose()
-	natstest.Eventually(t, "it connects again", func() bool { return s.fake.Heard() > before && s.fake.Listeners() == 1 })
+	for _, lose := range []func(){s.fake.Lose, s.fake.EndSessions} {
+		before := s.fake.Heard()
+		lose()
+		natstest.Eventually(t, "it connects again", func() bool { return s.fake.Heard() > before && s.fake.Listeners() == 1 })
+	}
 }

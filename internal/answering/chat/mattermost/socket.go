@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,8 +24,10 @@ const (
 
 // happened is an event of the server.
 type happened struct {
-	Event string `json:"event"`
-	Data  struct {
+	Event  string `json:"event"`
+	Reply  int    `json:"seq_reply"` // to what was sent
+	Status string `json:"status"`    // of a reply
+	Data   struct {
 		Kind string `json:"channel_type"` // "D": a private chat
 		Post string `json:"post"`         // JSON in a text
 	} `json:"data"`
@@ -51,7 +54,7 @@ func (s *App) hear(ctx context.Context) {
 	}
 }
 
-// events opens the connection.
+// events opens the connection. The server greets only who it knows: it leaves anybody else waiting.
 func (a *api) events(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -61,24 +64,61 @@ func (a *api) events(ctx context.Context) (*websocket.Conn, error) {
 		return nil, fmt.Errorf("the server's WebSocket cannot be opened, so that nobody can link their account: %w", err)
 	}
 	conn.SetReadLimit(maxEvent)
+	if e, err := next(ctx, conn); err != nil || e.Event != "hello" {
+		_ = conn.CloseNow()
+		return nil, fmt.Errorf("the server's WebSocket does not take the token, so that nobody can link their account: %w", cmp.Or(err, errors.New("no greeting")))
+	}
 	return conn, nil
+}
+
+// next reads an event, or a reply.
+func next(ctx context.Context, conn *websocket.Conn) (e happened, err error) {
+	_, data, err := conn.Read(ctx)
+	if err == nil {
+		_ = json.Unmarshal(data, &e) // what is not JSON is nothing that is handled
+	}
+	return e, err
+}
+
+// ping asks the server for a reply, in its own protocol: it answers the WebSocket's pings also where the session has ended, as of a
+// bot that was disabled for a moment, and tells nothing there any more.
+func ping(conn *websocket.Conn, replies <-chan string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(`{"seq":1,"action":"ping"}`)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case status := <-replies:
+			if status != "OK" {
+				return errors.New("the session has ended")
+			}
+			return nil
+		}
+	}
 }
 
 // listen reads events until the connection breaks, or no ping is answered.
 func (s *App) listen(ctx context.Context, conn *websocket.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	replies := make(chan string, 1)
 	s.after.Go(func() {
-		_ = chat.Probe(ctx, cmp.Or(s.opts.Ping, pingEvery), conn.Ping)
+		_ = chat.Probe(ctx, cmp.Or(s.opts.Ping, pingEvery), ping(conn, replies))
 		_ = conn.CloseNow() // which ends the reading
 	})
 	for {
-		_, data, err := conn.Read(ctx)
-		if err != nil {
+		e, err := next(ctx, conn)
+		switch {
+		case err != nil:
 			return err
-		}
-		var e happened
-		if json.Unmarshal(data, &e) == nil && e.Event == "posted" && e.Data.Kind == "D" {
+		case e.Reply != 0:
+			select {
+			case replies <- e.Status:
+			default: // nobody waits for it
+			}
+		case e.Event == "posted" && e.Data.Kind == "D":
 			s.wrote(ctx, e.Data.Post)
 		}
 	}

@@ -222,7 +222,7 @@ func (s *App) wrote(ctx context.Context, in *activity) {
 		taken.Reply.By = by
 		told, _ = s.Answer(ctx, l, one.Rec, at.ref(), *taken.Reply)
 	default: // what a button would be offered for is chosen on the card
-		told = l.Say("Your words do not answer this question.") + " " + l.Say("Please use the card.")
+		told = cmp.Or(taken.Why, l.Say("Your words do not answer this question.")) + " " + l.Say("Please use the card.")
 	}
 	s.tell(ctx, in, told)
 }
