@@ -38,10 +38,9 @@ func (api *API) await(w http.ResponseWriter, r *http.Request, asked client.Asked
 const keepAliveEvery = time.Minute
 
 // keepAlive sends "102 Processing" to Node, whose fetch times out after five minutes without a
-// header. Other clients may take it for the response: Python's http.client does.
+// header.
 func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) {
-	agent := strings.ToLower(r.UserAgent())
-	if !strings.HasPrefix(agent, "node") && !strings.HasPrefix(agent, "undici") || !r.ProtoAtLeast(1, 1) {
+	if !takesInterim(r) {
 		return func() {}
 	}
 	ended, done := make(chan struct{}), make(chan struct{})
@@ -59,6 +58,17 @@ func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) 
 		}
 	}()
 	return func() { close(ended); <-done }
+}
+
+// takesInterim reports whether a request is of Node's fetch, with no proxy on the way. Others may take an
+// interim response for the response: Python's http.client does, and nginx then holds back what follows. A
+// proxy that says nothing about itself does not pass on the header Connection, which is of one hop.
+func takesInterim(r *http.Request) bool {
+	agent := strings.ToLower(r.UserAgent())
+	if !strings.HasPrefix(agent, "node") && !strings.HasPrefix(agent, "undici") || !r.ProtoAtLeast(1, 1) {
+		return false
+	}
+	return r.Header.Get("Connection") == "keep-alive" && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" && r.Header.Get("Via") == ""
 }
 
 // waitOf returns how long a request wants to wait: ?wait or Askbus-Wait, as "30s" or "30".
