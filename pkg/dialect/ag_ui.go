@@ -10,9 +10,9 @@ import (
 const agUIName = "ag-ui"
 
 // agUIAsk reads the interrupts that end an AG-UI run: the event RUN_FINISHED,
-// its outcome, or the array of interrupts. A response schema becomes questions.
-// Without one, a tool call or a confirmation is approved or rejected, and
-// anything else is answered with text.
+// its outcome, or the array of interrupts. A response schema becomes questions;
+// what no form has a field for is typed as JSON. Without one, a tool call or a
+// confirmation is approved or rejected, and anything else is answered with text.
 func agUIAsk(b *builder, v value) {
 	b.meta(ask.MetadataPermission, agUIName)
 	list := v
@@ -70,7 +70,7 @@ func (b *builder) interrupt(n int, v value) {
 				properties.fault(ask.FaultTooManyProperties, ask.MaxQuestions)
 				break
 			}
-			b.property(len(b.ask.Questions), name, properties.field(name), slices.Contains(required, name))
+			b.response(name, properties.field(name), slices.Contains(required, name))
 			b.remember(name, len(b.ask.Questions)-1, "id")
 			b.remember("field", len(b.ask.Questions)-1, "payload")
 		}
@@ -79,9 +79,11 @@ func (b *builder) interrupt(n int, v value) {
 			q.Text = message + "\n\n" + q.Text
 		}
 	case schema.given():
-		b.property(begin, "value", schema, true)
-		if message != "" {
-			b.ask.Questions[begin].Text = message
+		b.response("value", schema, true)
+		if q := &b.ask.Questions[begin]; message != "" && b.origin[originKey(begin, "json")] != nil {
+			q.Text = message + "\n\n" + q.Text
+		} else if message != "" {
+			q.Text = message
 		}
 	case slices.Contains([]string{"tool_call", "tool_call_approval", "confirmation", "approval"}, reason):
 		b.add(ask.Question{Text: cmp.Or(message, "May the agent go on?"), NoOther: true, Options: []ask.Option{
@@ -141,7 +143,6 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 	entry := ordered("interruptId", recall(a, "", n, "interrupt"), "status", "cancelled")
 	words := sentence(a, o)
 	if r := rowOf(o); r == rowAnswered || r == rowDefault {
-		entry.set("status", "resolved")
 		words = remarks(a, o, "")
 		var payload any
 		fields := ordered()
@@ -150,16 +151,22 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 			if recall(a, "", i, "of") != key(n) || ans == nil {
 				continue
 			}
+			given, ok := responseValue(a, i, *ans)
+			if !ok { // nothing is done with half of what a person said
+				entry.set("metadata", ordered("dev.askbus/text", say(a, "%s is not the JSON that the request wants: %s", recall(a, "value", i, "id"), ans.Text)))
+				return entry
+			}
 			switch recall(a, "", i, "payload") {
 			case "field":
-				fields.set(recall(a, "", i, "id"), elicitedValue(a, i, *ans))
+				fields.set(recall(a, "", i, "id"), given)
 				payload = fields
 			case "approval":
 				payload = ordered("approved", slices.Contains(ans.Selected, approvalApprove))
 			default:
-				payload = elicitedValue(a, i, *ans)
+				payload = given
 			}
 		}
+		entry.set("status", "resolved")
 		if payload != nil {
 			entry.set("payload", payload)
 		}
@@ -217,7 +224,7 @@ func agUIReply(a *ask.Ask, v value) Given {
 			case interruptOf(a, of) != foreign:
 				continue
 			case recall(a, "", i, "payload") == "field":
-				given.Reply.Answers = append(given.Reply.Answers, payload.field(recall(a, "", i, "id")).elicited(a, i))
+				given.Reply.Answers = append(given.Reply.Answers, payload.field(recall(a, "", i, "id")).responseAnswer(a, i))
 			case recall(a, "", i, "payload") == "approval":
 				decision := approvalReject
 				payload.field("approved").answers(q.ID)
@@ -226,7 +233,7 @@ func agUIReply(a *ask.Ask, v value) Given {
 				}
 				given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{decision}})
 			default:
-				given.Reply.Answers = append(given.Reply.Answers, payload.elicited(a, i))
+				given.Reply.Answers = append(given.Reply.Answers, payload.responseAnswer(a, i))
 			}
 			known = true
 		}

@@ -66,5 +66,6 @@ var chineseSentences = map[string]string{
 	"Tell the agent that it gets no answer.":     "告诉智能体不会得到回答。",
 
 	"Another answer, in your own words":                               "其他回答，自己填写",
+	"%s is not the JSON that the request wants: %s":                   "%s 不是请求所要的 JSON：%s",
 	"the person's answer is %s, which the request does not allow: %s": "对方的回答是 %s，而请求不允许：%s",
 }

@@ -1,0 +1,128 @@
+package dialect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// response adds the question for one value of a response schema. What no field of a form holds, such as
+// the edited arguments of a tool call, is typed as JSON.
+func (b *builder) response(name string, v value, required bool) {
+	i := len(b.ask.Questions)
+	schema, nullable := plain(v)
+	o, ok := schema.raw.(*object)
+	if !ok || isField(o) {
+		b.property(i, name, schema, required && !nullable)
+		return
+	}
+	v.ignore()
+	q := ask.Question{ID: ask.Token(name), Kind: ask.KindText, Optional: !required || nullable}
+	title, _ := o.values["title"].(string)
+	q.Text = cmp.Or(title, name)
+	if about, _ := o.values["description"].(string); about != "" {
+		q.Text += ": " + about
+	}
+	if slices.ContainsFunc(o.keys, func(key string) bool {
+		return !slices.Contains([]string{"type", "title", "description", "default"}, key)
+	}) {
+		q.Text += "\n\n" + fenced("json", indented(encode(o)))
+	}
+	q.Text = shorten(q.Text, ask.MaxText-20)
+	kind, _ := o.values["type"].(string)
+	switch kind {
+	case "object":
+		q.Limits.Pattern, q.Limits.Message = `^\s*\{[\s\S]*\}\s*$`, "Give a JSON object."
+	case "array":
+		q.Limits.Pattern, q.Limits.Message = `^\s*\[[\s\S]*\]\s*$`, "Give a JSON array."
+	}
+	b.remember(cmp.Or(kind, "any"), i, "json")
+	b.add(q, place{at: v.at})
+}
+
+// isField reports whether a form has a field for the values of a schema.
+func isField(o *object) bool {
+	switch typ := o.values["type"].(type) {
+	case string:
+		if typ != "array" {
+			return typ != "object"
+		}
+		items, _ := o.values["items"].(*object)
+		return items != nil && (items.values["enum"] != nil || items.values["anyOf"] != nil || items.values["oneOf"] != nil)
+	case nil:
+		return false
+	}
+	return typeName(o.values["type"]) != "array" // a fault
+}
+
+// plain returns a schema as forms write it: generators write an optional value as one that may be null,
+// and some write no type beside texts to choose from.
+func plain(v value) (_ value, nullable bool) {
+	o, ok := v.raw.(*object)
+	if !ok {
+		return v, false
+	}
+	flat, changed := ordered(), false
+	for _, key := range o.keys {
+		list, _ := o.values[key].([]any)
+		rest := slices.DeleteFunc(slices.Clone(list), isNull)
+		switch {
+		case (key == "anyOf" || key == "oneOf" || key == "type") && len(list) == 2 && len(rest) == 1:
+			nullable, changed = true, true
+			if inner, ok := rest[0].(*object); ok {
+				for _, k := range inner.keys {
+					flat.set(k, inner.values[k])
+				}
+				continue
+			}
+			flat.set(key, rest[0])
+		default:
+			flat.set(key, o.values[key])
+		}
+	}
+	if choices, _ := flat.values["enum"].([]any); flat.values["type"] == nil && len(choices) > 0 && !slices.ContainsFunc(choices, func(c any) bool { return typeName(c) != "string" }) {
+		flat.set("type", "string")
+		changed = true
+	}
+	if !changed {
+		return v, false
+	}
+	v.ignore()
+	return value{r: v.r, at: v.at, raw: flat}, nullable
+}
+
+// isNull reports whether a schema, or the name of a type, allows null alone.
+func isNull(schema any) bool {
+	if o, ok := schema.(*object); ok {
+		schema = o.values["type"]
+	}
+	return schema == "null"
+}
+
+// responseValue returns the answer to a question of [builder.response] for the payload. It is false if
+// the answer should be JSON and is not.
+func responseValue(a *ask.Ask, i int, ans ask.Answer) (any, bool) {
+	kind := recall(a, "", i, "json")
+	if kind == "" {
+		return elicitedValue(a, i, ans), true
+	}
+	v, err := (&reader{}).parse([]byte(strings.TrimSpace(ans.Text)))
+	if kind == "any" && err != nil {
+		return ans.Text, true
+	}
+	return v.raw, err == nil && (kind == "any" || typeName(v.raw) == kind)
+}
+
+// responseAnswer reads the answer to question i from a payload.
+func (v value) responseAnswer(a *ask.Ask, i int) ask.Answer {
+	if recall(a, "", i, "json") == "" || !v.given() {
+		return v.elicited(a, i)
+	}
+	v.answers(a.Questions[i].ID)
+	if s, ok := v.raw.(string); ok {
+		return ask.Answer{QuestionID: a.Questions[i].ID, Text: s}
+	}
+	return ask.Answer{QuestionID: a.Questions[i].ID, Text: string(encode(v.raw))}
+}

@@ -1,0 +1,83 @@
+package dialect_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/testkit/asktest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// editing returns the interrupts of ag-ui-editing.txtar, whose first one is what AG-UI recommends for a
+// tool call that a person may edit, and an outcome with these answers.
+func editing(t *testing.T, args, note, lines, place string) (dialect.Dialect, ask.Ask, ask.Outcome) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/requests/ag-ui-editing.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "-- request --\n")
+	body, _, _ := strings.Cut(rest, "\n-- ask --")
+	d, _ := dialect.Lookup("ag-ui")
+	a, warnings, err := d.Ask([]byte(body))
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v, %v", warnings, err)
+	}
+	a.ID, a.Timeout, a.Deadline = "ask-1", 0, asktest.Deadline
+	yes, pages := true, 3.0
+	answers := []ask.Answer{
+		{QuestionID: "i0-approved", Boolean: &yes},
+		{QuestionID: "i0-editedArgs", Text: args},
+		{QuestionID: "i1-quarter", Selected: []string{"Q1"}},
+		{QuestionID: "i1-note", Text: note},
+		{QuestionID: "i1-pages", Number: &pages},
+		{QuestionID: "i1-lines", Text: lines},
+		{QuestionID: "i1-place", Text: place},
+		{QuestionID: "i2-value", Text: `{"color": "red"}`},
+	}
+	for i := range answers {
+		answers[i].Skipped = answers[i].Empty()
+	}
+	if _, _, err := a.Check(ask.Reply{Answers: answers}); err != nil {
+		t.Fatal(err)
+	}
+	return d, a, ask.Outcome{AskID: "ask-1", Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: answers, By: &ask.By{Name: "Mei"}, Ask: &a}
+}
+
+// What a form has no field for is typed as JSON, and is JSON in the payload; a screen that speaks AG-UI
+// sends it as JSON.
+func TestAGUIPayloadsHaveTheJSONThatWasTyped(t *testing.T) {
+	t.Parallel()
+	d, a, o := editing(t, "\n{\"to\": \"b@example.com\", \"cc\": [1, {\"x\": null}]} ", "", `["a", "b"]`, "by the sea")
+	want := `{"resume":[{"interruptId":"mail","status":"resolved","payload":{"approved":true,"editedArgs":{"to":"b@example.com","cc":[1,{"x":null}]}}},` +
+		`{"interruptId":"form","status":"resolved","payload":{"quarter":"Q1","pages":3,"lines":["a","b"],"place":"by the sea"}},` +
+		`{"interruptId":"whole","status":"resolved","payload":{"color":"red"}}]}`
+	body := d.Answer(&a, &o).Body
+	if string(body) != want {
+		t.Fatalf("got  %s\nwant %s", body, want)
+	}
+	given, err := d.Reply(&a, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := o
+	again.Answers = given.Reply.Answers
+	if body := d.Answer(&a, &again).Body; string(body) != want {
+		t.Errorf("as a reply of a screen: %s", body)
+	}
+}
+
+// An edit that is not JSON is no approval of the call as it was.
+func TestAGUIPayloadsAreNotSentWithoutWhatIsNotJSON(t *testing.T) {
+	t.Parallel()
+	d, a, o := editing(t, "{to: b@example.com}", "n", "", `{"city": "Kiel"}`)
+	body := string(d.Answer(&a, &o).Body)
+	want := `{"resume":[{"interruptId":"mail","status":"cancelled","metadata":{"dev.askbus/text":"editedArgs is not the JSON that the request wants: {to: b@example.com}"}},` +
+		`{"interruptId":"form","status":"resolved","payload":{"quarter":"Q1","note":"n","pages":3,"place":{"city":"Kiel"}}},` +
+		`{"interruptId":"whole","status":"resolved","payload":{"color":"red"}}]}`
+	if body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+}
