@@ -75,6 +75,7 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 		"langgraph.mjs":            {1, "deployed to production", "not deployed: not on a Friday", ""},
 		"langchain-middleware.mjs": {1, "ran: staging, production; told: deployed to staging, deployed to production", "ran: ; told: not on a Friday, not on a Friday", ""},
 		"ai-sdk.mjs":               {1, "deployed to production", "execution-denied: not on a Friday", ""},
+		"ai-sdk-parallel.mjs":      {1, "deploy ran, drop never, read ran", "deploy not on a Friday, drop never, read ran", ""},
 		"openai-agents.mjs":        {1, "deployed to production", "not on a Friday", ""},
 		"claude-agent.mjs":         {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
 		"mcp-elicitation.mjs":      {1, `{"action":"accept","content":{"ok":true}}`, `"action":"accept","content":{"ok":false}}`, ""},

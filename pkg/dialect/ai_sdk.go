@@ -11,7 +11,8 @@ const aiSDKName = "ai-sdk"
 
 // aiSDKAsk reads the approval requests of AI SDK: a part of type
 // tool-approval-request, or an array of parts, of which other types are
-// skipped but for files, such as an image that the model made.
+// skipped but for files, such as an image that the model made, and so are
+// requests that a rule of the program has decided.
 func aiSDKAsk(b *builder, v value) {
 	b.meta(ask.MetadataPermission, aiSDKName)
 	parts := []value{v}
@@ -23,7 +24,7 @@ func aiSDKAsk(b *builder, v value) {
 	i := 0
 	for _, part := range parts {
 		part.object()
-		if typ := part.field("type"); typ.string() != "tool-approval-request" && len(parts) > 1 {
+		if typ := part.field("type"); len(parts) > 1 && (typ.string() != "tool-approval-request" || part.field("isAutomatic").bool(false)) {
 			if typ.string() == "file" {
 				b.attach(aiSDKFile(part))
 			}

@@ -28,8 +28,8 @@ type approval struct {
 func (b *builder) approval(n, i int, one approval) {
 	id := approvalID(n, i)
 	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: true, Text: strings.TrimSpace(one.description)}
-	if q.Text == "" {
-		q.Text = "Tool: " + one.name
+	if !strings.Contains(q.Text, one.name) || q.Text == "" { // nobody approves a tool without its name
+		q.Text = strings.TrimSpace("Tool: " + one.name + "\n\n" + q.Text)
 	}
 	if o, ok := one.args.(*object); ok && len(o.keys) > 0 {
 		b.remember(string(encode(o)), id, "args")
