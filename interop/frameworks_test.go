@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -107,5 +108,43 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 			}
 			need(t, p.end(), want)
 		}
+	}
+}
+
+// TestPeopleSeeWhatACallWithoutArgumentsDoes permits the calls of the OpenAI Agents SDK that have a name
+// and arguments of their own kind. What runs is shown as code: Markdown would hide characters of it.
+func TestPeopleSeeWhatACallWithoutArgumentsDoes(t *testing.T) {
+	t.Parallel()
+	dir, b := frameworks(t), up(t)
+	frame, err := os.ReadFile("frameworks/frames/openai-agents-shell.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := "```\n{\n  \"action\": {\n    \"commands\": [\n      \"rm -rf `pwd`/*build*\"\n    ]"
+	for _, c := range []struct {
+		program, name, frame, printed string
+		shown                         map[string]string
+	}{
+		{"node", "openai-agents-shell.mjs", "", "done", map[string]string{
+			"May Release call shell?":       command,
+			"May Release call apply_patch?": `"path": "notes.txt"`,
+		}},
+		{"python3", "openai_agents_pause.py", string(frame), "[true, ", map[string]string{
+			"May Release call shell_call?": strings.Replace(command, "\n    ]", "\n    ],\n    \"timeout_ms\": 1000", 1),
+		}},
+	} {
+		p := b.start(b.issue("--session", ask.Token(c.name)), c.frame, []string{"PYTHONPATH=" + packages(t).python}, c.program, filepath.Join(dir, c.name))
+		for range c.shown {
+			rec := b.next()
+			q := rec.Ask.Questions[0]
+			if want, ok := c.shown[q.Text]; !ok || !strings.Contains(rec.Ask.Context, want) {
+				t.Errorf("%s asks %q and shows %q, want %q", c.name, q.Text, rec.Ask.Context, want)
+			}
+			reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: q.ID, Boolean: new(true)}}}
+			if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), reply); err != nil {
+				t.Error(err)
+			}
+		}
+		need(t, p.end(), c.printed)
 	}
 }

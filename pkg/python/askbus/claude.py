@@ -1,6 +1,7 @@
 """The Claude Agent SDK: people answer the agent's questions and permit its tools."""
 
 import json
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -37,7 +38,7 @@ def can_use_tool(bus: Askbus | None = None, other: Callable[[str, dict[str, Any]
                 if said.get("answers"):
                     return allow(updated_input={**tool_input, "answers": said["answers"], "annotations": said.get("annotations")})
                 return deny(message=said.get("text", ""))
-            result = await aio.confirm(f"May the agent use {tool_name}?", id=id, context=json.dumps(tool_input, indent=2))
+            result = await aio.confirm(f"May the agent use {tool_name}?", id=id, context=code(tool_input))
             return allow(updated_input=tool_input) if result is True else deny(message=await refusal(aio, result, id))
         except AskbusError as error:
             return deny(message=f"Nobody was asked: {error}")
@@ -51,3 +52,15 @@ async def refusal(aio: AsyncAskbus, result: object, id: str) -> str:
         return result.reason or getattr(result, "response", "") or f"The answer is no ({type(result).__name__.lower()})."
     outcome = (await aio.get(id))["outcome"]
     return outcome["answers"][0].get("notes") or "The answer is no."
+
+
+def code(value: object) -> str:
+    """What a tool gets, for people: as code, because Markdown would hide some of it. Of a long one the beginning and the end."""
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=vars)
+    if len(text) > _SHOWN:
+        text = f"{text[: _SHOWN // 2]}\n… {len(text) - _SHOWN} characters are left out …\n{text[-_SHOWN // 2 :]}"
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
+    return f"{fence}\n{text}\n{fence}"
+
+
+_SHOWN = 20_000

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from . import Askbus
-from .claude import refusal
+from .claude import code, refusal
 
 
 async def decide(result: Any, bus: Askbus | None = None) -> Any:
@@ -18,8 +18,10 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
     async def one(item):
         call = item.raw_item if isinstance(item.raw_item, dict) else vars(item.raw_item)
         agent = getattr(getattr(item, "agent", None), "name", "the agent")
-        said = await aio.confirm(f"May {agent} call {call['name']}?", id=call["call_id"], context=f"The arguments are: {call['arguments']}")
-        return item, said is True, "" if said is True else await refusal(aio, said, call["call_id"])
+        name, id = getattr(item, "tool_name", None) or call.get("name") or call["type"], call.get("call_id") or call["id"]
+        given = call.get("arguments") or {key: call[key] for key in call if key not in _ABOUT}  # a shell's or a patch's call has no arguments
+        said = await aio.confirm(f"May {agent} call {name}?", id=id, context=code(given))
+        return item, said is True, "" if said is True else await refusal(aio, said, id)
 
     for item, allowed, reason in await asyncio.gather(*(one(item) for item in result.interruptions)):
         if allowed:
@@ -27,3 +29,6 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
         else:
             state.reject(item, rejection_message=reason)
     return state
+
+
+_ABOUT = ("type", "id", "call_id", "name", "status", "provider_data")

@@ -1,8 +1,8 @@
 // The OpenAI Agents SDK: people approve the tool calls at which a run was interrupted.
-import { refusal } from './claude.js'
+import { code, refusal } from './claude.js'
 import { Askbus } from './client.js'
 
-interface Item { agent: { name: string }; rawItem: { type?: string; callId?: string; id?: string; name?: string; arguments?: string } }
+interface Item { agent: { name: string }; name?: string; rawItem: { type?: string; callId?: string; id?: string; name?: string; status?: string; providerData?: unknown; arguments?: string } }
 interface Result<State> { interruptions: readonly Item[]; state: State }
 interface Decides { approve(item: any): void; reject(item: any, options?: { message?: string }): void }
 
@@ -13,9 +13,9 @@ interface Decides { approve(item: any): void; reject(item: any, options?: { mess
 export async function decide<State extends Decides>(result: { interruptions: readonly any[]; state: State }, { bus = new Askbus(), signal }: { bus?: Askbus; signal?: AbortSignal } = {}): Promise<State> {
   const { interruptions, state } = result as Result<State>
   await Promise.all(interruptions.map(async (item) => {
-    const { callId, id, name, arguments: given } = item.rawItem
+    const { type, callId, id, name = item.name ?? type, status, providerData, arguments: given, ...rest } = item.rawItem
     const end = await bus.confirm(`May ${item.agent.name} call ${name}?`, {
-      id: (callId ?? id)!, context: `The arguments are: ${given}`, ...(signal ? { signal } : {}),
+      id: (callId ?? id)!, context: code(given ?? rest), ...(signal ? { signal } : {}), // a shell's or a patch's call has no arguments
     })
     if (end.status === 'answered' && end.value) state.approve(item)
     else state.reject(item, { message: refusal(end) })
