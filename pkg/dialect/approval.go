@@ -11,6 +11,7 @@ const (
 	approvalApprove = "approve"
 	approvalEdit    = "edit"
 	approvalReject  = "reject"
+	approvalRespond = "respond" // in own words
 )
 
 // approval is one tool call that waits for approval.
@@ -21,13 +22,15 @@ type approval struct {
 	editable          bool
 	rejectable        bool
 	approvable        bool
+	respondable       bool // a person's words may take the place of the tool's result
 }
 
 // approval adds the question about call i of interrupt n, followed, if it can
-// be edited, by a question for new arguments.
+// be edited, by a question for new arguments. One that a person can only answer
+// in the tool's place is a text.
 func (b *builder) approval(n, i int, one approval) {
 	id := approvalID(n, i)
-	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: true, Text: strings.TrimSpace(one.description)}
+	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: !one.respondable, Text: strings.TrimSpace(one.description)}
 	if !strings.Contains(q.Text, one.name) || q.Text == "" { // nobody approves a tool without its name
 		q.Text = strings.TrimSpace("Tool: " + one.name + "\n\n" + q.Text)
 	}
@@ -51,6 +54,9 @@ func (b *builder) approval(n, i int, one approval) {
 			q.Options = append(q.Options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
 		}
 	}
+	if len(q.Options) == 0 && one.respondable {
+		q.Kind, q.NoOther = ask.KindText, false
+	}
 	b.add(q, place{at: one.at, fields: map[string]string{"text": "description", "options": "allowedDecisions"}})
 	if one.editable {
 		b.add(newArguments(id+"-args", one.name), place{at: one.at})
@@ -71,9 +77,12 @@ func approvalID(n, i int) string { return "call-" + key(n) + "-" + key(i) }
 // decided returns a person's decision about one call: an option's id, the
 // edited arguments, and words. Typed arguments count even with an approval. An
 // edit without arguments, or with arguments that are not an object, counts as a
-// rejection that says so.
+// rejection that says so. Own words are the response.
 func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, words string) {
 	ans := answerTo(o, a.Question(id))
+	if ans != nil && ans.Other+ans.Text != "" {
+		return approvalRespond, nil, ans.Other + ans.Text
+	}
 	if ans == nil || len(ans.Selected) != 1 {
 		return approvalReject, nil, "not decided"
 	}

@@ -61,7 +61,7 @@ func (b *builder) langchainRequest(n int, v value) {
 		args.ignore()
 		one.args = args.raw
 		if decisions, given := allowed[one.name]; given && decisions.given() {
-			one.approvable, one.editable, one.rejectable = false, false, false
+			one.approvable, one.editable, one.rejectable = false, false, false // without a config LangChain allows these
 			for _, decision := range decisions.list() {
 				switch decision.string() {
 				case approvalApprove:
@@ -70,12 +70,14 @@ func (b *builder) langchainRequest(n int, v value) {
 					one.editable = true
 				case approvalReject:
 					one.rejectable = true
+				case approvalRespond:
+					one.respondable = true
 				default:
-					decision.warn("is dropped: it is not approve, edit or reject")
+					decision.warn("is dropped: it is not approve, edit, reject or respond")
 				}
 			}
-			if !one.approvable && !one.editable && !one.rejectable {
-				decisions.fault(ask.FaultAllowsNothing, "approve, edit, reject")
+			if !one.approvable && !one.editable && !one.rejectable && !one.respondable {
+				decisions.fault(ask.FaultAllowsNothing, "approve, edit, reject, respond")
 				one.rejectable = true
 			}
 		}
@@ -105,8 +107,10 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 			decision, args, note := approvalReject, any(nil), words
 			if !refused {
 				decision, args, note = decided(a, o, q.ID)
+			} else if rowOf(o) == rowResponse && q.Option(approvalReject) == nil && (q.Other() || q.Kind == ask.KindText) {
+				decision = approvalRespond
 			}
-			if q.Option(decision) == nil {
+			if q.Option(decision) == nil && decision != approvalRespond {
 				return problem(a, 409, "Not allowed", "not_allowed", say(a, "the person's answer is %s, which the request does not allow: %s", decision, note))
 			}
 			decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
@@ -131,7 +135,7 @@ func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note st
 			field = "edited_action"
 		}
 		d.set(field, ordered("name", recall(a, "", id, "name"), "args", args))
-	case decision == approvalReject && note != "":
+	case decision == approvalReject && note != "", decision == approvalRespond:
 		d.set("message", note)
 	}
 	return d
@@ -144,12 +148,15 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 	requests, configs := []any{}, []any{}
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		if !cameAs(a, langchainName) || q.Kind != ask.KindChoice {
+		name, allowed := recall(a, "", q.ID, "name"), []string{}
+		if !cameAs(a, langchainName) || name == "" {
 			continue
 		}
-		name, allowed := recall(a, q.ID, q.ID, "name"), []string{}
 		for j := range q.Options {
 			allowed = append(allowed, q.Options[j].ID)
+		}
+		if q.Other() || q.Kind == ask.KindText {
+			allowed = append(allowed, approvalRespond)
 		}
 		var args any = ordered()
 		if v, err := (&reader{}).parse([]byte(recall(a, "{}", q.ID, "args"))); err == nil {
@@ -177,7 +184,7 @@ func langchainReply(a *ask.Ask, v value) Given {
 	list := decisions.list()
 	var ids []string
 	for i := range a.Questions {
-		if q := &a.Questions[i]; cameAs(a, langchainName) && q.Kind == ask.KindChoice {
+		if q := &a.Questions[i]; cameAs(a, langchainName) && recall(a, "", q.ID, "name") != "" {
 			ids = append(ids, q.ID)
 		}
 	}
@@ -203,6 +210,15 @@ func langchainReply(a *ask.Ask, v value) Given {
 		}
 		q := a.Question(ids[i])
 		item.field("type").answers(q.ID)
+		if typ == approvalRespond && (q.Other() || q.Kind == ask.KindText) {
+			item.field("message").answers(q.ID)
+			ans := ask.Answer{QuestionID: q.ID, Other: item.field("message").need()}
+			if q.Kind == ask.KindText {
+				ans.Text, ans.Other = ans.Other, ""
+			}
+			given.Reply.Answers = append(given.Reply.Answers, ans)
+			continue
+		}
 		if q.Option(typ) == nil && typeName(item.field("type").raw) == "string" {
 			item.field("type").faultIn(q.ID, ask.FaultNotAllowed, clip(typ))
 		}
