@@ -50,14 +50,15 @@ func a2aAsk(b *builder, v value) {
 		b.ask.ID = ask.Token(id)
 	}
 	parts := message.field("parts")
-	texts, data, files := a2aParts(parts)
+	texts, data, beside, files := a2aParts(parts)
 	switch {
 	case data.given():
 		b.native(data)
 		if b.ask.Context == "" && !task {
-			b.ask.Context = strings.Join(texts, "\n\n")
+			b.ask.Context = strings.Join(append(texts, beside...), "\n\n")
 		}
 	case len(texts) > 0:
+		b.ask.Context = strings.Join(beside, "\n\n")
 		b.add(ask.Question{ID: "q1", Kind: ask.KindText, Text: strings.Join(texts, "\n\n")}, place{at: parts.at, fields: map[string]string{"text": ""}})
 	default:
 		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_questions")
@@ -70,8 +71,8 @@ func a2aAsk(b *builder, v value) {
 }
 
 // a2aParts returns the texts of a message, its first part with questions, answers
-// or a reason to decline, and its files.
-func a2aParts(parts value) (texts []string, data value, files []foreignFile) {
+// or a reason to decline, its other data as people read it, and its files.
+func a2aParts(parts value) (texts []string, data value, beside []string, files []foreignFile) {
 	for _, part := range parts.list() {
 		part.object()
 		part.ignore("kind", "metadata", "mediaType")
@@ -84,18 +85,19 @@ func a2aParts(parts value) (texts []string, data value, files []foreignFile) {
 			files = append(files, f)
 		}
 		d := part.field("data")
-		o, _ := d.raw.(*object)
-		if o == nil {
-			continue
-		}
-		if data.given() || o.values["questions"] == nil && o.values["answers"] == nil && o.values["decline"] == nil {
-			d.warn("has no known questions; it is dropped")
-		} else {
+		if o, _ := d.raw.(*object); o != nil && !data.given() && (o.values["questions"] != nil || o.values["answers"] != nil || o.values["decline"] != nil) {
 			data = d
+		} else if d.given() {
+			beside = append(beside, fenced("json", indented(encode(d.raw))))
 		}
 		d.ignore()
+		if _, several := d.raw.([]any); several {
+			for _, item := range d.list() {
+				item.ignore()
+			}
+		}
 	}
-	return texts, data, files
+	return texts, data, beside, files
 }
 
 // a2aFile reads the file of a part; version 0.3 has it in an object.
@@ -265,7 +267,7 @@ func a2aReply(a *ask.Ask, v value) Given {
 	case v.field("message").given():
 		parts = v.field("message").field("parts")
 	case status.given():
-		said, _, _ := a2aParts(status.field("message").field("parts"))
+		said, _, _, _ := a2aParts(status.field("message").field("parts"))
 		switch state := status.field("state").string(); state {
 		case a2aCompleted:
 			for _, artifact := range v.field("artifacts").list() {
@@ -277,7 +279,10 @@ func a2aReply(a *ask.Ask, v value) Given {
 			return Given{Decision: Dismissed}
 		}
 	}
-	texts, data, files := a2aParts(parts)
+	texts, data, beside, files := a2aParts(parts)
+	if len(beside) > 0 {
+		parts.warn("has data without answers; it is dropped")
+	}
 	given := Given{Decision: Replied}
 	switch {
 	case data.field("decline").given():
