@@ -126,20 +126,20 @@ func (c *call) show(ctx context.Context, a *ask.Ask) error {
 // faultWords describes the faults of a form's answers, in the ask's language.
 func faultWords(a *ask.Ask, err error) string {
 	e, ok := errors.AsType[*ask.Error](err)
-	if !ok || a.Language() == lang.English || len(e.Faults) == 0 {
+	if !ok || len(e.Faults) == 0 {
 		return err.Error()
 	}
 	words := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
-		q := a.Question(f.QuestionID)
-		if q != nil && q.Multiple && f.Code == ask.FaultNoAnswer {
-			f = ask.NewFault(f.Pointer, ask.FaultNothingChosen) // beside its question
-		}
-		if words[i] = f.In(a.Language()); q != nil {
+		words[i] = f.Sentence(a.Language())
+		if q := a.Question(f.QuestionID); q != nil {
+			if f.Code == ask.FaultNoAnswer {
+				words[i] = lang.Of(a.Language()).Say("This one needs an answer.")
+			}
 			words[i] = q.Text + " " + words[i]
 		}
 	}
-	return strings.Join(words, "；")
+	return strings.Join(words, " ")
 }
 
 // elicitation returns the ask as a form; fault describes the faults of the previous answers.

@@ -147,7 +147,7 @@ func TestAFormIsShownAgainWhileItDoesNotFit(t *testing.T) {
 				if tries++; tries == 1 {
 					return accept(map[string]any{})
 				}
-				if !strings.HasPrefix(p.Message, "That does not fit: ") {
+				if !strings.HasPrefix(p.Message, "That does not fit: Which database? This one needs an answer.\n\n") {
 					t.Errorf("the message is %q", p.Message)
 				}
 				return accept(map[string]any{"q1": "o1"})
