@@ -18,3 +18,13 @@ await check('field', () => bus.form({ n: { text: 'How many?', kind: 'number', ma
 await check('form', () => bus.form({ n: { text: 'How many?', kind: 'number' } }, { at_deadline: 'default', wait: 0 }))
 await check('all', () => bus.text('Why?', { signal: undefined, onAbort: 'keep', wait: 0, title: 'T', maxLength: 3 }))
 await check('twice', () => { throw new AskbusError({ detail: 'unknown token', errors: [{ pointer: '', code: 'token_unknown', detail: 'unknown token' }] }) })
+
+// A proxy that cuts what is held for 20 s is no failure, however often it does.
+let now = Date.now(), cuts = 0
+Date.now = () => now
+const proxied = async (url) => {
+  if (Number.parseInt(new URL(url).searchParams.get('wait')) < 20) return Response.json({ status: 'pending' }, { status: 202 })
+  now += 20_000
+  return ++cuts < 3 ? new Response('<html>', { status: 504 }) : Response.json({ answers: {} })
+}
+await check('cut', () => new Askbus({ url: 'http://bus.example', token: 't', fetch: proxied }).relay('claude-code', {}, { id: 'c1' }))

@@ -1,6 +1,9 @@
 """What an agent's author is told of a mistake, before and after it is sent."""
 
-from askbus import Askbus, AskbusError
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+
+from askbus import Askbus, AskbusError, _http
 from askbus.testing import FakeAskbus
 
 bus = FakeAskbus()
@@ -22,3 +25,18 @@ check("address", lambda: Askbus(url="localhost:8420"))
 check("option", lambda: bus.confirm("Deploy?", minProof="os", wait=0))
 check("all", lambda: bus.text("Why?", wait=0, title="T", max_length=3))
 check("twice", refused)
+
+# A proxy that cuts what is held for 20 s is no failure, however often it does.
+now, cuts = [0], [0]
+_http.time = SimpleNamespace(monotonic=lambda: now[0])
+
+
+def proxied(method, url, headers, body, timeout):
+    if int(parse_qs(urlsplit(url).query)["wait"][0][:-1]) < 20:
+        return 202, {}, b'{"status": "pending"}'
+    now[0] += 20
+    cuts[0] += 1
+    return (504, {}, b"<html>") if cuts[0] < 3 else (200, {}, b'{"answers": {}}')
+
+
+check("cut", lambda: Askbus("http://bus.example", "t", transport=proxied).relay("claude-code", {}, id="c1"))

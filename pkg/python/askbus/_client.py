@@ -129,14 +129,14 @@ class Askbus:
     def relay(self, dialect, request, *, id, _call=None):
         """Asks in the shape of another tool (docs/http.md lists the dialects) and returns the answer in that shape. The
         same id again is the same ask. The adapters are made of it."""
-        call, key, patience = _call or _state(), token_of(id), PATIENCE
+        call, key, patience, hold = _call or _state(), token_of(id), PATIENCE, 1
         call.ask = key
         while True:
-            query = {"dialect": dialect, "wait": f"{HELD}s", "session": self.session, "tenant": self.tenant}
-            status, body = self._http.call("POST", "/v1/asks", query, request, key, call.stop, patience, HELD)
+            query = {"dialect": dialect, "wait": f"{hold}s", "session": self.session, "tenant": self.tenant}
+            status, body = self._http.call("POST", "/v1/asks", query, request, key, call.stop, patience, hold)
             if status != 202:
                 return body
-            patience = FOREVER
+            patience, hold = FOREVER, HELD  # once it is stored, a proxy that cuts waits is no failure
 
     def _single(self, kind, text, more, options=None):
         id, wait, call = more.pop("id", None), more.pop("wait", None), more.pop("_call", None)

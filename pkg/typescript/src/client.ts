@@ -144,9 +144,9 @@ export class Askbus {
   async relay<T = any>(dialect: string, request: unknown, { id, signal, onAbort }: { id: string } & Omit<WaitOptions, 'wait'>): Promise<T> {
     const key = await token(id)
     const post = async () => {
-      for (let patience = 30_000; ; patience = Infinity) {
-        const query = { dialect, wait: `${held}s`, session: this.session, tenant: this.#tenant }
-        const { status, body } = await this.#http.call('POST', '/v1/asks', { query, key, body: request, signal, hold: held * 1000, patience })
+      for (let hold = 1, patience = 30_000; ; hold = held, patience = Infinity) { // once it is stored, a proxy that cuts waits is no failure
+        const query = { dialect, wait: `${hold}s`, session: this.session, tenant: this.#tenant }
+        const { status, body } = await this.#http.call('POST', '/v1/asks', { query, key, body: request, signal, hold: hold * 1000, patience })
         if (status !== 202) return body as T
       }
     }
