@@ -77,6 +77,7 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 		"langchain-middleware.mjs": {1, "ran: staging, production; told: deployed to staging, deployed to production", "ran: ; told: not on a Friday, not on a Friday", ""},
 		"ai-sdk.mjs":               {1, "deployed to production", "execution-denied: not on a Friday", ""},
 		"ai-sdk-parallel.mjs":      {1, "deploy ran, drop never, read ran", "deploy not on a Friday, drop never, read ran", ""},
+		"ai-sdk-provider.mjs":      {1, "the provider is told true undefined", "the provider is told false not on a Friday", ""},
 		"openai-agents.mjs":        {1, "deployed to production", "not on a Friday", ""},
 		"claude-agent.mjs":         {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
 		"mcp-elicitation.mjs":      {1, `{"action":"accept","content":{"ok":true}}`, `"action":"accept","content":{"ok":false}}`, ""},

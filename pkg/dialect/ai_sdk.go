@@ -49,6 +49,9 @@ func aiSDKAsk(b *builder, v value) {
 		if signature := part.field("signature").string(); signature != "" {
 			b.remember(signature, 0, i, "signature")
 		}
+		if executed, _ := call.field("providerExecuted").raw.(bool); executed {
+			b.remember("provider", 0, i, "executed")
+		}
 		name := call.field("toolName").text()
 		if name == "" {
 			call.field("toolName").fault(ask.FaultMissing, "string")
@@ -106,6 +109,9 @@ func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		}
 		if signature := recall(a, "", 0, i, "signature"); signature != "" {
 			part.set("signature", signature)
+		}
+		if recall(a, "", 0, i, "executed") != "" { // the SDK passes on to the provider only what says so
+			part.set("providerExecuted", true)
 		}
 		parts = append(parts, part)
 	}
