@@ -149,6 +149,9 @@ func (g *guard) drain() {
 // fromClient handles a line of the client.
 func (g *guard) fromClient(life, there context.Context, line []byte) error {
 	m, err := read(line)
+	if err == nil && m.text("method") == methodCall {
+		err = readCall(m.object("params"), m["params"])
+	}
 	if err != nil {
 		return g.client.WriteLine(jsonrpc.Failure(nil, jsonrpc.CodeParse, "the message is not passed on: "+err.Error()))
 	}

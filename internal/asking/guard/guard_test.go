@@ -345,6 +345,13 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		"two values":     `{} {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}}`,
 		"not UTF-8":      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"r\xffm\"}}",
 		"no name":        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"rm"}}`,
+		// A server that uses Go's encoding/json ignores the case of names, and the last one counts.
+		"a method in another case":          `{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"rm"}}`,
+		"a second method in another case":   `{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"rm"}}`,
+		"other params":                      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls"},"paramſ":{"name":"rm"}}`,
+		"another tool in another case":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls","Name":"rm"}}`,
+		"other arguments in another case":   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls","Arguments":{}}}`,
+		"an argument twice in another case": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls","arguments":{"x":[{"key":"a","\u212Aey":"b"}]}}}`,
 	} {
 		e.say(line + "\n")
 		if got := e.next(e.readsAtClient); !strings.Contains(got, `"error":{"code":-32`) {
@@ -352,7 +359,7 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		}
 	}
 	e.say(`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"ls"}}` + "\n") // without an id nobody would hear of it
-	e.say(call(1, "ls", "{}"))
+	e.say(call(1, "ls", `{"name":"a","Names":{"name":["a","A",{"a":1}]}}`))
 	if got := e.next(e.readsAtServer); !strings.Contains(got, `"id": 1`) {
 		t.Errorf("the server gets %s", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/askbus/askbus/internal/asking/jsonrpc"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -42,7 +44,62 @@ func read(line []byte) (message, error) {
 	if json.Unmarshal(line, &m) != nil || m == nil {
 		return nil, errors.New("it is no object; send one message a line")
 	}
-	return m, nil
+	return m, m.exact("jsonrpc", "id", "method", "params")
+}
+
+// exact refuses one of these names in another case: many servers, such as those that use Go's encoding/json, read it
+// as the name itself.
+func (m message) exact(names ...string) error {
+	for got := range m {
+		for _, want := range names {
+			if got != want && strings.EqualFold(got, want) {
+				return fmt.Errorf("it has the name %q; write it %q", got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// readCall returns the error of a tool call that two servers may read differently: one of them ignores the case of
+// names.
+func readCall(params message, raw json.RawMessage) error {
+	if err := params.exact("name", "arguments"); err != nil {
+		return err
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(raw))
+	var names []map[string]bool // of each object or array that is open
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return nil //nolint:nilerr // the end: the line is valid
+		}
+		switch t.Kind() {
+		case '{', '[':
+			names = append(names, map[string]bool{})
+		case '}', ']':
+			names = names[:len(names)-1]
+		case '"':
+			if kind, n := d.StackIndex(d.StackDepth()); kind == '{' && n%2 == 1 {
+				name := folded(t.String())
+				if names[len(names)-1][name] {
+					return fmt.Errorf("an object in it has the name %q twice, in another case", t.String())
+				}
+				names[len(names)-1][name] = true
+			}
+		default:
+		}
+	}
+}
+
+// folded returns the same text for texts that differ in case only, as strings.EqualFold says.
+func folded(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, s)
 }
 
 // id returns the id of a request or a response, or nil.

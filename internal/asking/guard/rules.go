@@ -133,7 +133,7 @@ func (r *Rule) matches(tool string, arguments json.RawMessage) bool {
 		return false
 	}
 	for pointer, want := range r.arguments {
-		text, ok := at(arguments, pointer)
+		text, ok := at(arguments, pointer, r.Then != Allow)
 		if !ok || !want.MatchString(text) {
 			return false
 		}
@@ -141,8 +141,9 @@ func (r *Rule) matches(tool string, arguments json.RawMessage) bool {
 	return true
 }
 
-// at returns the value at a JSON pointer as text: a string itself, any other value as compact JSON.
-func at(value json.RawMessage, pointer string) (text string, ok bool) {
+// at returns the value at a JSON pointer as text: a string itself, any other value as compact JSON. With anyCase a
+// name in another case counts as well, as it does for some servers.
+func at(value json.RawMessage, pointer string, anyCase bool) (text string, ok bool) {
 	if pointer != "" {
 		for name := range strings.SplitSeq(pointer[1:], "/") {
 			name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
@@ -150,7 +151,14 @@ func at(value json.RawMessage, pointer string) (text string, ok bool) {
 			var list []json.RawMessage
 			switch {
 			case json.Unmarshal(value, &object) == nil && object != nil:
-				if value, ok = object[name]; !ok {
+				if value, ok = object[name]; !ok && anyCase {
+					for other := range object {
+						if strings.EqualFold(other, name) {
+							value, ok = object[other], true
+						}
+					}
+				}
+				if !ok {
 					return "", false
 				}
 			case json.Unmarshal(value, &list) == nil:

@@ -17,6 +17,8 @@ rules:
   - { tool: run, arguments: { /steps/1/cmd: "rm *" }, then: refuse }
   - { tool: run, arguments: { /a~1b: "true" }, then: ask }
   - { tool: run, arguments: { "": "*danger*" }, then: refuse }
+  - { tool: read, then: ask }
+  - { tool: read, arguments: { /path: "*/.ssh/*" }, then: refuse }
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +37,15 @@ rules:
 		{"run", `{"steps":[{"cmd":"rm -r"}]}`, Allow},
 		{"run", `{"a/b": true}`, Ask},
 		{"run", `{"x": {"y": "danger"}}`, Refuse},
+		{"read", `{"Path":"/home/x/.ssh/id"}`, Refuse}, // the server may ignore the case of names
 	} {
 		if got := rules.decide(c.tool, []byte(c.arguments)); got.Then != c.want {
 			t.Errorf("%s %s: %s, want %s", c.tool, c.arguments, got.Then, c.want)
 		}
+	}
+	only, err := ReadRules([]byte(`rules: [{ tool: read, arguments: { /path: "/work/*" }, then: allow }]`))
+	if got := only.decide("read", []byte(`{"PATH":"/work/a"}`)); err != nil || got.Then != Ask { // it may read something else
+		t.Errorf("an allowed path in another case: %v, %v", got.Then, err)
 	}
 	if got := new(Rules).decide("ls", nil); got.Then != Ask || got.timeout != keep {
 		t.Errorf("without rules: %+v", got)
