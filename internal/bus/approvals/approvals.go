@@ -105,6 +105,9 @@ func Parse(data []byte) (*File, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("the file has %d bytes; the maximum is %d", len(data), maxBytes)
 	}
+	if err := file.Complete(data); err != nil { // a truncated file must not end every policy
+		return nil, fmt.Errorf("%w; write [] for none, such as policies: []", err)
+	}
 	var f File
 	if err := file.DecodeYAML(data, &f); err != nil {
 		return nil, err

@@ -169,6 +169,9 @@ func TestAFileSaysWhatIsWrong(t *testing.T) {
 		"policies: [ { name: a, otherwise: { approval: { any_of: [ {} ], deny_options: [x] } } } ]":     "policies[0].otherwise.approval",
 		"policies: [ { name: a, otherwise: { one_answer: true, exclude: ['group:x'] } } ]":              "policies[0].otherwise.exclude[0]",
 		"policys: []":               "policys",
+		"":                          "the file is empty; write [] for none", // as one that was truncated
+		"# policies of acme\n":      "the file is empty; write [] for none",
+		"policies:\n":               "policies has no value; write [] for none",
 		"people: [ { name: Mei } ]": "people[0].principals",
 		"people: [ { name: Mei, principals: ['os:mei'] }, { name: Jo, principals: ['os:mei'] } ]": "people[1].principals",
 	} {

@@ -224,7 +224,7 @@ func TestBytesThatAreNoFileAreRefused(t *testing.T) {
 func TestUploadsWithoutAnAskAreDeletedWithoutABroker(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Ledger: ledger.Options{UploadLife: 5 * time.Second}})
-	stop := b.Broker(limited(t, ""))
+	stop := b.Broker(limited(t, "{}"))
 	c := newClient(t, b, "s1")
 	kept := storage()
 	kept.ID, kept.Files = "a1", []ask.File{upload(t, c, "kept.txt", []byte("kept"))}

@@ -40,7 +40,7 @@ func TestATenantCannotFillTheStore(t *testing.T) {
 	t.Parallel()
 	const budget = 8 << 20
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Ledger: ledger.Options{Budget: budget, Partitions: 2}})
-	b.Broker(limited(t, ""))
+	b.Broker(limited(t, "{}"))
 	stored := 0
 	for s := 0; ; s++ { // a session may use half of its tenant's share
 		c, n := newClient(t, b, fmt.Sprint("s", s)), 0

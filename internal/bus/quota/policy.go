@@ -145,6 +145,9 @@ func Default() *Policy {
 
 // Parse reads a policy in YAML.
 func Parse(data []byte) (*Policy, error) {
+	if err := file.Complete(data); err != nil { // a truncated file must not end what tenants demand
+		return nil, fmt.Errorf("%w; write {} for the defaults, such as tenants: {}", err)
+	}
 	var p Policy
 	if err := file.DecodeYAML(data, &p); err != nil {
 		return nil, err

@@ -64,12 +64,15 @@ func TestAPolicyIsStrict(t *testing.T) {
 		"- 1":                                     "a list does not fit here; use a mapping",
 		"default: {min_proof: oath}":              `/default/min_proof: unknown proof "oath": use one of host-dialog, os,`,
 		"a: b: c":                                 "invalid YAML",
+		"":                                        "the file is empty", // as one that was truncated
+		"# nothing\n---\n":                        "the file is empty",
+		"tenants:":                                "tenants has no value",
 	} {
 		if _, err := quota.Parse([]byte(yaml)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", yaml, err, want)
 		}
 	}
-	for _, yaml := range []string{"", "default:", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}", "default: {stored_bytes: 512MB}"} {
+	for _, yaml := range []string{"{}", "default: {}", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}", "default: {stored_bytes: 512MB}"} {
 		if _, err := quota.Parse([]byte(yaml)); err != nil {
 			t.Errorf("%q: %v", yaml, err)
 		}

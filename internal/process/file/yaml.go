@@ -12,6 +12,26 @@ import (
 	"github.com/oasdiff/yaml"
 )
 
+// Complete returns an error for a file in YAML that says nothing, or has a key at its top without a value: it may have
+// been cut off while it was written. An empty list or object says something.
+func Complete(data []byte) error {
+	body, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return fmt.Errorf("invalid YAML: %w", err)
+	}
+	var said any
+	if err := json.Unmarshal(body, &said); err != nil || said == nil {
+		return errors.New("the file is empty")
+	}
+	top, _ := said.(map[string]any)
+	for key, value := range top {
+		if value == nil {
+			return fmt.Errorf("%s has no value", key)
+		}
+	}
+	return nil
+}
+
 // DecodeYAML reads data into v by the names of its JSON. An empty file leaves v
 // unchanged. The error says where in the file it is, such as routes[0].to.
 func DecodeYAML(data []byte, v any) error {
