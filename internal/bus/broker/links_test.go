@@ -124,7 +124,7 @@ func TestALinkPutsAChatBesideAPersonOfTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = web.Answer(t.Context(), k, votes("v6", signedIn("tom"), true))
-	counted(t, err, "1 of 2 approvals: tom; 1 more needed from group sre") // hers was revoked
+	counted(t, err, "1 of 2 approvals: Tom; 1 more needed from group sre") // hers was revoked
 }
 
 // TestWhoMayLink: everybody else is refused, and a code dies.
@@ -319,7 +319,7 @@ func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 	}
 	for _, k := range keys {
 		_, err := web.Answer(t.Context(), k, votes("v2", signedIn("tom"), true))
-		counted(t, err, "1 of 2 approvals: tom; 1 more needed from group sre")
+		counted(t, err, "1 of 2 approvals: Tom; 1 more needed from group sre")
 	}
 }
 

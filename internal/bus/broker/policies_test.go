@@ -266,7 +266,7 @@ func TestLinkedPrincipalsAreOneVoter(t *testing.T) {
 	t.Parallel()
 	b, now := governing(t, meiAndJo)
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
-	oidc := ask.By{Principal: "oidc:mei@example.com", Name: "Mei (work)", Groups: []string{"sre"}, Proof: ask.ProofOIDC}
+	oidc := ask.By{Principal: "oidc:mei@example.com", Name: "Jo", Groups: []string{"sre"}, Proof: ask.ProofOIDC}
 	for _, id := range []string{"d1", "d2", "d3"} {
 		if _, err := c.Ask(t.Context(), deploying(id, 2)); err != nil {
 			t.Fatal(err)
@@ -274,17 +274,17 @@ func TestLinkedPrincipalsAreOneVoter(t *testing.T) {
 	}
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "d1"}
 	_, err := r.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true))
-	counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 	if s, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "Tom", Until: time.Now().Add(time.Hour)}); err != nil || s.Absent.Name != "Mei" {
 		t.Errorf("who is away is called as the list does: %+v, %v", s, err)
 	}
 	if _, err := r.Away(t.Context(), responder.Away{By: ofSRE("mei"), To: "Tom"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Answer(t.Context(), k, votes("v2", oidc, true)) // it moves her vote
-	counted(t, err, "1 of 2 approvals: Mei (work); 1 more needed from group sre")
+	_, err = r.Answer(t.Context(), k, votes("v2", oidc, true)) // it moves her vote, and she is called as the list does
+	counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 	_, err = r.Answer(t.Context(), k, votes("v1", ofSRE("mei"), true)) // a delayed repetition
-	counted(t, err, "1 of 2 approvals: Mei (work); 1 more needed from group sre")
+	counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 	if _, err := r.Answer(t.Context(), k, votes("x1", ofSRE("eve"), true)); !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "linked to nobody") {
 		t.Errorf("an unlinked principal: %v", err)
 	}

@@ -38,7 +38,7 @@ func decideBreakGlass(s *State, c Reply, now time.Time) (Effect, error) {
 		return nil, err
 	}
 	from := role.Entry(r.By)
-	v.By = r.By
+	v.By = s.called(r.By)
 	v.By.Groups = slices.DeleteFunc(slices.Clone(r.By.Groups), func(g string) bool { return "group:"+g != from })
 	o := decision(s, s.Votes(), v, now)
 	if o.Status == ask.StatusCancelled {

@@ -60,6 +60,7 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 		v.At = s.AskedAt
 	}
 	v.Person = s.People.Of(v.By.Principal)
+	v.By = s.called(v.By)
 	if v.By.For != nil {
 		v.ForPerson = s.People.Of(v.By.For.Principal)
 	}
@@ -89,6 +90,15 @@ func cast(s *State, v ask.Vote, now time.Time) ([]ask.Vote, error) {
 		return nil, ask.Refuse(ask.CodeQuota, "%d people have voted on this ask, the most that may", ask.MaxVoters)
 	}
 	return append(votes, v), nil
+}
+
+// called returns a person by the name that the operator's list of people gives them, if it has them: what else they
+// are called is their own choice, also somebody else's name.
+func (s *State) called(by ask.By) ask.By {
+	if name := s.People.Of(by.Principal); s.People.List != nil && name != "" {
+		by.Name = name
+	}
+	return by
 }
 
 // seatTaken refuses the vote of a stand-in beside that of the absent person, or of
