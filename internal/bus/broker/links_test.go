@@ -3,6 +3,7 @@ package broker_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -313,6 +314,9 @@ func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 		counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 		keys = append(keys, k)
 	}
+	away(t, web, signedIn("mei2"), "oidc:ana", "acme")
+	away(t, web, signedIn("mei"), "oidc:ana", "")
+	away(t, web, signedIn("tom"), "oidc:ana", "acme")
 	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
 	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
 		t.Fatal(err)
@@ -321,6 +325,20 @@ func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 		_, err := web.Answer(t.Context(), k, votes("v2", signedIn("tom"), true))
 		counted(t, err, "1 of 2 approvals: Tom; 1 more needed from group sre")
 	}
+	stand := func(want ...string) {
+		t.Helper()
+		all, err := web.StandIns(t.Context())
+		var absent []string
+		for _, s := range all {
+			absent = append(absent, s.Absent.Principal)
+		}
+		if slices.Sort(absent); err != nil || !slices.Equal(absent, want) {
+			t.Errorf("away with a stand-in: %q, %v; want %q", absent, err, want)
+		}
+	}
+	stand("oidc:tom") // nobody stands in for who was revoked, and no list says so
+	away(t, web, signedIn("mei"), "oidc:ana", "acme")
+	stand("oidc:mei", "oidc:tom")
 }
 
 // TestARevocationEndsLinksAmongManyThatEnded: markers of an hour hide none.

@@ -149,7 +149,8 @@ func (b *Broker) selves(ctx context.Context, tenant, principal string) ([]string
 
 // revokeOthers does to the other principals of a person, by the operator's list and by
 // links, what a revocation, which was just written, does to one: their votes of before
-// count no more, and the links of that tenant end; of all, if it is of no tenant.
+// count no more, and their stand-ins and links of that tenant end; of all, if it is of
+// no tenant.
 func (b *Broker) revokeOthers(ctx context.Context, r *stateRequest, w *ledger.StateWrite) error {
 	var said revocation
 	if err := json.Unmarshal(w.Value, &said); err != nil || said.Principal == "" {
@@ -166,6 +167,9 @@ func (b *Broker) revokeOthers(ctx context.Context, r *stateRequest, w *ledger.St
 		}
 	}
 	for _, account := range accounts {
+		if err := b.endStandIns(ctx, r, w, account); err != nil {
+			return err
+		}
 		all, err := b.everyLink(ctx, subject.LinksBy(account), b.led.Now())
 		if err != nil {
 			return err

@@ -96,6 +96,39 @@ func (b *Broker) roomBeside(ctx context.Context, bucket string, k subject.StateK
 	return err
 }
 
+// endStandIns ends those that a person named who was revoked since, in the tenant of the
+// revocation or in all: they decide nothing for that person, and lists would still name
+// them.
+func (b *Broker) endStandIns(ctx context.Context, r *stateRequest, w *ledger.StateWrite, absent string) error {
+	for last, more := uint64(0), true; more; {
+		entries, left, err := b.led.StateChanges(ctx, subject.StandInsOf(absent), last, absentOfStandIn)
+		if err != nil {
+			return fmt.Errorf("broker: who stands in for %.80q: %w", absent, err)
+		}
+		more = left
+		for i := range entries {
+			e, end := &entries[i], *r
+			last = e.Revision
+			var stored wire.StoredStandIn
+			if !e.Live(b.led.Now()) || json.Unmarshal(e.Value, &stored) != nil || r.Key.Tenant != "" && r.Key.Tenant != e.Key.Tenant {
+				continue
+			}
+			gone, err := b.revoked(ctx, e.Key.Tenant, &ask.Vote{By: ask.By{Principal: absent}, At: stored.Since})
+			if err != nil {
+				return err
+			}
+			if !gone {
+				continue
+			}
+			end.Bucket, end.Verb, end.Key = subject.BucketStandIns, subject.VerbDelete, e.Key
+			if _, err := b.writeState(ctx, &end, &ledger.StateWrite{Bucket: end.Bucket, Key: end.Key, ID: w.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // standInOf returns the principal of whom a person names as stand-in: a principal, or
 // a name of the list of people.
 func (b *Broker) standInOf(ctx context.Context, tenant string, by *ask.By, named string) (string, error) {

@@ -68,7 +68,7 @@ func StandInKey(tenant, standIn, absent string) StateKey {
 }
 
 // StandInsBy and StandInsFor return the wildcards over the ledger's entries of who
-// stands in, and of who is away.
+// stands in, and of who is away, in one tenant; StandInsOf is that of who is away in all.
 func StandInsBy(tenant, standIn string) string {
 	return StateLedger + "." + BucketStandIns + "." + StateKey{Tenant: tenant}.scope() + "." + standInToken(standIn) + ".*"
 }
@@ -76,6 +76,11 @@ func StandInsBy(tenant, standIn string) string {
 // StandInsFor is described at [StandInsBy].
 func StandInsFor(tenant, absent string) string {
 	return StateLedger + "." + BucketStandIns + "." + StateKey{Tenant: tenant}.scope() + ".*." + standInToken(absent)
+}
+
+// StandInsOf is described at [StandInsBy].
+func StandInsOf(absent string) string {
+	return StateLedger + "." + BucketStandIns + ".*.*." + standInToken(absent)
 }
 
 func standInToken(principal string) string { return hashed("stand-in", principal, 18) }
