@@ -35,4 +35,12 @@ func TestAwayAtTheCommandLine(t *testing.T) {
 	if out, said, code := pl.run("away"); code != 0 || strings.Contains(out, "os:ana") {
 		t.Errorf("%d %s %s", code, out, said)
 	}
+	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "os:ana"); code != 0 {
+		t.Fatalf("%d %s", code, said)
+	}
+	_, absent, _ := strings.Cut(out, `"absent":"`)
+	absent, _, _ = strings.Cut(absent, `"`)
+	if _, said, code := pl.run("away", "--end", "--of", absent); code != 0 || !strings.Contains(said, "os:ana no longer stands in for "+absent) {
+		t.Errorf("where the keys are, as the operator: %d %s", code, said)
+	}
 }

@@ -46,7 +46,11 @@ whom. --end ends yours; an operator ends those of others with --of.`,
 			case f.of != "" && !f.end:
 				return cli.Usage("--of goes with --end")
 			}
-			b, err := a.Dial()
+			dial := a.Dial
+			if f.of != "" {
+				dial = a.DialOperator
+			}
+			b, err := dial()
 			if err != nil {
 				return err
 			}
