@@ -216,6 +216,23 @@ func TestVotesAreCounted(t *testing.T) {
 		"an admin alone": {deploy, func(a *ask.Ask) {
 			a.Approval.AnyOf = append(a.Approval.AnyOf, ask.Alternative{Need: 1, From: []string{"group:admin"}})
 		}, []ask.Vote{vote("os:root", yes, "admin")}, "approved by os:root"},
+		"what each alternative lacks": {
+			deploy, func(a *ask.Ask) {
+				a.Approval.AnyOf = append(a.Approval.AnyOf, ask.Alternative{Need: 1, From: []string{"group:admin"}}, ask.Alternative{AllOf: both[0].AllOf, Distinct: true})
+			}, nil,
+			"0 of 1 approvals; 1 more needed from group admin, or 2 more needed from group sre, or 1 more needed from group sre and 1 more needed from group sec",
+		},
+		"a vote that counts in two alternatives": {
+			deploy, func(a *ask.Ask) {
+				a.Approval.AnyOf = append(a.Approval.AnyOf, ask.Alternative{AllOf: both[0].AllOf, Distinct: true})
+			},
+			[]ask.Vote{vote("os:mei", yes, "sre")},
+			"1 of 2 approvals: os:mei; 1 more needed from group sre, or 1 more needed from group sec",
+		},
+		"a policy needs the same": {
+			deploy, func(a *ask.Ask) { a.Approval.And = []ask.Approval{{AnyOf: a.Approval.AnyOf, Policy: "p"}} }, nil,
+			"0 of 2 approvals; 2 more needed from group sre",
+		},
 		"different options": {
 			release, nil,
 			[]ask.Vote{later(vote("os:mei", yes, "sre"), "now"), later(vote("os:jo", yes, "sre"), "later")},

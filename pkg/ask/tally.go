@@ -9,10 +9,11 @@ import (
 type Tally struct {
 	Decision Choice // [ChoiceApprove] or [ChoiceDeny]; empty: undecided
 	Option   string // of an approved choice, or of the one that is nearest: the option's id
-	// Have of Need votes are there for the alternative that lacks least;
-	// Missing is what it lacks.
+	// Have of Need votes are there for the alternative that lacks least.
+	// Missing is what each approval that is not reached lacks, in each of its
+	// alternatives: the one that lacks least is first.
 	Have, Need int
-	Missing    []Factor
+	Missing    [][][]Factor
 	Approvals  []Vote // that count, in the order in which they were given
 	Denials    []Vote
 	DenyNeed   int      // denials that deny the ask
@@ -60,7 +61,9 @@ func (a *Ask) Tally(votes []Vote, now time.Time) Tally {
 			if r.need-r.have > far.need-far.have {
 				far = r
 			}
-			t.Missing = append(t.Missing, r.missing...)
+			if len(r.missing) > 0 {
+				t.Missing = append(t.Missing, r.missing)
+			}
 			t.Approvals = union(votes, t.Approvals, r.counted)
 		}
 		t.Have, t.Need = far.have, far.need
@@ -147,7 +150,7 @@ func (a *Ask) count(p *Approval, votes []Vote, now time.Time) count {
 // reached is how far votes for one option have come for one approval.
 type reached struct {
 	have, need int
-	missing    []Factor
+	missing    [][]Factor // in each alternative, this one first; none if it lacks nothing
 	counted    []Vote
 }
 
@@ -156,9 +159,15 @@ func (p *Approval) best(votes []Vote) (best reached) {
 	for i := range p.AnyOf {
 		alt := &p.AnyOf[i]
 		have, missing, counted := alt.lacks(votes)
-		if need := alt.need(); i == 0 || need-have < best.need-best.have {
-			best = reached{have, need, missing, counted}
+		if i == 0 || alt.need()-have < best.need-best.have {
+			best.have, best.need, best.counted = have, alt.need(), counted
+			best.missing = slices.Insert(best.missing, 0, missing)
+		} else {
+			best.missing = append(best.missing, missing)
 		}
+	}
+	if best.have == best.need {
+		best.missing = nil
 	}
 	return best
 }

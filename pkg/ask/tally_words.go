@@ -47,19 +47,28 @@ func (t *Tally) Count(lang string) string {
 }
 
 // Lacks is the end of [Tally.Words], one phrase for each thing that an undecided
-// ask waits for: "1 more needed from group sre".
+// ask waits for: "1 more needed from group sre", or with alternatives "1 more needed
+// from group sre, or 2 more needed from group ops".
 func (t *Tally) Lacks(lang string) []string {
 	w := voteWords(lang)
 	var parts []string
 	if t.Decision != "" {
 		return nil
 	}
-	for _, f := range t.Missing {
-		if len(f.From) == 0 {
-			parts = append(parts, fmt.Sprintf(w.more, f.Need))
-			continue
+	for _, ways := range t.Missing {
+		said := t.phrases(ways[0], w)
+		if len(ways) > 1 {
+			all := make([]string, len(ways))
+			for i, way := range ways {
+				all[i] = strings.Join(t.phrases(way, w), w.and)
+			}
+			said = []string{few(all, w.instead, w)}
 		}
-		parts = append(parts, fmt.Sprintf(w.moreOf, f.Need, entries(t.others(f.From), w)))
+		for _, one := range said {
+			if !slices.Contains(parts, one) { // a policy may need what the ask does
+				parts = append(parts, one)
+			}
+		}
 	}
 	if len(t.Awaited) > 0 {
 		parts = append(parts, fmt.Sprintf(w.awaited, entries(t.Awaited, w)))
@@ -68,6 +77,16 @@ func (t *Tally) Lacks(lang string) []string {
 		parts = append(parts, w.blocked)
 	}
 	return parts
+}
+
+func (t *Tally) phrases(way []Factor, w *wordsOfVotes) []string {
+	said := make([]string, len(way))
+	for i, f := range way {
+		if said[i] = fmt.Sprintf(w.more, f.Need); len(f.From) > 0 {
+			said[i] = fmt.Sprintf(w.moreOf, f.Need, entries(t.others(f.From), w))
+		}
+	}
+	return said
 }
 
 // Who names the people who may approve, in a language as in [Tally.Words]; empty:
@@ -127,6 +146,7 @@ func few(all []string, between string, w *wordsOfVotes) string {
 type wordsOfVotes struct {
 	count, against, more, moreOf, awaited, blocked, approved, denied string
 	group, schedule, colon, semicolon, comma, or, others             string
+	instead, and                                                     string
 	lang                                                             string
 }
 
@@ -134,11 +154,11 @@ func voteWords(lang string) *wordsOfVotes {
 	if speaksChinese(lang) {
 		return &wordsOfVotes{
 			"%d/%d 票批准", "%d/%d 票否决", "还差 %d 票", "还差 %d 票（%s）", "等待 %s 投票", "除非有人改投，否则无法获批", "已由 %s 批准", "已被 %s 否决",
-			"组 ", "值班表 ", "：", "；", "、", " 或 ", "其他 %s 人", lang,
+			"组 ", "值班表 ", "：", "；", "、", " 或 ", "其他 %s 人", "，或", "并", lang,
 		}
 	}
 	return &wordsOfVotes{
 		"%d of %d approvals", "%d of %d denials", "%d more needed", "%d more needed from %s", "waiting for %s to vote", "it can no longer be approved unless somebody changes a vote", "approved by %s", "denied by %s",
-		"group ", "schedule ", ": ", "; ", ", ", " or ", "%s others", lang,
+		"group ", "schedule ", ": ", "; ", ", ", " or ", "%s others", ", or ", " and ", lang,
 	}
 }
