@@ -102,6 +102,9 @@ func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 		default:
 			c.askedBy(msg.Header.Get(HeaderAsker))
 		}
+		if c.Decision != nil {
+			c.Decision.Waited = c.Time.Sub(c.Question.AskedAt).Milliseconds()
+		}
 		c.Whole = s.RawAsk
 		return c, nil
 	}

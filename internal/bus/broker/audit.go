@@ -216,7 +216,9 @@ func (b *Broker) auditRefusal(r *request, e *ask.Error) {
 	if r.Root == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
 		return
 	}
-	b.audit.refuse(refusalKind{user: r.User, role: roleOf(r), tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code}, e.Detail, 1)
+	b.audit.refuse(refusalKind{
+		user: r.User, role: roleOf(r), principal: r.by.Principal, proof: r.by.Proof, tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code,
+	}, r.ID, e.Detail)
 }
 
 // roleOf returns the role of a request's sender, as its subject says.

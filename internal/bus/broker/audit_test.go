@@ -114,6 +114,16 @@ func TestEveryActionLeavesItsRecord(t *testing.T) {
 	}
 	recorded(t, nc, "that it was read with the texts", audit.Query{Actions: []audit.Action{audit.AuditRead}}, func(r *audit.Record) bool { return strings.Contains(r.Object.Note, "typed") })
 
+	if _, err := c.Ask(t.Context(), deploying("voted", 2)); err != nil {
+		t.Fatal(err)
+	}
+	of("voted", audit.AskAsked)
+	if _, err := r.Answer(t.Context(), keyOf("voted"), votes("v1", ofSRE("mei"), true)); !errors.Is(err, ask.ErrVoted) {
+		t.Fatal(err)
+	}
+	if got := of("voted", audit.AskVoted); got.Actor.Principal != "os:mei" || got.Decision.Waited != got.Time.Sub(got.Question.AskedAt).Milliseconds() {
+		t.Errorf("voted: %+v %+v, asked at %v", got, got.Decision, got.Question.AskedAt)
+	}
 	put("declined", nil)
 	if _, err := r.Cancel(t.Context(), keyOf("declined"), responder.Decline{By: mei(), Reason: "not today"}); err != nil {
 		t.Fatal(err)
@@ -138,15 +148,19 @@ func TestEveryActionLeavesItsRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var refused int64
-	natstest.Eventually(t, "five refusals", func() bool {
-		refused = 0
-		for _, r := range records(t, nc, "", audit.Query{Actions: []audit.Action{audit.Refused}}) {
-			if r.Refusal.Code == ask.CodeForbidden && r.Refusal.What == "answer" && strings.HasPrefix(r.Actor.Credential, "U") {
-				refused += r.Refusal.Count
+	jos := pick("pg")
+	jos.By = ask.By{Principal: "os:jo", Proof: ask.ProofOS}
+	if _, err := r.Answer(t.Context(), keyOf("narrow"), jos); !errors.Is(err, ask.ErrForbidden) {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "six refusals on this ask, of two people", func() bool {
+		refused := map[string]int64{}
+		for _, r := range records(t, nc, "", audit.Query{Ask: "narrow", Actions: []audit.Action{audit.Refused}}) {
+			if r.Refusal.Code == ask.CodeForbidden && r.Refusal.What == "answer" && strings.HasPrefix(r.Actor.Credential, "U") && strings.HasPrefix(r.Refusal.Why, r.Actor.Principal) {
+				refused[r.Actor.Principal] += r.Refusal.Count
 			}
 		}
-		return refused == 5
+		return refused[mei().Principal] == 5 && refused["os:jo"] == 1
 	})
 	if n := len(records(t, nc, "", audit.Query{Ask: "answered"})); n != 3 {
 		t.Errorf("%d records of one ask", n)

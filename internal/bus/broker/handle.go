@@ -35,6 +35,7 @@ type request struct {
 	jwt    []string            // the sender's credentials
 	hold   time.Duration
 	token  string // the id of the API token for which a gateway asks
+	by     ask.By // who answers, as far as the sender's credential may say it
 	attempt
 }
 

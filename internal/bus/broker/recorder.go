@@ -44,11 +44,12 @@ type recorder struct {
 
 // refusalKind identifies refusals that share one record.
 type refusalKind struct {
-	role, user, tenant, session, surface, what, code string
+	role, user, principal, proof, tenant, session, surface, what, code string
 }
 
 type summary struct {
 	audit.Refusal
+	ask   string    // of all of them; empty: of several
 	until time.Time // by this machine's clock
 }
 
@@ -79,7 +80,7 @@ func (a *recorder) miss(n int64) {
 
 // refuse counts a refusal. The first of its kind opens a window, after which
 // one record summarises all.
-func (a *recorder) refuse(k refusalKind, why string, count int64) {
+func (a *recorder) refuse(k refusalKind, id, why string) {
 	now := a.led.Now().UTC()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,10 +90,13 @@ func (a *recorder) refuse(k refusalKind, why string, count int64) {
 		s = a.refusals[k]
 	}
 	if s == nil {
-		s = &summary{audit.Refusal{What: k.what, Code: k.code, Why: why, First: now}, time.Now().Add(a.window)}
+		s = &summary{audit.Refusal{What: k.what, Code: k.code, Why: why, First: now}, id, time.Now().Add(a.window)}
 		a.refusals[k] = s
 	}
-	s.Count += count
+	if s.ask != id {
+		s.ask = ""
+	}
+	s.Count++
 	s.Last = now
 }
 
@@ -107,9 +111,9 @@ func (a *recorder) summarise(all bool) {
 			continue
 		}
 		delete(a.refusals, k)
-		r := &audit.Record{Action: audit.Refused, Time: s.Last, Tenant: k.tenant, Session: k.session, Surface: k.surface, Refusal: &s.Refusal}
+		r := &audit.Record{Action: audit.Refused, Time: s.Last, Tenant: k.tenant, Session: k.session, Ask: s.ask, Surface: k.surface, Refusal: &s.Refusal}
 		if k.role != "" {
-			r.Actor = &audit.Actor{Role: k.role, Credential: k.user}
+			r.Actor = &audit.Actor{Role: k.role, Credential: k.user, Principal: k.principal, Proof: k.proof}
 		}
 		a.add(r)
 	}

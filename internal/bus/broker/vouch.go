@@ -41,7 +41,10 @@ func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 	if err != nil {
 		return by, err
 	}
-	return may.Speak(r.User, by)
+	if by, err = may.Speak(r.User, by); err == nil {
+		r.by = by
+	}
+	return by, err
 }
 
 // named is vouched without a name that the sender's credential may not assert.
