@@ -256,7 +256,7 @@ left out as well: with them, a guess of the hidden text could be confirmed.`,
 				}
 			}
 			if len(found) == 0 {
-				return fmt.Errorf("the audit has no record of %s", args[1])
+				return fmt.Errorf("the audit has no record of %s in tenant %s", args[1], k.Tenant)
 			}
 			hidden := map[string]bool{}
 			e, err := auditlog.Prove(args[0], by, found, func(path string) bool {
