@@ -12,8 +12,12 @@ import (
 )
 
 // claim returns a claim: by its whole name, else by a path with slashes, such
-// as kubernetes.io/pod/name.
+// as kubernetes.io/pod/name. An e-mail address that the provider has not verified is
+// none: who may set their own would be whomever they like.
 func claim(claims map[string]any, name string) any {
+	if verified, _ := text(claims["email_verified"]); name == "email" && verified != "true" {
+		return nil
+	}
 	if v, ok := claims[name]; ok {
 		return v
 	}
@@ -55,6 +59,13 @@ func matches(v any, want string) bool {
 
 var hole = regexp.MustCompile(`\{[^{}*]+\}`)
 
+func lacks(name string) error {
+	if name == "email" {
+		return errors.New("the token has no claim email with email_verified, which the rule needs")
+	}
+	return fmt.Errorf("the token has no claim %s, which the rule needs", name)
+}
+
 // validTemplate reports whether s can become a valid name.
 func validTemplate(s string) bool {
 	return s != "" && len(s) <= 512 && ask.ValidToken(hole.ReplaceAllString(s, "x"))
@@ -67,7 +78,7 @@ func fillPrincipal(template string, claims map[string]any) (string, error) {
 	filled := hole.ReplaceAllStringFunc(template, func(h string) string {
 		s, ok := text(claim(claims, strings.Trim(h, "{}")))
 		if !ok || s == "" {
-			wrong = errors.Join(wrong, fmt.Errorf("the token has no claim %s, which the rule needs", strings.Trim(h, "{}")))
+			wrong = errors.Join(wrong, lacks(strings.Trim(h, "{}")))
 		}
 		return s
 	})
@@ -83,7 +94,7 @@ func fill(template string, claims map[string]any) (string, error) {
 		s, ok := text(claim(claims, name))
 		switch {
 		case !ok:
-			wrong = errors.Join(wrong, fmt.Errorf("the token has no claim %s, which the rule needs", name))
+			wrong = errors.Join(wrong, lacks(name))
 		case !ask.ValidToken(s):
 			wrong = errors.Join(wrong, fmt.Errorf("the claim %s is %.80q, which cannot be part of a name: use 1 to %d of A-Z a-z 0-9 _ -", name, s, ask.MaxToken))
 		}
