@@ -262,6 +262,15 @@ func (f *File) LinksAllowed() bool { return f.SelfLink == nil || *f.SelfLink }
 // Digest identifies the content, however the file is written.
 func (f *File) Digest() string { return f.digest }
 
+// Summary says in one line what the file has: each policy with its version, as asks have it.
+func (f *File) Summary() string {
+	var all []string
+	for i := range f.Policies {
+		all = append(all, f.Policies[i].Name+" "+f.Policies[i].version)
+	}
+	return fmt.Sprintf("%d policies (%s), %d people, %d break-glass roles", len(all), strings.Join(all, ", "), len(f.People), len(f.BreakGlass))
+}
+
 func digest(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

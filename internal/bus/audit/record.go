@@ -72,6 +72,7 @@ const (
 	TenantReadmitted  Action = "tenant.readmitted"
 	FileUploaded      Action = "file.uploaded"  // its bytes are not in the audit; the object's id is their SHA-256
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
+	PoliciesRead      Action = "policies.read"  // a broker starts with an approvals file, or read it again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
 	LedgerSaved       Action = "ledger.saved"   // in a backup, with every question and answer
@@ -86,7 +87,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskVoted, AskEscalated, AskOnCall, AskLeft, AskAnswered, AskBreakGlass, AskCancelled, AskWithdrawn, AskAborted, AskExpired, AskSnoozed, AskHandedOver, StandInSet, StandInEnded, PersonLinked, PersonUnlinked, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, AsksDeclined, AsksDismissed, TenantRemoving, TenantRemoved, TenantReadmitted, FileUploaded, WebhookFailed, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, AsksDeclined, AsksDismissed, TenantRemoving, TenantRemoved, TenantReadmitted, FileUploaded, WebhookFailed, PoliciesRead, LedgerRepaired, LedgerChanged, LedgerSaved, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

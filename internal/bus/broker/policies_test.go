@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/approvals"
+	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/testkit/natstest"
@@ -252,6 +253,22 @@ func TestBrokersWithDifferentApprovalsAreNoticed(t *testing.T) {
 			return strings.Contains(note, "--approvals is of digest "+live.Content().Digest()+" here and without policies at broker")
 		})
 	})
+}
+
+// TestTheAuditSaysSinceWhenAPolicyIsGone checks that the file is recorded when a broker starts and when it changed.
+func TestTheAuditSaysSinceWhenAPolicyIsGone(t *testing.T) {
+	t.Parallel()
+	b, now := governing(t, twoOfSRE)
+	nc := b.Connect(auditor(""))
+	read := func(want string) {
+		t.Helper()
+		recorded(t, nc, want, audit.Query{Actions: []audit.Action{audit.PoliciesRead}}, func(r *audit.Record) bool {
+			return r.Object.ID == now.Load().Digest() && strings.HasPrefix(r.Object.Note, want) && r.Actor.Role == "broker"
+		})
+	}
+	read("2 policies (acme-two ")
+	now.Store(policies(t, "policies: []"))
+	read("0 policies ()")
 }
 
 const meiAndJo = `

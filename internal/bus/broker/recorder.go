@@ -7,11 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/approvals"
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // Bounds of the audit's queue.
@@ -31,12 +33,14 @@ type recorder struct {
 	log    *slog.Logger
 	writer string
 	window time.Duration
-	lose   func(int64) // counts losses
+	lose   func(int64)            // counts losses
+	rules  func() *approvals.File // nil: this broker has none
 
 	queue   chan *audit.Record
 	lost    atomic.Int64 // not recorded yet
 	n       int64        // of the last record; like failing, used only by run
 	failing bool         // the last record could not be written
+	ruled   string       // digest of the approvals file that was recorded; like failing, used only by run
 
 	mu       sync.Mutex
 	refusals map[refusalKind]*summary
@@ -55,7 +59,7 @@ type summary struct {
 
 func newRecorder(led *ledger.Ledger, opts *Options, id string, lose func(int64)) *recorder {
 	return &recorder{
-		led: led, log: opts.Logger, writer: id, window: opts.AuditWindow, lose: lose,
+		led: led, log: opts.Logger, writer: id, window: opts.AuditWindow, lose: lose, rules: opts.Approvals,
 		queue: make(chan *audit.Record, auditQueue), refusals: map[refusalKind]*summary{},
 	}
 }
@@ -137,6 +141,7 @@ func (a *recorder) run(ctx context.Context) {
 		case <-every.C:
 			a.summarise(false)
 			a.reportLoss()
+			a.governed()
 		case <-look.C:
 			a.check(ctx)
 		case <-ctx.Done():
@@ -177,6 +182,18 @@ func (a *recorder) reportLoss() {
 	case a.queue <- &audit.Record{Time: a.led.Now().UTC(), Action: audit.AuditLost, Actor: &audit.Actor{Role: "broker"}, Lost: n}:
 		a.lost.Add(-n)
 	default: // the next look retries
+	}
+}
+
+// governed queues a record of the approvals file, when the broker starts and when it has changed: without it, nothing
+// would say since when a policy was gone.
+func (a *recorder) governed() {
+	if a.rules == nil {
+		return
+	}
+	if f := a.rules(); f.Digest() != a.ruled {
+		a.ruled = f.Digest()
+		a.add(&audit.Record{Action: audit.PoliciesRead, Actor: &audit.Actor{Role: "broker"}, Object: &audit.Object{Kind: "approvals", ID: a.ruled, Note: ask.Clip(f.Summary(), audit.MaxText)}})
 	}
 }
 
