@@ -290,6 +290,17 @@ func auditWho(r *audit.Record) string {
 	}
 }
 
+// auditVotes says whose last votes an ask ended with: the actor of its end gave only one of them.
+func auditVotes(votes []audit.Vote) string {
+	said := make([]string, len(votes))
+	for i, v := range votes {
+		if said[i] = v.Choice + " " + v.Principal; v.For != "" {
+			said[i] += " for " + v.For
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
 // auditWhat describes what a record is about.
 func auditWhat(r *audit.Record) string {
 	var words []string
@@ -305,11 +316,23 @@ func auditWhat(r *audit.Record) string {
 		if chosen := auditChosen(d); chosen != "" {
 			add("→ %s", chosen)
 		}
+		switch e := d.Escalated; {
+		case r.Action == audit.AskVoted:
+			add("%s", d.Status)
+		case r.Action != audit.AskEscalated || e == nil:
+		case len(e.Steps) > 0:
+			add("told %s", strings.Join(ask.Unresolved(e.Steps[0].Tell), ", "))
+		default:
+			add("looked at it, so the next step waits")
+		}
 		if b := d.BreakGlass; b != nil {
 			add("alone (break-glass), because %q", b.Reason)
 		}
 		if d.Reason != "" {
 			add("because %q", d.Reason)
+		}
+		if len(d.Votes) > 0 {
+			add("(%s)", auditVotes(d.Votes))
 		}
 	}
 	if q := r.Question; q != nil {

@@ -24,3 +24,25 @@ func TestTheListSaysWhySomebodyDecidedAlone(t *testing.T) {
 		t.Errorf("%q", row)
 	}
 }
+
+// The list says how each person voted, whom a step told, and whose votes an outcome rests on.
+func TestTheListSaysWhatHappenedToAnAsk(t *testing.T) {
+	t.Parallel()
+	yes := true
+	for want, r := range map[string]*audit.Record{
+		`s/a deny because "not today"`:             {Action: audit.AskVoted, Decision: &audit.Decision{Status: "deny", Reason: "not today"}},
+		`s/a told group:ops`:                       {Action: audit.AskEscalated, Decision: &audit.Decision{Escalated: &ask.Escalated{Steps: []ask.Step{{N: 1, Tell: []string{"group:ops"}}}}}},
+		`s/a looked at it, so the next step waits`: {Action: audit.AskEscalated, Decision: &audit.Decision{Escalated: &ask.Escalated{Seen: []ask.Seen{{N: 1}}}}},
+		`s/a → yes (approve os:mei, deny os:tom for os:jo)`: {
+			Action: audit.AskAnswered, Decision: &audit.Decision{
+				Status: "answered", Answers: []audit.Answer{{Question: "q1", Boolean: &yes}},
+				Votes: []audit.Vote{{Choice: "approve", Principal: "os:mei"}, {Choice: "deny", Principal: "os:tom", For: "os:jo"}},
+			},
+		},
+	} {
+		r.Tenant, r.Session, r.Ask = ask.DefaultTenant, "s", "a"
+		if got := auditRow(r)[3]; got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
