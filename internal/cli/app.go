@@ -76,10 +76,11 @@ type App struct {
 	traces    trace.TracerProvider  // nil: no tracing
 	flush     func(context.Context) // sends the last spans
 
-	asPerson bool    // this command runs as the person signed in at this terminal
-	dirNamed bool    // the directory comes from a flag or the environment
-	Wanted   string  // the tenant from a flag or the environment; empty: none
-	login    *ask.By // the signed-in person, if the command runs as them
+	asPerson bool        // this command runs as the person signed in at this terminal
+	dirNamed bool        // the directory comes from a flag or the environment
+	Wanted   string      // the tenant from a flag or the environment; empty: none
+	login    *ask.By     // the signed-in person, if the command runs as them
+	ended    atomic.Bool // their sign-in has ended
 
 	AnswerIn *dialect.Dialect // dialect of printed outcomes; nil: native JSON
 

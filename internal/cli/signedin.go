@@ -139,15 +139,20 @@ func (a *App) personally() (cred client.Credential, ok bool, err error) {
 		l, err := ReadLogin()
 		if err == nil && l == nil {
 			err = errSignedOut
+			a.ended.Store(true)
 		}
 		if err != nil {
 			return "", err
 		}
 		p, err := l.credential(a.Wanted, true)
+		a.ended.Store(errors.Is(err, errSignedOut))
 		return p.Credential.Creds, err
 	}
 	return cred, true, nil
 }
+
+// SignedOut reports whether the sign-in has ended with which the command runs.
+func (a *App) SignedOut() bool { return a.ended.Load() }
 
 // credential returns the person's credential for a tenant, or for all that they may see. With fresh
 // it always asks the inbox. While the inbox is unreachable it returns one that is still valid.

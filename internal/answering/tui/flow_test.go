@@ -57,11 +57,15 @@ func TestAListThatIsNotReadYetIsNotEmpty(t *testing.T) {
 
 func TestADraftAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
 	t.Parallel()
-	s, b := start(t, 80, 24, nil, text("Name?"), database())
+	out := false
+	s, b := start(t, 80, 24, func(o *tui.Options) { o.SignedOut = func() bool { return out } }, text("Name?"), database())
 	s.keys("enter").typed("ledgr").keys("left")
 	b.offline = true
 	s.send(tui.Changed())
 	s.has("offline: what you type is kept", "❯ ledgr")
+	out = true
+	s.send(tui.Changed())
+	s.has("signed out: sign in again with askbus login", "❯ ledgr")
 	for i := range 20 {
 		b.asked(text(fmt.Sprint("More ", i, "?")))
 		s.send(tui.Changed())

@@ -63,6 +63,8 @@ type Options struct {
 	Open   func(url string)                 // opens a browser; default: none
 	Notify func(n int) string               // terminal output for new asks while unfocused; default: a bell
 	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
+	// SignedOut reports that the person's sign-in has ended, so that the bus is unreachable for them; default: never.
+	SignedOut func() bool
 }
 
 // settle is for how long an ask that comes while somebody types takes no keys.

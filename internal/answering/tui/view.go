@@ -98,9 +98,12 @@ func (m *model) head() string {
 	case !m.filter.empty():
 		parts = append(parts, "/"+m.filter.String())
 	}
-	if m.status.Offline {
+	switch {
+	case m.status.Offline && m.opts.SignedOut != nil && m.opts.SignedOut():
+		parts = append(parts, m.styles.fault.Render(m.say("signed out: sign in again with askbus login")))
+	case m.status.Offline:
 		parts = append(parts, m.styles.fault.Render(m.say("offline: what you type is kept")))
-	} else if !m.status.Synced {
+	case !m.status.Synced:
 		parts = append(parts, m.styles.dim.Render(m.say("reading …")))
 	}
 	line := " " + strings.Join(parts, " · ")

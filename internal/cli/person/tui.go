@@ -179,7 +179,7 @@ func runScreen(ctx context.Context, a *cli.App, b *cli.Bus, opts tui.Options) (*
 	}
 	opts.Source, opts.Team, opts.Decider, opts.By = board, board, r, by
 	opts.Viewer = card.Viewer{By: by, StandIns: board.StandIns, Surface: cli.SurfaceType, Zone: time.Local, Inbox: a.InboxURL(), Lang: a.Language()}
-	opts.Session, opts.File = a.Session, r.File
+	opts.Session, opts.File, opts.SignedOut = a.Session, r.File, a.SignedOut
 	opts.Open = func(url string) { cli.OpenBrowser(context.WithoutCancel(ctx), url) }
 	opts.Notify = func(n int) string { return cli.Notification(a.Language(), n) }
 	if a.Terminal.OSC7501 && a.Needed() != nil {
