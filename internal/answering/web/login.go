@@ -42,6 +42,7 @@ type Sessions interface {
 
 const (
 	linkLife   = 10 * time.Minute
+	maxQuery   = 1000                // bytes of a query that a sign-in carries along
 	cookieLife = 30 * 24 * time.Hour // the session may end earlier
 )
 
@@ -137,19 +138,26 @@ func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error,
 	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("Cannot sign you in just now"), Lines: []string{then, answeredIn(w).Say("The details are in the inbox's log.")}})
 }
 
-// landing returns the path that a login leads to: an ask of this inbox, a
-// waiting terminal, a chat to be linked, or else the inbox.
+// landing returns the page that a login leads to: one of this inbox, with what
+// its address filters by, a waiting terminal, a chat to be linked, or else the
+// inbox.
 func landing(to string) string {
-	if request, ok := strings.CutPrefix(to, TerminalPath+"/"); ok {
+	page, query, _ := strings.Cut(to, "?")
+	request, terminal := strings.CutPrefix(page, TerminalPath+"/")
+	code, linking := strings.CutPrefix(page, ChatsPath+"/")
+	switch {
+	case terminal:
 		if _, ok := readTerminalRequest(request); ok {
-			return to
+			return page
 		}
-	}
-	if code, ok := strings.CutPrefix(to, ChatsPath+"/"); to == SetupPath || to == ChatsPath || ok && codeForm.MatchString(code) {
-		return to
-	}
-	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
-		return to
+	case page == SetupPath, page == ChatsPath, linking && codeForm.MatchString(code):
+		return page
+	case page == "/", page == "/history", page == "/waiting", page == "/away",
+		strings.HasPrefix(page, "/ask/") && path.Clean(page) == page && !strings.ContainsAny(page, "#\\"):
+		if fields, err := url.ParseQuery(query); err == nil && len(fields) > 0 && len(query) <= maxQuery {
+			return page + "?" + fields.Encode()
+		}
+		return page
 	}
 	return "/"
 }

@@ -74,7 +74,7 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, origin+"/join?t="+url.QueryEscape(r.URL.Query().Get("t")), http.StatusSeeOther)
 		return
 	}
-	s.render(w, http.StatusOK, "join", joinView{Title: "Welcome", Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t")})
+	s.render(w, http.StatusOK, "join", joinView{Title: answeredIn(w).Say("Welcome"), Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t")})
 }
 
 // ceremony is a browser's request in a passkey ceremony.
@@ -104,16 +104,17 @@ func (s *Server) replyOptions(w http.ResponseWriter, r *http.Request, to string,
 		return err
 	}
 	body := base64.RawURLEncoding.EncodeToString(keep)
-	writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
+	writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": f.tag() + "." + body + "." + s.secret(f, "passkey "+body)})
 	return nil
 }
 
 // begun returns this browser's flow, and the state that tell sent in it.
 func (s *Server) begun(w http.ResponseWriter, r *http.Request, c ceremony) (f flow, keep []byte, err error) {
-	if f, err = s.flowOf(w, r); err != nil {
+	tag, rest, _ := strings.Cut(c.Kept, ".")
+	if f, err = s.flowOf(w, r, tag); err != nil {
 		return f, nil, err
 	}
-	body, mac, _ := strings.Cut(c.Kept, ".")
+	body, mac, _ := strings.Cut(rest, ".")
 	if !equal(mac, s.secret(f, "passkey "+body)) {
 		return f, nil, ask.Refuse(ask.CodeInvalid, "this is not the sign-in that this browser began")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,15 +28,22 @@ const (
 	maxLogoutToken = 16 << 10
 )
 
-// flow is a sign-in in progress. The browser keeps it in a cookie; its secrets
-// are derived, so replicas store nothing.
+// maxFlows is how many sign-ins may be in progress in one browser.
+const maxFlows = 8
+
+// flow is a sign-in in progress. The browser keeps it in a cookie of its own, so
+// that several tabs can sign in at once; its secrets are derived, so replicas
+// store nothing.
 type flow struct {
 	id    string
 	to    string
 	until time.Time
 }
 
-// start sets the cookie of a new flow.
+// tag names the flow's cookie. It comes back with the flow's secrets.
+func (f flow) tag() string { return f.id[:8] }
+
+// start sets the cookie of a new flow. The oldest make room.
 func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow, error) {
 	p := passFor(ask.By{Name: to}, s.opts.Now(), flowLife)
 	p.ID = rand.Text()
@@ -44,28 +52,34 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow,
 	if err != nil {
 		return f, err
 	}
-	s.setFlow(w, r, sealed, int(flowLife/time.Second))
+	begun := slices.DeleteFunc(r.Cookies(), func(c *http.Cookie) bool { return !strings.HasPrefix(c.Name, s.flowCookie("")) })
+	for _, c := range begun[:max(0, len(begun)-maxFlows+1)] { // browsers send the oldest first
+		s.setFlow(w, r, c.Name, "", -1)
+	}
+	s.setFlow(w, r, s.flowCookie(f.tag()), sealed, int(flowLife/time.Second))
 	return f, nil
 }
 
-func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+func (s *Server) flowCookie(tag string) string { return s.keys.cookieName + "_flow_" + tag }
+
+func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, name, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is
-		Name: s.keys.cookieName + "_flow", Value: value, Path: cookiePath(r), MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r),
+		Name: name, Value: value, Path: cookiePath(r), MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r),
 	})
 }
 
-// flowOf returns the browser's flow, and removes its cookie. Call once before
-// anybody is signed in by it.
-func (s *Server) flowOf(w http.ResponseWriter, r *http.Request) (flow, error) {
-	c, err := r.Cookie(s.keys.cookieName + "_flow")
-	if err != nil {
-		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser has begun no sign-in, or it took longer than ten minutes")
+// flowOf returns the browser's flow whose tag came back, and removes its cookie.
+// Call once before anybody is signed in by it.
+func (s *Server) flowOf(w http.ResponseWriter, r *http.Request, tag string) (flow, error) {
+	c, err := r.Cookie(s.flowCookie(tag))
+	var p pass
+	if err == nil {
+		p, err = unseal(c.Value, s.keys.flow, s.opts.Now())
 	}
-	p, err := unseal(c.Value, s.keys.flow, s.opts.Now())
 	if err != nil {
-		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in took longer than ten minutes")
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser did not begin this sign-in, or it took longer than ten minutes")
 	}
-	s.setFlow(w, r, "", -1)
+	s.setFlow(w, r, c.Name, "", -1)
 	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
 }
 
@@ -87,7 +101,7 @@ func (s *Server) secret(f flow, purpose string) string {
 }
 
 func (s *Server) secrets(f flow) auth.Flow {
-	return auth.Flow{State: s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
+	return auth.Flow{State: f.tag() + "." + s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
 }
 
 // toProvider redirects the browser to the provider.
@@ -116,7 +130,8 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
 	defer cancel()
 	q := r.URL.Query()
-	f, err := s.flowOf(w, r)
+	tag, _, _ := strings.Cut(q.Get("state"), ".")
+	f, err := s.flowOf(w, r, tag)
 	var in auth.SignIn
 	switch {
 	case err != nil:
@@ -142,7 +157,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, byProvider, in.By, err)
 		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", slog.Any("error", err))
-		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
+		s.signInTo(w, r, landing(f.to), answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
 		s.providerUnavailable(w, r, err)
 	}

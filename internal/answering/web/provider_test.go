@@ -100,6 +100,44 @@ func TestSignInAtAProvider(t *testing.T) {
 	})
 }
 
+// A person with two tabs signs in in both: neither ends the other's sign-in, and
+// a sign-in that is cancelled still knows where it was to lead.
+func TestTabsSignInAtOnce(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	u := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"platform"})).stranger(t)
+	follow := u.client.CheckRedirect
+	begin := func(to string) (back string) {
+		t.Helper()
+		u.client.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Path != web.ProviderPath {
+				return nil
+			}
+			back = r.URL.RequestURI()
+			return http.ErrUseLastResponse
+		}
+		u.get("/login/oidc?" + url.Values{"to": {to}}.Encode())
+		u.client.CheckRedirect = follow
+		return back
+	}
+	first, second, cancelled := begin("/history?q=x"), begin("/waiting"), begin("/?show=team")
+	state := mustURL(t, cancelled).Query().Get("state")
+	if res := u.get(web.ProviderPath + "?" + url.Values{"state": {state}, "error": {"access_denied"}}.Encode()); res.status != http.StatusUnauthorized || !contains(res.body, "to=%2F%3Fshow%3Dteam") {
+		t.Errorf("a cancelled sign-in: %d %s", res.status, res.body)
+	}
+	for back, page := range map[string]string{first: "/history?q=x", second: "/waiting"} {
+		if res := u.get(back); res.status != http.StatusOK || res.path != page {
+			t.Errorf("a tab for %s is at %d %s", page, res.status, res.path)
+		}
+	}
+	for range 20 { // begun, and left at the provider
+		begin("/")
+	}
+	if n := len(u.client.Jar.Cookies(mustURL(t, u.in.URL))); n > 9 {
+		t.Errorf("20 sign-ins that were begun left %d cookies", n)
+	}
+}
+
 // Strangers begin as many sign-ins as they like. None that proves nobody's
 // identity leaves an entry in shared state, which has room for a limited number
 // of them and would then have none for anybody's sign-in.

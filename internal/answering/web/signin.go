@@ -26,7 +26,12 @@ type signInView struct {
 
 // signIn shows the sign-in page, with the problem of the last attempt.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) {
-	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: s.wanted(r)}
+	s.signInTo(w, r, wanted(r), problem)
+}
+
+// signInTo shows the sign-in page. Whoever signs in there gets to a page.
+func (s *Server) signInTo(w http.ResponseWriter, r *http.Request, to, problem string) {
+	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: to}
 	if p := s.opts.Provider; p != nil {
 		v.Provider, v.ProviderURL = p.Name(), providerPath+"?to="+url.QueryEscape(v.To)
 	}
@@ -54,12 +59,12 @@ func (s *Server) signInPage(w http.ResponseWriter, r *http.Request) {
 }
 
 // wanted returns the page that a signed-out person requested.
-func (s *Server) wanted(r *http.Request) string {
+func wanted(r *http.Request) string {
 	if to := r.URL.Query().Get("to"); to != "" {
 		return landing(to)
 	}
 	if r.Method == http.MethodGet {
-		return landing(r.URL.Path)
+		return landing(r.URL.Path + "?" + r.URL.RawQuery)
 	}
 	return "/"
 }
