@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/auth"
-	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -57,9 +56,10 @@ func InviteLink(cookieKey []byte, origin string, p auth.Person, now time.Time) (
 
 // joinView is the data of the invitation page.
 type joinView struct {
-	Title string
-	Name  string
-	Token string
+	Title  string
+	Name   string
+	Token  string
+	Origin string // the address at which the passkey is valid: scripts lead there
 }
 
 // join shows the page of an invitation. It does not use the invitation up.
@@ -70,11 +70,7 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 		s.plain(w, http.StatusForbidden, plainPage{Title: answeredIn(w).Say("This invitation is not valid"), Lines: []string{answeredIn(w).Say("It is older than seven days, or not from this inbox. Ask for another one.")}})
 		return
 	}
-	if origin := s.opts.Passkeys.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
-		http.Redirect(w, r, origin+"/join?t="+url.QueryEscape(r.URL.Query().Get("t")), http.StatusSeeOther)
-		return
-	}
-	s.render(w, http.StatusOK, "join", joinView{Title: answeredIn(w).Say("Welcome"), Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t")})
+	s.render(w, http.StatusOK, "join", joinView{Title: answeredIn(w).Say("Welcome"), Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t"), Origin: s.opts.Passkeys.Origin()})
 }
 
 // ceremony is a browser's request in a passkey ceremony.
@@ -146,20 +142,21 @@ func (s *Server) joinOptions(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.replyOptions(w, r, "/", options, keep)
 	}
-	s.failed(w, r, err)
+	s.failed(w, r, who.By, err)
 }
 
 // joined stores a new passkey, uses the invitation up and signs the person in.
 func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	s.failed(w, r, func() error {
+	var who auth.Person
+	err := func() error {
 		c, err := s.ceremony(r)
 		if err != nil {
 			return err
 		}
-		who, p, err := s.invited(c.Token)
-		if err != nil {
+		var p pass
+		if who, p, err = s.invited(c.Token); err != nil {
 			return err
 		}
 		f, kept, err := s.begun(w, r, c)
@@ -180,7 +177,8 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		return s.welcome(ctx, w, r, who, "/")
-	}())
+	}()
+	s.failed(w, r, who.By, err)
 }
 
 func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) {
@@ -192,13 +190,14 @@ func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.replyOptions(w, r, landing(c.To), options, keep)
 	}
-	s.failed(w, r, err)
+	s.failed(w, r, ask.By{}, err)
 }
 
 func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	s.failed(w, r, func() error {
+	var who auth.Person
+	err := func() error {
 		c, err := s.ceremony(r)
 		if err != nil {
 			return err
@@ -207,15 +206,15 @@ func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		who, err := s.opts.Passkeys.FinishLogin(ctx, kept, c.Answer)
-		if err != nil {
+		if who, err = s.opts.Passkeys.FinishLogin(ctx, kept, c.Answer); err != nil {
 			return err
 		}
 		if err := s.useFlow(ctx, f); err != nil {
 			return err
 		}
 		return s.welcome(ctx, w, r, who, f.to)
-	}())
+	}()
+	s.failed(w, r, who.By, err)
 }
 
 func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Request, who auth.Person, to string) error {
@@ -226,8 +225,9 @@ func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return nil
 }
 
-// failed sends the error to the script, if there is one.
-func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
+// failed sends the error to the script, if there is one. By is who was invited,
+// or whose passkey was named.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, by ask.By, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, ask.ErrInvalid):
@@ -235,8 +235,8 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		if strings.HasPrefix(r.URL.Path, "/join") {
 			what = byInvite
 		}
-		s.noteRefused(r, what, ask.By{}, err)
-		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", slog.Any("error", err))
+		s.noteRefused(r, what, by, err)
+		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", slog.String("principal", by.Principal), slog.Any("error", err))
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
 	default:
 		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a person in", slog.Any("error", err))

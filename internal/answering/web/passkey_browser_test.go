@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"testing"
@@ -20,24 +22,40 @@ import (
 )
 
 // authenticator adds a virtual authenticator with user verification to a tab.
-func authenticator(b tab) {
+func authenticator(b tab) { addAuthenticator(b) }
+
+func addAuthenticator(b tab) webauthn.AuthenticatorID {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+	added, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
 		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}}); err != nil {
+		HasCmtgKey: true, // otherwise a credential of chromedp, which always names it, cannot be added
+	}})
+	if err != nil {
 		b.t.Fatal(err)
+	}
+	return added.AuthenticatorID
+}
+
+// copyOf adds an authenticator that has a copy of a passkey.
+func copyOf(key *webauthn.Credential) func(tab) {
+	return func(b tab) {
+		b.t.Helper()
+		key = &webauthn.Credential{CredentialID: key.CredentialID, IsResidentCredential: true, RpID: key.RpID, PrivateKey: key.PrivateKey, UserHandle: key.UserHandle, SignCount: key.SignCount}
+		if _, err := chromedp.Call(b.ctx, webauthn.AddCredential, webauthn.AddCredentialParams{AuthenticatorID: addAuthenticator(b), Credential: key}); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 }
 
 // withPasskeys returns an inbox at localhost that stores its passkeys on a real
 // bus.
-func withPasskeys(t *testing.T, b *bus, onBus *natstest.Bus) inbox {
+func withPasskeys(t *testing.T, b *bus, onBus *natstest.Bus, change ...func(*web.Options)) inbox {
 	t.Helper()
-	in := serve(t, b, func(o *web.Options) {
+	in := serve(t, b, append(change, func(o *web.Options) {
 		origin, err := passkey.Origin(o.BaseURL)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +64,7 @@ func withPasskeys(t *testing.T, b *bus, onBus *natstest.Bus) inbox {
 			t.Fatal(err)
 		}
 		o.BaseURL = origin
-	})
+	})...)
 	in.URL = strings.Replace(in.URL, "127.0.0.1", "localhost", 1)
 	return in
 }
@@ -58,13 +76,15 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 	b := newBus()
 	k := b.ask(ask.Ask{ID: "a", Tenant: "acme", Questions: []ask.Question{text("t", "For acme?")}}, 0)
 	b.ask(ask.Ask{ID: "b", Tenant: "other", Questions: []ask.Question{text("t", "A hidden one?")}}, 0)
-	in := withPasskeys(t, b, onBus)
+	seen := &events{}
+	in := withPasskeys(t, b, onBus, func(o *web.Options) { o.Note = seen.note })
 	invited := auth.Person{By: ask.By{Principal: "passkey:mei", Name: "Mei", Groups: []string{"platform"}}, Access: ask.Access{{Tenants: []string{"acme"}}}}
 	link, err := web.InviteLink(cookieKey, in.URL, invited, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := in.open(t, mei, authenticator).live()
+	var device webauthn.AuthenticatorID
+	tab := in.open(t, mei, func(b tab) { device = addAuthenticator(b) }).live()
 	tab.click("[data-logout] button")
 	tab.sees("askbus login")
 	if tab.js(`String(document.body.innerText.includes("passkey"))`) != "false" {
@@ -110,6 +130,26 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 		other.click(`[data-passkey="join"]`)
 		other.sees("This invitation was used already")
 	})
+	t.Run("a copied passkey does not sign in, and the audit names its person", func(t *testing.T) {
+		kept, err := chromedp.Call(tab.ctx, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: device})
+		if err != nil || len(kept.Credentials) != 1 {
+			t.Fatalf("%+v, %v", kept, err)
+		}
+		tab.do(chromedp.Navigate(in.URL + "/"))
+		tab.live().click("[data-logout] button")
+		tab.wait(`!!document.querySelector('[data-passkey="sign-in"]')?.offsetParent`)
+		tab.click(`[data-passkey="sign-in"]`)
+		tab.live()
+		thief := in.open(t, mei, copyOf(kept.Credentials[0])).live()
+		thief.click("[data-logout] button")
+		thief.wait(`!!document.querySelector('[data-passkey="sign-in"]')?.offsetParent`)
+		seen.take()
+		thief.click(`[data-passkey="sign-in"]`)
+		thief.sees("This passkey has been copied")
+		if noted := seen.take(); len(noted) != 1 || noted[0].By.Principal != "passkey:mei" || noted[0].Known {
+			t.Errorf("noted %+v", noted)
+		}
+	})
 	t.Run("a removed passkey does not sign in", func(t *testing.T) {
 		holders := passkey.NewHolders(onBus.Connect(rights.Role{Name: rights.RoleOperator}))
 		list, err := holders.List(t.Context())
@@ -125,6 +165,42 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 		tab.click(`[data-passkey="sign-in"]`)
 		tab.sees("Nobody here has this passkey")
 	})
+}
+
+// A proxy with its usual settings tells the inbox its own name for it, not the
+// host at which people are.
+func TestBrowserPasskeysWorkBehindAProxyThatNamesAnotherHost(t *testing.T) {
+	t.Parallel()
+	var behind *url.URL
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }})
+	t.Cleanup(proxy.Close)
+	at := strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1)
+	b := newBus()
+	b.ask(question("a", text("t", "And you?")), 0)
+	in := withPasskeys(t, b, natstest.Start(t, natstest.Options{}), func(o *web.Options) { o.BaseURL = at })
+	behind = mustURL(t, strings.Replace(in.URL, "localhost", "127.0.0.1", 1))
+	link, err := web.InviteLink(cookieKey, at, auth.Person{By: ask.By{Principal: "passkey:mei", Name: "Mei"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.URL = at
+	tab := in.open(t, mei, authenticator).live()
+	tab.do(chromedp.Navigate(link))
+	tab.sees("Welcome, Mei")
+	tab.click(`[data-passkey="join"]`)
+	tab.live().click("[data-logout] button")
+	tab.wait(`!!document.querySelector('[data-passkey="sign-in"]')?.offsetParent`)
+	tab.click(`[data-passkey="sign-in"]`)
+	tab.live().sees("And you?")
+
+	// At another address the page leads to where the passkeys are.
+	tab.do(chromedp.Navigate(behind.String() + strings.TrimPrefix(link, at)))
+	tab.wait(`location.hostname === "localhost"`)
+	tab.sees("Welcome, Mei")
+	tab.do(chromedp.Navigate(behind.String() + "/waiting"))
+	tab.wait(`!!document.querySelector('[data-passkey="sign-in"]')?.offsetParent`)
+	tab.click(`[data-passkey="sign-in"]`)
+	tab.wait(`location.href === "` + at + `/waiting"`) // where this browser is signed in already
 }
 
 func TestInvalidInvitationsAndPasskeysAreRefused(t *testing.T) {

@@ -157,7 +157,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, byProvider, in.By, err)
 		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", slog.Any("error", err))
-		s.signInTo(w, r, landing(f.to), answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
+		s.signInTo(w, landing(f.to), answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
 		s.providerUnavailable(w, r, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"unicode"
 
-	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -17,7 +16,7 @@ type signInView struct {
 	Provider    string // label of its button; empty: none
 	ProviderURL string // URL of that button
 	Passkeys    bool   // a passkey is registered
-	OtherOrigin string // the address at which passkeys are valid, if it is not this one
+	Origin      string // the address at which passkeys are valid: scripts lead there
 	To          string // the page that was requested
 	Here        string // the page to return to after a change of language
 	Command     string // prints a login link
@@ -26,20 +25,17 @@ type signInView struct {
 
 // signIn shows the sign-in page, with the problem of the last attempt.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) {
-	s.signInTo(w, r, wanted(r), problem)
+	s.signInTo(w, wanted(r), problem)
 }
 
 // signInTo shows the sign-in page. Whoever signs in there gets to a page.
-func (s *Server) signInTo(w http.ResponseWriter, r *http.Request, to, problem string) {
+func (s *Server) signInTo(w http.ResponseWriter, to, problem string) {
 	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: to}
 	if p := s.opts.Provider; p != nil {
 		v.Provider, v.ProviderURL = p.Name(), providerPath+"?to="+url.QueryEscape(v.To)
 	}
 	if p := s.opts.Passkeys; p != nil && p.Any() {
-		v.Passkeys = true
-		if origin := p.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
-			v.OtherOrigin = origin + "/login?to=" + url.QueryEscape(v.To)
-		}
+		v.Passkeys, v.Origin = true, p.Origin()
 	}
 	v.Here = "/"
 	if v.Provider != "" || v.Passkeys {
@@ -83,12 +79,4 @@ func sentence(err error) string {
 		return ""
 	}
 	return string(unicode.ToUpper(r[0])) + string(r[1:]) + "."
-}
-
-func hostOfURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return httpserver.Host(u.Host)
 }

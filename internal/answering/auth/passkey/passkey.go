@@ -205,7 +205,8 @@ func (k *Keys) BeginLogin() (options, keep []byte, err error) {
 	return both(assertion.Response, session)
 }
 
-// FinishLogin returns the person who has signed in.
+// FinishLogin returns the person who has signed in. With an error it is whose
+// passkey was named, if anybody's: who that is was not proven.
 func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Person, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(kept, &session); err != nil {
@@ -224,10 +225,10 @@ func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Perso
 	}
 	_, used, err := k.party.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return user{r}, nil }, session, parsed)
 	if err != nil {
-		return auth.Person{}, notBelieved(err)
+		return r.person(), notBelieved(err)
 	}
 	if used.Authenticator.CloneWarning {
-		return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey has been copied: its counter went back")
+		return r.person(), ask.Refuse(ask.CodeInvalid, "this passkey has been copied: its counter went back")
 	}
 	for i := range r.Keys {
 		if string(r.Keys[i].ID) == string(used.ID) {

@@ -39,10 +39,20 @@ const ways = {
   },
 };
 
+// there returns this page's address at the host at which passkeys are valid, if that is another one. Only the browser knows: a
+// proxy may tell the server another host.
+const there = ({ passkey, to, origin }) => {
+  if (new URL(origin).hostname === location.hostname) return undefined;
+  return origin + (passkey === 'join' ? `/join${location.search}` : `/login?to=${encodeURIComponent(to)}`);
+};
+
 const problem = document.querySelector('#problem');
 for (const button of document.querySelectorAll('[data-passkey]')) {
+  const at = there(button.dataset);
+  if (at && button.dataset.passkey === 'join') location.replace(at);
   button.hidden = false;
   button.addEventListener('click', async () => {
+    if (at) { location.assign(at); return; }
     problem.hidden = true;
     button.disabled = true;
     try {
