@@ -229,8 +229,33 @@ func (a *App) Update(ctx context.Context, e responder.Ended) error {
 func (a *App) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
 
 // ring sends a notice to subscriptions and returns which push services accepted it. If none did,
-// the error is the last refusal.
-func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Duration) ([]ask.Place, error) {
+// the error is the last refusal. While some did, those that refuse for now are tried again here:
+// after an error all would be rung again.
+func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Duration) (places []ask.Place, failed error) {
+	for pause := time.Second; len(to) > 0; pause *= 2 {
+		var rung []ask.Place
+		rung, to, failed = a.round(ctx, to, r, keep)
+		places = append(places, rung...)
+		if len(places) == 0 {
+			return nil, failed
+		}
+		if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
+			pause = max(pause, retry.After)
+		}
+		if end, ok := ctx.Deadline(); len(to) == 0 || ok && time.Until(end) < pause+sendLimit {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return places, nil
+		case <-time.After(pause):
+		}
+	}
+	return places, nil
+}
+
+// round sends a notice once. Those of again may be tried again, and failed is the last refusal.
+func (a *App) round(ctx context.Context, to []entry, r *ask.Record, keep time.Duration) (places []ask.Place, again []entry, failed error) {
 	errs := make([]error, len(to))
 	slots := make(chan struct{}, atOnce)
 	var sending sync.WaitGroup
@@ -242,8 +267,6 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 		})
 	}
 	sending.Wait()
-	var places []ask.Place
-	var failed error
 	for i, err := range errs {
 		switch {
 		case err == nil:
@@ -252,12 +275,12 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 		default:
 			failed = err
 			a.opts.Logger.WarnContext(ctx, "cannot notify a browser", slog.String("ask_id", r.Ask.ID), slog.Any("error", err))
+			if _, never := errors.AsType[*responder.PermanentError](err); !never {
+				again = append(again, to[i])
+			}
 		}
 	}
-	if len(places) == 0 {
-		return nil, failed
-	}
-	return places, nil
+	return places, again, failed
 }
 
 // send sends a notice of an ask to a subscription. One that is gone is forgotten.

@@ -217,6 +217,61 @@ func TestABusyPushServiceIsRetried(t *testing.T) {
 	w.phone.next(1)
 }
 
+// One device's service refuses for now while another's takes the notice: it is
+// rung a moment later, and the other one is not rung again.
+func TestABusyPushServiceIsRetriedThoughAnotherWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.subscribe(mei, "desk")
+	w.subscribe(tom, "phone")
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		w.phone.says("phone", status)
+		w.ask(database())
+		w.phone.next(2)
+		w.phone.says("phone", http.StatusCreated)
+		if got := w.phone.next(1); got[0].browser != "phone" {
+			t.Errorf("after %d, %s was rung again", status, got[0].browser)
+		}
+	}
+}
+
+// Each load of a page subscribes: that writes only what is new.
+func TestSubscribingAgainKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	ctx := t.Context()
+	bucket := state.Open(w.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Push)
+	phone := w.phone.subscribe("phone")
+	revision := uint64(0)
+	for _, c := range []struct {
+		session string
+		access  ask.Access
+		written bool
+	}{{"first", nil, true}, {"first", nil, false}, {"second", nil, true}, {"second", ask.Access{{Tenants: []string{"acme"}}}, true}, {"second", ask.Access{{Tenants: []string{"acme"}}}, false}} {
+		if err := w.store.Subscribe(ctx, mei, c.access, "", c.session, phone); err != nil {
+			t.Fatal(err)
+		}
+		all, err := bucket.List(ctx)
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		if written := all[0].Revision != revision; written != c.written {
+			t.Errorf("%+v: written %t", c, written)
+		}
+		revision = all[0].Revision
+	}
+	if err := w.store.SignedOut(ctx, "second"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Subscribe(ctx, mei, nil, "", "second", phone); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := bucket.List(ctx); err != nil || len(all) != 1 {
+		t.Error("a subscription that was removed is not stored again", all, err)
+	}
+}
+
 func TestSigningOutEndsASubscription(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -130,12 +131,15 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 	if err := sub.check(s.opts.Hosts); err != nil {
 		return err
 	}
+	now, name := s.opts.Now().UTC(), nameOf(sub.Endpoint)
+	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, auth.SessionEntry(session), now}
+	if s.kept(ctx, name, r) {
+		return nil
+	}
 	all, err := s.bucket.List(ctx)
 	if err != nil {
 		return fmt.Errorf("subscribe: %w", err)
 	}
-	now, name := s.opts.Now().UTC(), nameOf(sub.Endpoint)
-	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, auth.SessionEntry(session), now}
 	var mine []entry
 	for _, e := range read(all, now) {
 		switch {
@@ -156,6 +160,17 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	return nil
+}
+
+// kept reports whether a subscription is stored as it is, and was renewed within the last day: each load of a page subscribes.
+func (s *Store) kept(ctx context.Context, name string, r record) bool {
+	e, err := s.bucket.Get(ctx, state.Key{Tenant: s.bucket.Tenant(), Name: name})
+	var was record
+	if err != nil || json.Unmarshal(e.Value, &was) != nil || e.Expires.Sub(r.Created) < life-24*time.Hour {
+		return false
+	}
+	r.Created = was.Created
+	return reflect.DeepEqual(r, was)
 }
 
 // Unsubscribe deletes a subscription of this person.

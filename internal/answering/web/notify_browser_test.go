@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 )
@@ -219,10 +221,9 @@ func TestBrowserAWorkerThatFailsToRegisterIsRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	b := serve(t, bus).notified(t)
-	b.js(`localStorage.setItem('askbus:rung', String(Date.now())) ?? ''`) // it does not register when it is loaded
+	b.onLoad(`navigator.serviceWorker.register = async () => { delete navigator.serviceWorker.register; throw new Error('busy'); }`)
 	b.do(chromedp.Reload())
-	b.hears(`document.documentElement.dataset.live === 'on'`)
-	b.js(`(navigator.serviceWorker.register = async () => { delete navigator.serviceWorker.register; throw new Error('busy'); }) && ''`)
+	b.hears(`document.documentElement.dataset.live === 'on' && !Object.hasOwn(navigator.serviceWorker, 'register')`)
 	k := bus.ask(question("db", database()), 0)
 	b.shows(k.String())
 }
@@ -267,6 +268,40 @@ func TestBrowserATouchThatDoesNotCountSaysSo(t *testing.T) {
 	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then(([n]) => n?.body.startsWith('Too late: ') && n.body.includes('Ana') && n.actions.length === 0)`)
 	if o := bus.outcome(k); o.By.Name != "Ana" {
 		t.Errorf("outcome: %+v", o)
+	}
+}
+
+// onLoad runs a script in each page before its own.
+func (b tab) onLoad(script string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Signing out ends a subscription. Whoever signs in again in a browser that
+// notifies has one again, as the settings say.
+func TestBrowserSigningInAgainSubscribesAgain(t *testing.T) {
+	t.Parallel()
+	p := &pushes{}
+	in := serve(t, newBus(), func(o *web.Options) { o.Push = keyed{p} })
+	b := in.notified(t)
+	b.looks(true)
+	b.onLoad(`(() => { const sub = { endpoint: 'https://push.example/1', options: { applicationServerKey: Uint8Array.from([1, 0, 1]).buffer }, toJSON: () => ({ endpoint: 'https://push.example/1' }) };
+		PushManager.prototype.getSubscription = async () => sub;
+		const send = window.fetch;
+		window.fetch = async (at, o) => { const answer = await send(at, o); if (at === '/push/subscribe') window.subscribed = answer.ok; return answer; }; })()`)
+	b.do(chromedp.Reload())
+	b.live().wait(`window.subscribed === true`)
+	b.click("[data-logout] button")
+	b.sees("askbus login")
+	b.do(chromedp.Navigate(in.link(t, mei)))
+	b.live().wait(`window.subscribed === true`)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sub := `subscribe os:mei {"endpoint":"https://push.example/1"}`
+	if want := []string{sub, "signed out", sub}; !slices.Equal(p.said, want) {
+		t.Errorf("the inbox was told %q, not %q", p.said, want)
 	}
 }
 

@@ -118,16 +118,14 @@ const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAl
 // ring subscribes to push, and reports whether it succeeded.
 async function ring() {
   const key = root.dataset.push;
-  const held = await register();
-  if (!key || !held.pushManager) return false;
   try {
+    const held = await register();
+    if (!key || !held.pushManager) return false;
     let sub = await held.pushManager.getSubscription();
     const same = sub?.options?.applicationServerKey && String(new Uint8Array(sub.options.applicationServerKey)) === String(bytes(key));
     if (sub && !same) { await sub.unsubscribe(); sub = null; }
     sub ??= await held.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
-    const answer = await fetch('/push/subscribe', { method: 'POST', body: JSON.stringify(sub) });
-    if (answer.ok) set('rung', String(Date.now()));
-    return answer.ok;
+    return (await fetch('/push/subscribe', { method: 'POST', body: JSON.stringify(sub) })).ok;
   } catch { return false; }
 }
 
@@ -264,6 +262,6 @@ if (able()) {
     if (event.data?.arrived) awaited.get(event.data.arrived)?.(event.data.shown);
     if (event.data?.visit) document.dispatchEvent(new CustomEvent('askbus:visit', { detail: event.data.visit }));
   });
-  // The subscription lasts as long as a sign-in: use renews it.
-  if (wanted() && Date.now() - Number(get('rung') ?? 0) > 86400e3) ring();
+  // The subscription ends with the sign-in, by the push service, or after a while: the page asks for it each time.
+  if (wanted()) ring();
 }
