@@ -1,9 +1,11 @@
 package web_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/chromedp/chromedp"
 )
 
@@ -116,4 +118,25 @@ func TestBrowserTheBarNamesTheKeyThatSends(t *testing.T) {
 	if o := bus.outcome(k); o == nil || o.Answers[0].Text != "two\nlines" {
 		t.Errorf("outcome %+v", o)
 	}
+}
+
+// On the smallest phone the bar has one row of buttons, and one of steps however many questions there are: the question
+// stays in sight.
+func TestBrowserTheBarIsLowOnASmallPhone(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	var many []ask.Question
+	for i := range 16 {
+		many = append(many, text(fmt.Sprint("q", i), fmt.Sprint("سؤال ", i)))
+		many[i].Header = fmt.Sprint("Step ", i)
+	}
+	bus.ask(question("many", many...), 0)
+	b := serve(t, bus).open(t, mei, screen(320, 568, "light")).live()
+	b.wait(`new Set([...document.querySelectorAll('.act > :is(button, .more)')].filter((el) => el.offsetParent).map((el) => el.getBoundingClientRect().top)).size === 1`)
+	if height := b.js(`String(document.querySelector('.act').offsetHeight <= 140)`); height != "true" {
+		t.Errorf("the bar is %s px high", b.js(`String(document.querySelector('.act').offsetHeight)`))
+	}
+	b.js(`document.querySelectorAll('.question')[12].focus(); ''`)
+	b.wait(`(() => { const step = document.querySelector('.steps [aria-current]').getBoundingClientRect(); return step.left >= 0 && step.right <= innerWidth && step.width > 0 })()`)
+	b.wait(`getComputedStyle(document.querySelector('.question .number')).direction === 'ltr' && getComputedStyle(document.querySelector('.question')).direction === 'rtl'`)
 }

@@ -33,7 +33,10 @@ export function mark(article) {
   for (const a of $$('a', steps)) {
     const q = document.getElementById(a.dataset.stepTo);
     a.toggleAttribute('data-done', Boolean(q && said(q)));
-    if (q && q === here) a.setAttribute('aria-current', 'step'); else a.removeAttribute('aria-current');
+    if (q && q === here) {
+      a.setAttribute('aria-current', 'step');
+      steps.scrollLeft = a.offsetLeft - (steps.clientWidth - a.offsetWidth) / 2; // on a phone they are one row
+    } else a.removeAttribute('aria-current');
   }
   const hint = $('.send-hint', article);
   if (hint) hint.hidden = several(article) && !('review' in article.dataset); // Enter goes on until everything is ready to send
