@@ -117,6 +117,19 @@ func TestBrowserTheBarStaysWhenItOpens(t *testing.T) {
 	}
 }
 
+// Who stands at an option, with a screen reader or the Tab key, keeps a place when somebody else answers: a browser would
+// send them to the top of the page.
+func TestBrowserTheFocusStaysInTheMainPart(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.js(`document.querySelector('.option input').focus(); ''`)
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	b.wait(`document.activeElement.id === 'focus'`)
+}
+
 func TestBrowserALongQuestionUnfolds(t *testing.T) {
 	t.Parallel()
 	bus := newBus()

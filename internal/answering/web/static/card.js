@@ -83,14 +83,16 @@ function pairs(details) {
   draw();
 }
 
-// replaceCard replaces the card by another article or the empty state.
+// replaceCard replaces the card by another article or the empty state. Who had the focus in it keeps a place: the main part.
 export function replaceCard(doc) {
+  const had = $('#card').contains(document.activeElement);
   $('#card').dataset.query = $('#card', doc).dataset.query;
   $('#card').replaceChildren(...[...$('#card', doc).childNodes].map(adopt));
   document.body.className = doc.body.className;
   mount();
   unhide();
   ready();
+  if (had && document.activeElement === document.body) $('#focus').focus({ preventScroll: true });
   document.dispatchEvent(new CustomEvent('askbus:card'));
 }
 
