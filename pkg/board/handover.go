@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ type Handover struct {
 	Name string  `json:"-"`              // display name of a principal, as this board has seen it
 	Word string  `json:"word,omitempty"` // why
 	// By is the person who handed it over, as the credential asserts. The name
-	// is set if a surface signed the person in.
+	// is set if a surface signed the person in, or else as this board has seen it.
 	By ask.By    `json:"by"`
 	At time.Time `json:"at"`
 }
@@ -182,10 +183,13 @@ func (b *Board) setHandover(k ask.Key, o *Handover) {
 	defer b.mu.Unlock()
 	name := k.String()
 	h := b.held[name]
-	if o != nil && o.Name == "" {
+	if o != nil {
 		for _, p := range b.people() {
-			if p.Principal == o.To {
-				o.Name = p.Name
+			switch p.Principal {
+			case o.To:
+				o.Name = cmp.Or(o.Name, p.Name)
+			case o.By.Principal:
+				o.By.Name = cmp.Or(o.By.Name, p.Name)
 			}
 		}
 	}

@@ -93,7 +93,10 @@ func TestAnAskIsHandedOver(t *testing.T) {
 	if err := other.Look(tom, key("a1"), false); err != nil {
 		t.Fatal(err)
 	}
-	natstest.Eventually(t, "Tom is seen", func() bool { return len(one.People()) == 1 })
+	if err := other.Look(mei, key("a2"), false); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "both are seen", func() bool { return len(one.People()) == 2 })
 	if err := one.HandOver(t.Context(), mei, key("a1"), "Tom", "you know\nthe ledger"); err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +106,11 @@ func TestAnAskIsHandedOver(t *testing.T) {
 	if got := headings(other, board.Filter{Viewer: mei, Team: true}); got != "a1 a2" {
 		t.Errorf("the team sees %s", got)
 	}
-	heads, _ := other.Pending(board.Filter{Viewer: tom, Mine: true}, 0, 1)
-	if h := heads[0].Handed; h == nil || h.Whom() != "tom" || h.Word != "you know the ledger" || h.By.Principal != "os:mei" {
-		t.Errorf("it says %+v", h)
+	for _, br := range []*board.Board{one, other} {
+		heads, _ := br.Pending(board.Filter{Viewer: tom, Mine: true}, 0, 1)
+		if h := heads[0].Handed; h == nil || h.Whom() != "tom" || h.Word != "you know the ledger" || h.By.Principal != "os:mei" || h.By.Name != "mei" {
+			t.Errorf("it says %+v", h)
+		}
 	}
 	late := on()
 	natstest.Eventually(t, "a new replica knows it", func() bool { return mine(late, tom) == "a1" })
