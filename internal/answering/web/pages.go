@@ -24,7 +24,8 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldSince), 10, 64); err == nil && ms > 0 {
 		t.Since = time.UnixMilli(ms)
 	}
-	focus, ok := s.board.Take(ctx, me, s.open(r, me), t)
+	open := s.open(r, me)
+	focus, ok := s.board.Take(ctx, me, open, t)
 	var record ask.Record
 	var err error
 	if ok {
@@ -37,7 +38,8 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		s.recall(p.Ask, &record, me) //nolint:contextcheck // pages share the read
 	} else {
 		p = s.newPage(ctx, me, nil, at)
-		p.explainEmpty(s, me, ok, t.Since, len(heldBy(r)))
+		_, left := s.board.Pending(open, 0, 0)
+		p.explainEmpty(s, me, ok, t.Since, left)
 		if p.NoFocus == nil && !ok {
 			p.Today, p.Setup = s.today(me), s.fromHere(r, me)
 		}

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -344,4 +345,34 @@ func TestAnEmptyInboxSaysWhatWasDone(t *testing.T) {
 	if page := serve(t, b).signedIn(t, mei).get("/"); !contains(page.body, "All clear. You have answered 2 since ") {
 		t.Error(page.body)
 	}
+}
+
+// A page that holds an answer learns of its ask's end before the reply to the answer: then something else may wait, and
+// nothing is sent in a few seconds.
+func TestAHeldAnswerWhoseAskHasEndedHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	held := b.ask(question("held", database()), 0)
+	other := b.ask(question("other", database()), 0)
+	in := serve(t, b)
+	u := in.signedIn(t, mei)
+	ended := func(k ask.Key) {
+		t.Helper()
+		if _, err := b.end(k, ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &tom}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := func(says, not string) {
+		t.Helper()
+		if res := u.do(http.MethodGet, "/?since=99999999999999", nil, "Askbus-Held", held.String()); !contains(res.body, says) || contains(res.body, not) {
+			t.Errorf("it does not say %q, or says %q: %s", says, not, res.body)
+		}
+	}
+	page("That was the last one", "is sent in a few seconds")
+	ended(other)
+	page("What you answered is sent in a few seconds", "That was the last one")
+	ended(held)
+	page("Nothing waits for you", "is sent in a few seconds")
+	b.ask(question("next", database()), 0)
+	page("That was the last one", "is sent in a few seconds")
 }

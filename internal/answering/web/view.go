@@ -193,14 +193,15 @@ type emptyFocus struct {
 }
 
 // explainEmpty says why nothing is in focus. It is nil if nothing at all is pending, or
-// if the chosen ask cannot be read. The page holds so many answers.
-func (p *page) explainEmpty(s *Server, me board.Viewer, chosen bool, since time.Time, held int) {
+// if the chosen ask cannot be read. So many asks are left besides those whose answers
+// the page holds.
+func (p *page) explainEmpty(s *Server, me board.Viewer, chosen bool, since time.Time, left int) {
 	top := "/" + p.at.query()
 	_, others := s.board.Pending(board.Filter{Viewer: me}, 0, 0)
 	all := listing{show: showAll}
 	switch {
 	case chosen:
-	case held > 0 && p.Total <= held:
+	case p.Total > 0 && left == 0:
 		p.NoFocus = &emptyFocus{say(me, "Nothing else waits for you"), []string{say(me, "What you answered is sent in a few seconds. New asks appear here by themselves.")}, "", ""}
 	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
