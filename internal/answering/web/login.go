@@ -254,6 +254,8 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, board.View
 			s.noteRefused(r, byProxy, by.By, err)
 			s.forbidden(w, r, err)
 			return
+		case err != nil && r.Context().Err() != nil:
+			return // the browser has left
 		case err != nil:
 			s.opts.Logger.ErrorContext(r.Context(), "cannot find out who is signed in", slog.Any("error", err))
 			w.Header().Set("Retry-After", "2")

@@ -1,10 +1,13 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +192,35 @@ func TestPagesWhileSessionsCannotBeLookedUp(t *testing.T) {
 	}
 	if _, err := web.New(b, b, web.Options{CookieKey: cookieKey}); err == nil {
 		t.Error("an inbox without sessions")
+	}
+}
+
+// A browser that leaves a page cancels its requests: then nobody has to act, and the log names no dead bus.
+func TestABrowserThatLeavesIsNoError(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	var log bytes.Buffer
+	in := serve(t, b, func(o *web.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	u := in.signedIn(t, mei)
+	cookies := u.client.Jar.Cookies(mustURL(t, in.URL))
+	b.people.set(ask.Refuse(ask.CodeUnavailable, "the broker did not answer"))
+	for left, want := range map[bool]bool{true: false, false: true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, in.URL+"/", nil)
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		if left {
+			cancel()
+		}
+		log.Reset()
+		in.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+		cancel()
+		if logged := log.Len() > 0; logged != want {
+			t.Errorf("the browser has left: %t; the log: %s", left, log.String())
+		}
 	}
 }
 
