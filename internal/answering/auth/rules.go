@@ -113,7 +113,7 @@ func (r *Rules) Access(claims Claims) (ask.Access, error) {
 		}
 	}
 	if len(access) == 0 {
-		return nil, ask.Refuse(ask.CodeForbidden, "no rule of this inbox lets you in; ask its administrator")
+		return nil, Tell(ask.CodeForbidden, "no rule of this inbox lets you in")
 	}
 	return access, nil
 }

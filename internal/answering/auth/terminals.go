@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -63,7 +64,7 @@ func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string)
 		}
 	}
 	if n >= maxTerminals {
-		return "", ask.Refuse(ask.CodeQuota, "%d terminals are signed in as %s, the maximum; sign one out with \"askbus logout\"", n, r.Principal)
+		return "", Tell(ask.CodeQuota, "%d terminals are signed in as %s, the maximum; sign one out with \"askbus logout\"", n, r.Principal)
 	}
 	code, now := rand.Text(), s.opts.Now().UTC()
 	t := record{
@@ -240,13 +241,13 @@ func TerminalTenant(access ask.Access, wanted string) (tenant string, err error)
 	probe := ask.Access{{Tenants: whole}}
 	switch {
 	case len(whole) == 0:
-		return "", ask.Refuse(ask.CodeForbidden, "you may see or decide only some asks of a tenant, and a terminal's credential covers all of them; decide in the browser")
+		return "", Tell(ask.CodeForbidden, "you may see or decide only some asks of a tenant, and a terminal's credential covers all of them; decide in the browser")
 	case wanted != "" && probe.Sees(ask.By{}, ask.Key{Tenant: wanted}, nil):
 		return wanted, nil
 	case wanted == "" && len(whole) == 1 && ask.ValidToken(whole[0]):
 		return whole[0], nil
 	case wanted == "":
-		return "", ask.Refuse(ask.CodeForbidden, "you may decide for the tenants %q; choose one with --tenant", whole)
+		return "", Tell(ask.CodeForbidden, "you may decide for the tenants %s; choose one with --tenant", strings.Join(whole, ", "))
 	}
-	return "", ask.Refuse(ask.CodeForbidden, "you may not decide everything of tenant %s; a terminal's credential would", wanted)
+	return "", Tell(ask.CodeForbidden, "you may not decide everything of tenant %s; a terminal's credential would", wanted)
 }

@@ -112,7 +112,7 @@ func (s *Server) begun(w http.ResponseWriter, r *http.Request, c ceremony) (f fl
 	}
 	body, mac, _ := strings.Cut(rest, ".")
 	if !equal(mac, s.secret(f, "passkey "+body)) {
-		return f, nil, ask.Refuse(ask.CodeInvalid, "this is not the sign-in that this browser began")
+		return f, nil, errNotBegun
 	}
 	keep, err = base64.RawURLEncoding.DecodeString(body)
 	return f, keep, err
@@ -122,7 +122,7 @@ func (s *Server) begun(w http.ResponseWriter, r *http.Request, c ceremony) (f fl
 func (s *Server) invited(token string) (auth.Person, pass, error) {
 	p, err := unseal(token, s.keys.invite, s.opts.Now())
 	if err != nil {
-		return auth.Person{}, p, ask.Refuse(ask.CodeInvalid, "this invitation is no longer valid")
+		return auth.Person{}, p, auth.Tell(ask.CodeInvalid, "this invitation is no longer valid")
 	}
 	return auth.Person{By: p.by(), Access: p.Access}, p, nil
 }
@@ -169,7 +169,7 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 			}
 			first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
 			if err == nil && !first {
-				err = ask.Refuse(ask.CodeInvalid, "this invitation was used already; ask for another one")
+				err = auth.Tell(ask.CodeInvalid, "this invitation was used already; ask for another one")
 			}
 			return err
 		})
@@ -237,7 +237,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, by ask.By, err e
 		}
 		s.noteRefused(r, what, by, err)
 		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", slog.String("principal", by.Principal), slog.Any("error", err))
-		writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
+		writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(answeredIn(w), err)})
 	default:
 		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a person in", slog.Any("error", err))
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": answeredIn(w).Say("The bus does not answer just now. Try again in a few seconds.")})

@@ -40,6 +40,8 @@ type flow struct {
 	until time.Time
 }
 
+var errNotBegun = auth.Tell(ask.CodeInvalid, "this browser did not begin this sign-in, or it took longer than ten minutes")
+
 // tag names the flow's cookie. It comes back with the flow's secrets.
 func (f flow) tag() string { return f.id[:8] }
 
@@ -77,7 +79,7 @@ func (s *Server) flowOf(w http.ResponseWriter, r *http.Request, tag string) (flo
 		p, err = unseal(c.Value, s.keys.flow, s.opts.Now())
 	}
 	if err != nil {
-		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser did not begin this sign-in, or it took longer than ten minutes")
+		return flow{}, errNotBegun
 	}
 	s.setFlow(w, r, c.Name, "", -1)
 	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
@@ -90,7 +92,7 @@ func (s *Server) flowOf(w http.ResponseWriter, r *http.Request, tag string) (flo
 func (s *Server) useFlow(ctx context.Context, f flow) error {
 	first, err := s.opts.Sessions.UseOnce(ctx, f.id, f.until)
 	if err == nil && !first {
-		err = ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
+		err = auth.Tell(ask.CodeInvalid, "this sign-in has ended already")
 	}
 	return err
 }
@@ -136,9 +138,9 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case !equal(q.Get("state"), s.secrets(f).State):
-		err = ask.Refuse(ask.CodeInvalid, "what came back is not of the sign-in that this browser began")
+		err = errNotBegun
 	case q.Get("error") != "":
-		err = ask.Refuse(ask.CodeInvalid, "the provider says: %.200s", ask.CleanLine(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description"))))
+		err = auth.Tell(ask.CodeInvalid, "the provider says: %s", ask.Clip(ask.CleanLine(q.Get("error")+" "+q.Get("error_description")), 200))
 	default:
 		in, err = s.opts.Provider.Finish(ctx, s.secrets(f), q.Get("code"))
 	}
@@ -157,7 +159,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, byProvider, in.By, err)
 		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", slog.Any("error", err))
-		s.signInTo(w, landing(f.to), answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
+		s.signInTo(w, landing(f.to), answeredIn(w).Say("You are not signed in. %s Try again.", sentence(answeredIn(w), err)))
 	default:
 		s.providerUnavailable(w, r, err)
 	}

@@ -211,6 +211,21 @@ func (u user) sends(path, body string) (status int, said []byte) {
 	return res.StatusCode, said
 }
 
+// Whoever is refused reads why in their language, and gets back to where they can try again.
+func TestARefusedSignInSaysWhyInTheLanguageOfThePage(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	at.Lies(func(c map[string]any) { c["groups"] = []string{"sales"} })
+	u := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"platform"})).stranger(t)
+	chinese := []string{"Accept-Language", "zh-CN"}
+	if res := u.do(http.MethodGet, "/login/oidc", nil, chinese...); res.status != http.StatusForbidden || !contains(res.body, "此收件箱没有让你进入的规则。") || !contains(res.body, `href="/"`) {
+		t.Errorf("%d %s", res.status, res.body)
+	}
+	if res := u.do(http.MethodGet, web.ProviderPath+"?state=x", nil, chinese...); res.status != http.StatusUnauthorized || !contains(res.body, "这次登录不是由此浏览器发起的，或已超过十分钟。") {
+		t.Errorf("%d %s", res.status, res.body)
+	}
+}
+
 func TestRefusedSignInsAtAProvider(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -57,7 +57,7 @@ func (p *Proxy) person(r *http.Request) (auth.Person, error) {
 		return auth.Person{}, err
 	}
 	if user == "" || user != ask.CleanLine(user) || strings.ContainsAny(user, " \t,") || utf8.RuneCountInString(user) > ask.MaxName-len("proxy:") {
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the proxy's header %s names nobody", p.Header)
+		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the proxy's header %s names nobody", p.Header)
 	}
 	by := ask.By{Principal: "proxy:" + user, Name: user, Proof: ask.ProofProxy}
 	if name, err := single(r, p.Name); err == nil && ask.CleanLine(name) != "" {
@@ -91,7 +91,7 @@ func single(r *http.Request, name string) (string, error) {
 	}
 	values := r.Header.Values(name)
 	if len(values) > 1 {
-		return "", ask.Refuse(ask.CodeForbidden, "the header %s came twice: the proxy must replace what browsers send", name)
+		return "", auth.Tell(ask.CodeForbidden, "the header %s came twice: the proxy must replace what browsers send", name)
 	}
 	if len(values) == 0 {
 		return "", nil

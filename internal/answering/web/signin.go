@@ -1,11 +1,14 @@
 package web
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"unicode"
 
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -69,14 +72,18 @@ func wanted(r *http.Request) string {
 func (s *Server) forbidden(w http.ResponseWriter, r *http.Request, err error) {
 	l := answeredIn(w)
 	s.opts.Logger.WarnContext(r.Context(), "sign-in refused", slog.Any("error", err))
-	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You do not have access here"), Lines: []string{sentence(err), l.Say("If you should have access, the administrator of this inbox can grant it.")}})
+	s.plain(w, http.StatusForbidden, plainPage{Back: !s.opts.Proxy.vouches(r), Title: l.Say("You do not have access here"), Lines: []string{sentence(l, err), l.Say("If you should have access, the administrator of this inbox can grant it.")}})
 }
 
 // sentence returns a refusal for people.
-func sentence(err error) string {
-	r := []rune(ask.CleanLine(detail(err)))
+func sentence(l *lang.Language, err error) string {
+	text := detail(err)
+	if refused, ok := errors.AsType[*auth.RefusedError](err); ok {
+		text = l.Say(refused.Text, refused.Args...)
+	}
+	r := []rune(ask.CleanLine(text))
 	if len(r) == 0 {
 		return ""
 	}
-	return string(unicode.ToUpper(r[0])) + string(r[1:]) + "."
+	return l.Say("%s.", string(unicode.ToUpper(r[0]))+string(r[1:]))
 }

@@ -122,7 +122,7 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me boar
 	}
 	tenant, err := auth.TerminalTenant(me.Access, t.Tenant)
 	if err != nil {
-		return refuse(http.StatusForbidden, answeredIn(w).Say("This terminal cannot be signed in"), sentence(err))
+		return refuse(http.StatusForbidden, answeredIn(w).Say("This terminal cannot be signed in"), sentence(answeredIn(w), err))
 	}
 	if t.Port != 0 { // the form's redirect leads to this address
 		w.Header().Set("Content-Security-Policy", strings.Replace(csp, "form-action 'self'", "form-action 'self' "+loopback(t.Port), 1))
@@ -165,7 +165,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 		return
 	case errors.Is(err, ask.ErrQuota):
 		s.notePerson(r, byTerminal, ask.CodeQuota, detail(err), me, ask.Key{})
-		v.Problem = sentence(err)
+		v.Problem = sentence(answeredIn(w), err)
 		s.render(w, http.StatusTooManyRequests, "terminal", v)
 		return
 	case err != nil:

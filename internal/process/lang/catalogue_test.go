@@ -18,7 +18,7 @@ import (
 // Where people read a surface's texts.
 var (
 	surfaces = []string{
-		"pkg/card", "internal/answering/web", "internal/answering/tui", "internal/answering/prompt", "internal/answering/chat", "internal/answering/chat/*", "internal/answering/push", "internal/asking/gateway/panel", "internal/asking/gateway/wsapi", "internal/asking/mcpserver", "internal/asking/hook/hostcall", "internal/cli", "internal/cli/agent", "internal/cli/operator", "internal/cli/person", "internal/role",
+		"pkg/card", "internal/answering/auth", "internal/answering/auth/*", "internal/answering/web", "internal/answering/tui", "internal/answering/prompt", "internal/answering/chat", "internal/answering/chat/*", "internal/answering/push", "internal/asking/gateway/panel", "internal/asking/gateway/wsapi", "internal/asking/mcpserver", "internal/asking/hook/hostcall", "internal/cli", "internal/cli/agent", "internal/cli/operator", "internal/cli/person", "internal/role",
 	}
 	pages   = []string{"internal/answering/web/templates/*.html", "internal/answering/chat/email/templates/*.html", "internal/asking/gateway/panel/static/*.html"}
 	styles  = []string{"internal/answering/web/static/*.css", "internal/asking/gateway/panel/static/*.css"}

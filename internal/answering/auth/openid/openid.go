@@ -202,7 +202,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 	ctx = oidc.ClientContext(ctx, p.http)
 	tokens, err := p.oauth(d).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	if refused(err) {
-		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider refused this code: %s", ask.CleanLine(err.Error()))
+		return auth.SignIn{}, auth.Tell(ask.CodeInvalid, "the provider refused this code: %s", ask.CleanLine(err.Error()))
 	}
 	if err != nil {
 		return auth.SignIn{}, fmt.Errorf("ask the sign-in provider for tokens: %w", err)
@@ -212,7 +212,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 		return auth.SignIn{}, err
 	}
 	if f.Nonce == "" || id.Nonce != f.Nonce {
-		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider's token belongs to another sign-in: its nonce differs")
+		return auth.SignIn{}, auth.Tell(ask.CodeInvalid, "the provider's token belongs to another sign-in: its nonce differs")
 	}
 	claims, err := p.claims(ctx, d, tokens, id)
 	if err != nil {
@@ -267,24 +267,24 @@ func (p *Provider) Refresh(ctx context.Context, token string) (auth.Refreshed, e
 func (p *Provider) verified(ctx context.Context, d *discovered, tokens *oauth2.Token) (*oidc.IDToken, error) {
 	raw, _ := tokens.Extra("id_token").(string)
 	if raw == "" {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider gives no ID token; does it know the scope openid?")
+		return nil, auth.Tell(ask.CodeInvalid, "the provider gives no ID token; does it know the scope openid?")
 	}
 	id, err := d.verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token is not valid: %s", ask.CleanLine(err.Error()))
+		return nil, auth.Tell(ask.CodeInvalid, "the provider's token is not valid: %s", ask.CleanLine(err.Error()))
 	}
 	var body json.RawMessage
 	if err := id.Claims(&body); err != nil {
-		return nil, ask.Refuse(ask.CodeInvalid, "the claims of the provider's token cannot be read")
+		return nil, auth.Tell(ask.CodeInvalid, "the claims of the provider's token cannot be read")
 	}
 	if err := assertion.CheckTimes(body, p.opts.Now()); err != nil {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token is not valid: %s", err)
+		return nil, auth.Tell(ask.CodeInvalid, "the provider's token is not valid: %s", err.Error())
 	}
 	var more struct {
 		AZP string `json:"azp"`
 	}
 	if err := id.Claims(&more); err != nil || len(id.Audience) > 1 && more.AZP != p.opts.ClientID || more.AZP != "" && more.AZP != p.opts.ClientID {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token is for another client")
+		return nil, auth.Tell(ask.CodeInvalid, "the provider's token is for another client")
 	}
 	return id, nil
 }

@@ -22,7 +22,7 @@ func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Tok
 	claims := auth.Claims{}
 	if id != nil {
 		if err := exactly(id.Claims, &claims); err != nil {
-			return nil, ask.Refuse(ask.CodeInvalid, "the provider's token cannot be read: %s", ask.CleanLine(err.Error()))
+			return nil, auth.Tell(ask.CodeInvalid, "the provider's token cannot be read: %s", ask.CleanLine(err.Error()))
 		}
 	}
 	if d.UserInfoEndpoint() == "" || tokens.AccessToken == "" {
@@ -36,11 +36,11 @@ func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Tok
 		return nil, fmt.Errorf("read the sign-in provider's userinfo: %w", err)
 	}
 	if id != nil && info.Subject != id.Subject {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token and its userinfo are about different people")
+		return nil, auth.Tell(ask.CodeInvalid, "the provider's token and its userinfo are about different people")
 	}
 	more := auth.Claims{}
 	if err := exactly(info.Claims, &more); err != nil {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's userinfo cannot be read: %s", ask.CleanLine(err.Error()))
+		return nil, auth.Tell(ask.CodeInvalid, "the provider's userinfo cannot be read: %s", ask.CleanLine(err.Error()))
 	}
 	if address, signed := claims["email"]; !signed {
 		delete(claims, "email_verified") // each of the two is about its own address
@@ -72,11 +72,11 @@ func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 	value := claims.One(p.opts.PrincipalClaim)
 	switch {
 	case value == "" && p.opts.PrincipalClaim == "email":
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider has no verified e-mail address of yours")
+		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the provider has no verified e-mail address of yours")
 	case value == "":
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider's claims about you lack %s", p.opts.PrincipalClaim)
+		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the provider's claims about you lack %s", p.opts.PrincipalClaim)
 	case value != ask.CleanLine(value) || strings.ContainsAny(value, " \t") || utf8.RuneCountInString(value) > ask.MaxName-len("oidc:"):
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "your %s at the provider cannot be a principal", p.opts.PrincipalClaim)
+		return auth.Person{}, auth.Tell(ask.CodeForbidden, "your %s at the provider cannot be a principal", p.opts.PrincipalClaim)
 	}
 	by := ask.By{Principal: "oidc:" + value, Proof: ask.ProofOIDC}
 	by.Name = fmt.Sprintf("%.*s", ask.MaxName, ask.CleanLine(cmp.Or(claims.One("name"), claims.One("preferred_username"), claims.One("email"), value)))

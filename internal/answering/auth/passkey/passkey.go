@@ -134,7 +134,7 @@ func (k *Keys) BeginRegister(ctx context.Context, p auth.Person) (options, keep 
 		return nil, nil, err
 	}
 	if len(r.Keys) >= maxKeys {
-		return nil, nil, ask.Refuse(ask.CodeInvalid, "%s already has %d passkeys; \"askbus people remove %s\" removes them", p.By.Principal, len(r.Keys), p.By.Principal)
+		return nil, nil, auth.Tell(ask.CodeInvalid, "%s already has %d passkeys; \"askbus people remove %s\" removes them", p.By.Principal, len(r.Keys), p.By.Principal)
 	}
 	was := r.Keys
 	creation, session, err := k.party.BeginRegistration(user{recordOf(p, was)}, webauthn.WithExclusions(webauthn.Credentials(was).CredentialDescriptors()))
@@ -173,7 +173,7 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 			return auth.Person{}, notBelieved(err)
 		}
 		if len(r.Keys) >= maxKeys || slices.ContainsFunc(r.Keys, func(c webauthn.Credential) bool { return string(c.ID) == string(made.ID) }) {
-			return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is already registered")
+			return auth.Person{}, auth.Tell(ask.CodeInvalid, "this passkey is already registered")
 		}
 		if use != nil {
 			if err := use(); err != nil {
@@ -218,7 +218,7 @@ func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Perso
 	}
 	r, revision, err := k.read(ctx, parsed.Response.UserHandle)
 	if errors.Is(err, ask.ErrNotFound) {
-		return auth.Person{}, ask.Refuse(ask.CodeInvalid, "nobody here has this passkey")
+		return auth.Person{}, auth.Tell(ask.CodeInvalid, "nobody here has this passkey")
 	}
 	if err != nil {
 		return auth.Person{}, err
@@ -228,7 +228,7 @@ func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Perso
 		return r.person(), notBelieved(err)
 	}
 	if used.Authenticator.CloneWarning {
-		return r.person(), ask.Refuse(ask.CodeInvalid, "this passkey has been copied: its counter went back")
+		return r.person(), auth.Tell(ask.CodeInvalid, "this passkey has been copied: its counter went back")
 	}
 	for i := range r.Keys {
 		if string(r.Keys[i].ID) == string(used.ID) {
@@ -260,7 +260,7 @@ func notBelieved(err error) error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Details != "" {
 		detail = e.Details
 	}
-	return ask.Refuse(ask.CodeInvalid, "this passkey is not valid: %.200s", ask.CleanLine(detail))
+	return auth.Tell(ask.CodeInvalid, "this passkey is not valid: %s", ask.Clip(ask.CleanLine(detail), 200))
 }
 
 // user adapts a record to the library's interface.
