@@ -122,3 +122,42 @@ func TestBrowserARefusedAnswerIsMarkedUntilItIsChanged(t *testing.T) {
 		t.Errorf("the field moved from %s to %s while the person types", was, now)
 	}
 }
+
+// Two people share a browser. The words of one do not stand in the other's form, and are back when their writer is.
+func TestBrowserADraftIsItsWriters(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("t", text("t", "What is it called?")), 0)
+	in := serve(t, bus)
+	b := in.open(t, mei).live()
+	holds := func(words string) {
+		t.Helper()
+		b.at("t")
+		b.live().wait(`document.querySelector('.typed').value === '` + words + `'`)
+	}
+	b.at("t")
+	b.keys("of Mei")
+	b.wait(`Object.keys(localStorage).some((name) => name.startsWith('askbus:draft:'))`)
+	b.do(chromedp.Navigate(in.link(t, tom)))
+	b.do(chromedp.Navigate(in.URL + "/ask/default/s1/t"))
+	b.sees("Tom")
+	holds("")
+	b.do(chromedp.Navigate(in.link(t, mei)))
+	b.do(chromedp.Navigate(in.URL + "/ask/default/s1/t"))
+	holds("of Mei")
+}
+
+// A page that was opened by one person does not go on in the name of another.
+func TestBrowserAPageFollowsWhoIsSignedIn(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("t", database()), 0)
+	in := serve(t, bus)
+	b := in.open(t, mei).live()
+	bus.ask(question("u", text("u", "And you?")), 0)
+	b.sees("And you?")
+	b.js(`fetch('` + strings.TrimPrefix(in.link(t, tom), in.URL) + `').then((answer) => { window.switched = answer.ok; }) && ''`)
+	b.wait(`window.switched && document.querySelector('.me').textContent === 'Mei'`)
+	b.click("#list li:last-child a")
+	b.wait(`document.querySelector('.me').textContent === 'Tom'`)
+}

@@ -23,6 +23,7 @@ type page struct {
 	frame
 	Title   string
 	Me      string
+	Person  string // their principal
 	Here    string // the listing in URLs of this page
 	Tools   toolbar
 	Turn    *turn       // above the ask in focus, while it is pending
@@ -95,7 +96,7 @@ func say(me board.Viewer, text string, args ...any) string {
 func (s *Server) newPage(ctx context.Context, me board.Viewer, focus *ask.Key, at listing) page {
 	p := page{
 		frame: s.newFrame(ctx, me, at, !at.part, nil),
-		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), Undo: s.opts.Undo.Milliseconds(), PushKey: s.pushKey(),
+		Me:    cmp.Or(me.By.Name, me.By.Principal), Person: me.By.Principal, Now: card.Moment{At: s.opts.Now()}.Stamp(), Beat: s.opts.Heartbeat.Milliseconds(), Undo: s.opts.Undo.Milliseconds(), PushKey: s.pushKey(),
 		Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"),
 	}
 	p.Here = p.Query

@@ -3,7 +3,8 @@
 import { $, $$ } from './page.js';
 import { say } from './words.js';
 
-const prefix = 'askbus:draft:';
+const all = 'askbus:draft:';
+const prefix = `${all}${encodeURIComponent(document.documentElement.dataset.person)}:`; // another person of this browser has their own
 // Each tab has its own drafts, so that tabs do not overwrite each other's.
 const tab = (() => {
   try {
@@ -128,7 +129,7 @@ export function restore(article) {
 
 export function sweep() {
   try {
-    for (const name of Object.keys(localStorage).filter((n) => n.startsWith(prefix))) {
+    for (const name of Object.keys(localStorage).filter((n) => n.startsWith(all))) {
       if (Date.now() - JSON.parse(localStorage.getItem(name)).at > 30 * 86400e3) localStorage.removeItem(name);
     }
   } catch { /* nothing stored, or not ours */ }

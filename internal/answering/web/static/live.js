@@ -85,8 +85,9 @@ function take(d, mark) {
   if (!meanwhile(d) && (d.all || d.any || !at || named.has(at))) refresh();
 }
 
-// takeFrame replaces the frame by that of a fetched page.
+// takeFrame replaces the frame by that of a fetched page, or of what is drawn of it.
 export function takeFrame(doc) {
+  if (doc.documentElement.dataset.person !== root.dataset.person) { location.reload(); return; } // somebody else has signed in here
   const list = $('#list', doc);
   if (!list) return;
   const same = list.dataset.query === query();
