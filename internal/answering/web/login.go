@@ -108,6 +108,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("Try the same link again."))
 		return
 	case !first:
+		if me, err := s.whoIs(r, false); err == nil && me.By.Principal == by.Principal { // opened twice
+			http.Redirect(w, r, landing(to), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
+			return
+		}
 		s.noteRefused(r, byLink, by, ask.Refuse(ask.CodeUnauthorized, "the login link was used already"))
 		s.signIn(w, r, answeredIn(w).Say("This login link was used already. Each one works once."))
 		return
