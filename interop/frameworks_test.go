@@ -149,3 +149,29 @@ func TestPeopleSeeWhatACallWithoutArgumentsDoes(t *testing.T) {
 		need(t, p.end(), c.printed)
 	}
 }
+
+// TestInterruptsOfOneTaskAreAsksOfTheirOwn asks about two interrupts that LangGraph for Python gave one id,
+// because one task paused twice.
+func TestInterruptsOfOneTaskAreAsksOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dir, b := frameworks(t), up(t)
+	data, err := os.ReadFile("frameworks/frames/langgraph.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := b.issue("--session", "graph")
+	for _, tool := range []string{"deploy", "drop"} {
+		frame := strings.ReplaceAll(string(data), "deploy", tool)
+		for _, asked := range []bool{true, false} { // the same interrupt again is the same ask
+			p := b.start(token, frame, []string{"PYTHONPATH=" + packages(t).python}, "python3", filepath.Join(dir, "langgraph_pause.py"))
+			if asked {
+				rec := b.next()
+				reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Selected: []string{"approve"}}}}
+				if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), reply); err != nil {
+					t.Fatal(err)
+				}
+			}
+			need(t, p.end(), `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`)
+		}
+	}
+}

@@ -254,7 +254,7 @@ function variable(name: string): string | undefined {
 
 const path = ({ session, id }: AskRef) => `/v1/asks/${encodeURIComponent(session)}/${encodeURIComponent(id)}`
 
-async function sha256(text: string): Promise<string> {
+export async function sha256(text: string): Promise<string> {
   const sum = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return [...new Uint8Array(sum)].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
