@@ -212,3 +212,17 @@ func TestBrowserTheSignInPage(t *testing.T) {
 	b.wait(`document.querySelector('[data-copy]').offsetParent !== null`)
 	b.wait(`(() => { const r = document.querySelector('.gate section').getBoundingClientRect(); return Math.abs(r.left - (document.documentElement.clientWidth - r.right)) < 2 })()`)
 }
+
+// Whoever is signed out by an operator or the provider does not look at the questions any longer than the page needs to
+// notice.
+func TestBrowserASignedOutPageShowsTheSignInAtOnce(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("secret", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.onLoad(`(() => { const later = window.setTimeout; window.setTimeout = (then, ms) => (ms < 3000 ? later(then, ms) : 0); })()`)
+	b.do(chromedp.Reload())
+	b.live()
+	bus.people.endAll()
+	b.sees("askbus login")
+}

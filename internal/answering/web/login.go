@@ -139,7 +139,7 @@ func (s *Server) startSession(ctx context.Context, w http.ResponseWriter, r *htt
 func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error, then string) {
 	s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", slog.Any("error", err))
 	w.Header().Set("Retry-After", "5")
-	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("Cannot sign you in just now"), Lines: []string{then, answeredIn(w).Say("The details are in the inbox's log.")}})
+	s.plain(w, http.StatusServiceUnavailable, plainPage{Back: true, Title: answeredIn(w).Say("Cannot sign you in just now"), Lines: []string{then, answeredIn(w).Say("The details are in the inbox's log.")}})
 }
 
 // landing returns the page that a login leads to: one of this inbox, with what

@@ -116,6 +116,16 @@ func (p *people) Run(ctx context.Context) error {
 	return nil
 }
 
+// endAll signs everybody out, as an operator does.
+func (p *people) endAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.held {
+		delete(p.held, id)
+		close(p.ended[id])
+	}
+}
+
 func (p *people) set(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -152,6 +152,8 @@ export async function refresh() {
   }
 }
 
+let again; // the next check of whether somebody is signed in again
+
 // signedOut keeps what somebody has typed on the page, and checks whether they
 // are signed in again; otherwise it opens the sign-in page. It stays if an answer was
 // held: its person is told that it is not sent.
@@ -162,7 +164,8 @@ function signedOut() {
   $('#signedout').hidden = false;
   $('#lost').hidden = true; // it is reached
   stream?.close();
-  setTimeout(async () => {
+  clearTimeout(again);
+  again = setTimeout(async () => {
     const back = await request('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
     if (back) { $('#signedout').hidden = true; complained(); listen(); } else signedOut();
   }, 2000);
@@ -244,7 +247,9 @@ function connect() {
     if (stream !== own) return;
     before?.close();
     lost();
-    if (own.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === own) { refresh(); listen(); } }, 3000);
+    if (own.readyState !== EventSource.CLOSED) return;
+    refresh(); // who is signed out sees it at once
+    setTimeout(() => { if (stream === own && $('#signedout').hidden) listen(); }, 3000);
   });
 }
 
