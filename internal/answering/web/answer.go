@@ -98,6 +98,10 @@ func (s *Server) submitted(w http.ResponseWriter, r *http.Request, me board.View
 		s.cannotRead(w, r, me, err)
 		return record, form, false
 	}
+	if drawn := form.get(fieldMe); drawn != "" && drawn != me.By.Principal {
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "Somebody else has signed in here since this page was opened. Nothing was sent. Look again, then answer."))
+		return record, form, false
+	}
 	if record.State == ask.StateResolved && record.Outcome != nil {
 		s.tooLate(w, r, me, &record, form)
 		return record, form, false

@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-var hidden = regexp.MustCompile(`name="(answer_id|seq)" value="([^"]*)"`)
+var hidden = regexp.MustCompile(`name="(answer_id|life|me)" value="([^"]*)"`)
 
 // form returns what a browser would send from this page with these fields
 // filled in.
@@ -227,6 +227,26 @@ func TestAskedAgain(t *testing.T) {
 	form.Set("life", "another")
 	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this again") {
 		t.Errorf("status %d", res.status)
+	}
+}
+
+// TestAPageOfSomebodyElse checks that a page which was drawn for one person sends nothing in the name of another, who has signed
+// in in that browser since, as at a shared machine.
+func TestAPageOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("a", database()), 0)
+	in := serve(t, b)
+	form := in.signedIn(t, mei).get("/").form("select:db", "=pg")
+	u := in.signedIn(t, tom)
+	for _, verb := range []string{"answer", "decline", "take-back", "break-glass"} {
+		if res := u.post("/ask/default/s1/a/"+verb, form); res.status != http.StatusConflict || !contains(res.body, "Somebody else has signed in") {
+			t.Errorf("%s: status %d", verb, res.status)
+		}
+	}
+	form.Set("held", "send")
+	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a"}) != nil {
+		t.Errorf("an answer that was held: status %d", res.status)
 	}
 }
 

@@ -28,6 +28,7 @@ const (
 	fieldSure     = "sure" // that this person decides alone
 	fieldAnswerID = "answer_id"
 	fieldLife     = "life"
+	fieldMe       = "me"      // for whom the page was drawn
 	fieldDone     = "done"    // in a URL: what this person has just decided
 	fieldConfirm  = "confirm" // the destructive options that are chosen
 	fieldHeld     = "held"    // the page holds this answer: heldCheck, then heldSend

@@ -58,6 +58,7 @@ type entry struct {
 type askView struct {
 	*card.Card
 	Path        string
+	Me          string // the principal for whom it is drawn
 	Onward      string // URL query of its forms: where to continue
 	Context     template.HTML
 	ContextText string
@@ -114,7 +115,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	view := card.New(r, viewer(me), s.opts.Now())
 	form, alone := form.apart()
 	v := &askView{
-		Card: view, Path: askPath(view.Key), Context: s.context(ctx, me, view.Context),
+		Card: view, Path: askPath(view.Key), Me: me.By.Principal, Context: s.context(ctx, me, view.Context),
 		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil, Why: alone.get(fieldWhy), AloneID: rand.Text(),
 	}
 	if view.Context != nil {

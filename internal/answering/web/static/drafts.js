@@ -15,7 +15,7 @@ const tab = (() => {
 })();
 const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset.life}:`;
 const draftKey = (article) => draftsOf(article) + tab;
-const secret = new Set(['answer_id', 'life']);
+const secret = new Set(['answer_id', 'life', 'me']);
 const pristine = new WeakMap();
 export const acted = new WeakSet(); // articles in which somebody has chosen or typed something
 

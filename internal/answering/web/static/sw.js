@@ -36,10 +36,17 @@ async function show(n, sender) {
   if ((await pages()).some((c) => c.id !== sender && c.focused && c.visibilityState === 'visible')) return;
   const most = self.Notification?.maxActions ?? 0;
   const choices = n.choices ?? [];
-  await self.registration.showNotification(n.title, {
+  await put(n.title, {
     body: n.body, tag: n.tag, icon, badge: icon, data: n, requireInteraction: Boolean(n.urgent),
     actions: choices.length <= most ? choices.map((c) => ({ action: c.id, title: c.label })) : [],
   });
+}
+
+// put shows a notification. Chromium forgets one whose list is read before it is on the screen, as by a page just then: a
+// touch would do nothing, and it would never close. Shown again with the same tag, it is the same one.
+async function put(title, options) {
+  await self.registration.showNotification(title, options);
+  if ((await self.registration.getNotifications({ tag: options.tag })).length === 0) await self.registration.showNotification(title, options);
 }
 
 async function close(tag) {
