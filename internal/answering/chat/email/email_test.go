@@ -119,7 +119,10 @@ func (s *surface) page(m *fakemail.Mail) (text string, open bool) {
 	if link == "" {
 		return "", false
 	}
-	_, body := get(s.t, link)
+	status, body := get(s.t, link)
+	if status == http.StatusBadGateway { // no replica serves yet, so nothing says that it is closed
+		return "", true
+	}
 	return html.UnescapeString(tags.ReplaceAllString(body, "")), strings.Contains(body, `value="answer"`)
 }
 
