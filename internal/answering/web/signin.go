@@ -31,7 +31,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) 
 	s.signInTo(w, wanted(r), problem)
 }
 
-// signInTo shows the sign-in page. Whoever signs in there gets to a page.
+// signInTo shows the sign-in page, and continues at to afterwards.
 func (s *Server) signInTo(w http.ResponseWriter, to, problem string) {
 	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: to}
 	if p := s.opts.Provider; p != nil {
