@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // frameworks returns a directory with the examples, the models that the tests
@@ -173,5 +174,35 @@ func TestInterruptsOfOneTaskAreAsksOfTheirOwn(t *testing.T) {
 			}
 			need(t, p.end(), `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`)
 		}
+	}
+}
+
+// TestGraphsAskQuestionsOfTheirOwn answers the two interrupts of a graph that are no requests to review calls, and
+// declines them: no text would be safe to resume the graph with.
+func TestGraphsAskQuestionsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dir, b := frameworks(t), up(t)
+	for i, want := range []string{"city Bern; mail Keep a draft", "still interrupted: declined: not on a Friday (by Mei on the web); no decision was made"} {
+		p := b.start(b.issue("--session", fmt.Sprint("questions-", i)), "", nil, "node", filepath.Join(dir, "langgraph-question.mjs"))
+		rec := b.next()
+		by := ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}
+		reply := ask.Reply{By: by}
+		for _, q := range rec.Ask.Questions {
+			if q.Kind == ask.KindText {
+				reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Text: "Bern"})
+			} else {
+				reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[1].ID}})
+			}
+		}
+		var err error
+		if i == 0 {
+			_, err = b.screen.Answer(t.Context(), rec.Ask.Key(), reply)
+		} else {
+			_, err = b.screen.Cancel(t.Context(), rec.Ask.Key(), responder.Decline{Reason: "not on a Friday", By: by})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		need(t, p.end(), want)
 	}
 }

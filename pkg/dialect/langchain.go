@@ -11,9 +11,8 @@ const langchainName = "langchain"
 // langchainAsk reads the interrupt of LangChain's human-in-the-loop middleware:
 // action requests, each with a review config of the same name. It is either the
 // whole body or the value of one or several interrupts with ids. Python writes
-// it in snake_case.
+// it in snake_case. An interrupt with an id may also be a graph's own question.
 func langchainAsk(b *builder, v value) {
-	b.meta(ask.MetadataPermission, langchainName)
 	if list, ok := v.raw.(*object); ok && list.values["__interrupt__"] != nil {
 		v.ignore()
 		v = v.field("__interrupt__")
@@ -32,14 +31,47 @@ func langchainAsk(b *builder, v value) {
 			b.meta(ask.MetadataCall, id)
 		}
 		value := item.field("value").wanted("the_request_of_the_interrupt")
-		value.object()
 		b.times(value)
-		b.langchainRequest(n, value)
+		if !b.langchainQuestion(n, value) {
+			value.object()
+			b.langchainRequest(n, value)
+		}
 	}
+}
+
+// langchainQuestion reads interrupt n as a graph's own question, unless it has
+// action requests: a text, or an object with a question, an instruction or a
+// message. Options in it are offered; its other fields are shown as JSON.
+func (b *builder) langchainQuestion(n int, v value) bool {
+	text := v.first("question", "instruction", "message")
+	if _, alone := v.raw.(string); alone {
+		text = v
+	} else if !text.given() || v.first("actionRequests", "action_requests").given() {
+		return false
+	}
+	q := ask.Question{ID: approvalID(n, 0), Kind: ask.KindText, Text: text.need()}
+	if q.Options = b.options(v.field("options")); len(q.Options) > 0 {
+		q.Kind, q.Multiple = ask.KindChoice, v.multiple()
+	}
+	if all, ok := v.raw.(*object); ok {
+		rest := ordered()
+		for _, key := range all.keys {
+			if !all.read[key] && all.values[key] != nil {
+				rest.set(key, all.values[key])
+			}
+		}
+		if len(rest.keys) > 0 {
+			q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(rest))), ask.MaxText-20)
+		}
+		v.ignore()
+	}
+	b.add(q, place{at: v.at, fields: map[string]string{"text": strings.TrimPrefix(text.at, v.at+"/")}})
+	return true
 }
 
 // langchainRequest reads the request of interrupt n.
 func (b *builder) langchainRequest(n int, v value) {
+	b.meta(ask.MetadataPermission, langchainName)
 	requests, configs := v.first("actionRequests", "action_requests"), v.first("reviewConfigs", "review_configs")
 	if strings.HasSuffix(requests.at, "action_requests") {
 		b.remember("snake", n, "case")
@@ -86,8 +118,10 @@ func (b *builder) langchainRequest(n int, v value) {
 }
 
 // langchainAnswer writes the decisions that resume the graph, one for each
-// action request in the same order, and by id for interrupts with ids. Without
-// a decision it returns a problem, and the graph stays interrupted.
+// action request in the same order, and by id for interrupts with ids. A graph's
+// own question gets the person's words, or the labels if there may be several.
+// Without a decision or an answer it returns a problem, and the graph stays
+// interrupted.
 func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	words, refused, none := refuses(a, o)
 	if none != nil {
@@ -98,6 +132,15 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	}
 	all, single := ordered(), ordered()
 	for n := 0; a.Question(approvalID(n, 0)) != nil; n++ {
+		id := recall(a, "", n, "interrupt")
+		if q := a.Question(approvalID(n, 0)); recall(a, "", q.ID, "name") == "" {
+			said := langchainWords(q, o)
+			if said == nil { // any text would be one that a graph takes for an answer
+				return problem(a, 409, "Not answered", "not_answered", sentence(a, o))
+			}
+			all.set(id, said)
+			continue
+		}
 		decisions := []any{}
 		for i := 0; ; i++ {
 			q := a.Question(approvalID(n, i))
@@ -116,7 +159,7 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 			decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
 		}
 		single = ordered("decisions", decisions)
-		if id := recall(a, "", n, "interrupt"); id != "" {
+		if id != "" {
 			all.set(id, single)
 		}
 	}
@@ -124,6 +167,23 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		all = single
 	}
 	return respond(200, all)
+}
+
+// langchainWords returns what a person said to a graph's own question: a text,
+// a list of texts, or nil.
+func langchainWords(q *ask.Question, o *ask.Outcome) any {
+	ans := answerTo(o, q)
+	switch {
+	case rowOf(o) == rowResponse && q.Multiple:
+		return []string{o.Response}
+	case rowOf(o) == rowResponse:
+		return o.Response
+	case ans == nil:
+		return nil
+	case q.Multiple:
+		return q.Labels(*ans)
+	}
+	return q.Words(*ans)
 }
 
 func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note string) *object {
@@ -141,17 +201,30 @@ func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note st
 	return d
 }
 
+// langchainCalls returns the ids of the questions about calls, or nothing if
+// the ask is not only about calls: a review screen has no place for others.
+func langchainCalls(a *ask.Ask) []string {
+	var ids []string
+	for i := range a.Questions {
+		switch id := a.Questions[i].ID; {
+		case strings.HasSuffix(id, "-args"):
+		case !cameAs(a, langchainName) || recall(a, "", id, "name") == "":
+			return nil
+		default:
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // langchainShow writes an ask as a request to review actions. An ask from
 // another dialect becomes an action whose argument is the typed answer.
 func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	requests, configs := []any{}, []any{}
-	for i := range a.Questions {
-		q := &a.Questions[i]
+	for _, id := range langchainCalls(a) {
+		q := a.Question(id)
 		name, allowed := recall(a, "", q.ID, "name"), []string{}
-		if !cameAs(a, langchainName) || name == "" {
-			continue
-		}
 		for j := range q.Options {
 			allowed = append(allowed, q.Options[j].ID)
 		}
@@ -177,38 +250,69 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("actionRequests", requests, "reviewConfigs", configs)), s.warnings
 }
 
-// langchainReply reads the decisions of a review screen.
+// langchainReply reads the decisions of a review screen, or by interrupt id what
+// the graph is resumed with.
 func langchainReply(a *ask.Ask, v value) Given {
 	v.body()
 	decisions := v.field("decisions")
-	list := decisions.list()
-	var ids []string
-	for i := range a.Questions {
-		if q := &a.Questions[i]; cameAs(a, langchainName) && recall(a, "", q.ID, "name") != "" {
-			ids = append(ids, q.ID)
-		}
-	}
-	if want := max(1, len(ids)); len(list) != want {
-		decisions.fault(ask.FaultDecisionCount, len(list), want)
-		return Given{}
-	}
 	v.r.rest = decisions.at
 	given := Given{Decision: Replied}
+	calls := langchainCalls(a)
+	switch {
+	case recall(a, "", 0, "interrupt") != "" && !decisions.given():
+		v.r.rest = v.at
+		for n := 0; a.Question(approvalID(n, 0)) != nil; n++ {
+			item := v.field(recall(a, "", n, "interrupt"))
+			var of []string
+			for i := 0; a.Question(approvalID(n, i)) != nil; i++ {
+				of = append(of, approvalID(n, i))
+			}
+			if q := a.Question(of[0]); recall(a, "", q.ID, "name") == "" {
+				given.Reply.Answers = append(given.Reply.Answers, item.answer(q, ""))
+				continue
+			}
+			item.object()
+			given.langchainDecisions(a, item.field("decisions"), of)
+		}
+	case len(calls) > 0:
+		given.langchainDecisions(a, decisions, calls)
+	default:
+		return langchainTyped(a, decisions)
+	}
+	return given
+}
+
+// langchainTyped reads the one decision about an ask that is shown as text.
+func langchainTyped(a *ask.Ask, decisions value) Given {
+	list := decisions.list()
+	if len(list) != 1 {
+		decisions.fault(ask.FaultDecisionCount, len(list), 1)
+		return Given{}
+	}
+	item := list[0]
+	item.object()
+	typ, answer := item.field("type").need(), item.first("editedAction", "edited_action").field("args").field("answer")
+	switch typ {
+	case approvalReject:
+		return Given{Decision: Declined, Reason: item.field("message").string()}
+	case approvalEdit:
+		return Given{Decision: Replied, Reply: answer.parseReply(a, answer.need())}
+	}
+	item.field("type").fault(ask.FaultNotOneOf, clip(typ), "edit, reject")
+	return Given{}
+}
+
+// langchainDecisions reads the decisions about calls, in their order.
+func (given *Given) langchainDecisions(a *ask.Ask, decisions value, calls []string) {
+	list := decisions.list()
+	if len(list) != len(calls) {
+		decisions.fault(ask.FaultDecisionCount, len(list), len(calls))
+		return
+	}
 	for i, item := range list {
 		item.object()
 		typ, edited := item.field("type").need(), item.first("editedAction", "edited_action").field("args")
-		if len(ids) == 0 {
-			switch typ {
-			case approvalReject:
-				return Given{Decision: Declined, Reason: item.field("message").string()}
-			case approvalEdit:
-				answer := edited.field("answer")
-				return Given{Decision: Replied, Reply: answer.parseReply(a, answer.need())}
-			}
-			item.field("type").fault(ask.FaultNotOneOf, clip(typ), "edit, reject")
-			return Given{}
-		}
-		q := a.Question(ids[i])
+		q := a.Question(calls[i])
 		item.field("type").answers(q.ID)
 		if typ == approvalRespond && (q.Other() || q.Kind == ask.KindText) {
 			item.field("message").answers(q.ID)
@@ -228,5 +332,4 @@ func langchainReply(a *ask.Ask, v value) Given {
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID + "-args", Text: string(encode(edited.object()))})
 		}
 	}
-	return given
 }
