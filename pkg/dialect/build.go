@@ -211,6 +211,9 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	if invalid != nil {
 		read := len(b.faults)
 		for _, f := range invalid.Faults {
+			if f.Code == ask.FaultNoQuestions && read > 0 {
+				continue // what was to become them is at fault
+			}
 			f.Pointer = b.translate(f.Pointer)
 			if !b.within(f.Pointer, b.faults[:read]) {
 				b.faults = append(b.faults, f)

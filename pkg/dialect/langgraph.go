@@ -32,7 +32,7 @@ func langgraphAsk(b *builder, v value) {
 	}
 	v.body()
 	b.times(v)
-	request, config := v.field("action_request"), v.field("config")
+	request, config := v.field("action_request").wanted("object"), v.field("config")
 	request.object()
 	config.object()
 	action := request.field("action").need()
