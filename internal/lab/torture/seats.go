@@ -69,7 +69,7 @@ func (c *checking) unseated(s *Seat, needs *Needs) string {
 
 // stoodIn reports whether it may have been in effect, at some moment between the vote as it is dated and the
 // reply to it, that somebody stands in for somebody. What was said without a reply may have been carried out, and
-// late.
+// late. So may what was refused once its time was over: it was sent again because an earlier reply was lost.
 func (c *checking) stoodIn(s *Seat) bool {
 	told := c.lim.End
 	for i := range c.events {
@@ -80,7 +80,7 @@ func (c *checking) stoodIn(s *Seat) bool {
 	for i := range c.aways {
 		e := &c.aways[i]
 		if a := e.Away; a.Until != 0 && a.By == s.By && a.Absent == s.For && (a.Tenant == "" || a.Tenant == c.key.Tenant) &&
-			e.Code != Forbidden && e.Code != Invalid && e.Began <= told && c.over(e)+earlyBy >= s.At {
+			e.Code != Forbidden && (e.Code != Invalid || e.Told >= a.Until) && e.Began <= told && c.over(e)+earlyBy >= s.At {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -29,6 +30,13 @@ func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
 		}
 		if size == 1 {
 			break
+		}
+	}
+	if v.Rule == StandIn { // without what was said about them nobody can tell why
+		for _, e := range events {
+			if a := e.Away; a != nil && strings.Contains(v.Text, a.By) && strings.Contains(v.Text, a.Absent) {
+				left = append(left, e)
+			}
 		}
 	}
 	slices.SortStableFunc(left, func(a, b Event) int { return int(a.Told - b.Told) })

@@ -88,6 +88,8 @@ func TestCheckFindsWrongVoters(t *testing.T) {
 	mei := torture.Seat{By: "os:mei", Member: true, ID: "v1", At: 4 * sec}
 	jo := torture.Seat{By: "os:jo", For: "os:mei", Member: true, ID: "v1", At: 4 * sec}
 	away := says(2, torture.OK, 60, "os:mei", "os:jo", "")
+	late := says(2, torture.Invalid, 6, "os:mei", "os:jo", "")
+	late.Told = 7 * sec
 	over := jo
 	over.At = 9 * sec
 	chain, stranger := jo, mei
@@ -108,6 +110,8 @@ func TestCheckFindsWrongVoters(t *testing.T) {
 		{"nobody had said so", []torture.Seat{jo, tom}, nil, "nobody had said so"},
 		{"of another tenant", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.OK, 60, "os:mei", "os:jo", "zen")}, "nobody had said so"},
 		{"it was refused", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.Forbidden, 60, "os:mei", "os:jo", "")}, "nobody had said so"},
+		{"it was refused before its time was over", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.Invalid, 60, "os:mei", "os:jo", "")}, "nobody had said so"},
+		{"it was said again when its time was over", []torture.Seat{jo, tom}, []torture.Event{late}, ""},
 		{"its time was over", []torture.Seat{over, tom}, []torture.Event{says(2, torture.OK, 7, "os:mei", "os:jo", "")}, "it was over"},
 		{"its person had ended it", []torture.Seat{over, tom}, []torture.Event{away, says(7, torture.OK, 0, "os:mei", "os:jo", "")}, "it was over"},
 		{"its person may have ended it", []torture.Seat{over, tom}, []torture.Event{away, says(7, torture.Unknown, 0, "os:mei", "os:jo", "")}, ""},
