@@ -46,7 +46,7 @@ func (c *checking) seats(l *life) {
 	}
 	for i := range seats {
 		if why := c.unseated(&seats[i], &l.truth.Needs); why != "" {
-			c.report(StandIn, l.name, []*Event{outcome}, "%s decided as %s: %s", seats[i].By, seats[i].whose(), why)
+			c.report(StandIn, l.name, []*Event{outcome}, "%s decided as %s at %.3fs: %s", seats[i].By, seats[i].whose(), seats[i].At.Seconds(), why)
 			return
 		}
 	}
