@@ -73,7 +73,8 @@ func (c *checking) unseated(s *Seat, needs *Needs) string {
 func (c *checking) stoodIn(s *Seat) bool {
 	told := c.lim.End
 	for i := range c.events {
-		if e := &c.events[i]; e.Mine == s.ID && e.Code != Unknown && e.Code != GaveUp {
+		e := &c.events[i]
+		if e.Mine == s.ID && (e.Code == OK || e.Code == Voted || e.Code == Lost) { // another attempt may have been refused before
 			told = e.Told
 		}
 	}

@@ -110,6 +110,8 @@ func TestCheckFindsWrongVoters(t *testing.T) {
 		{"nobody had said so", []torture.Seat{jo, tom}, nil, "nobody had said so"},
 		{"of another tenant", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.OK, 60, "os:mei", "os:jo", "zen")}, "nobody had said so"},
 		{"it was refused", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.Forbidden, 60, "os:mei", "os:jo", "")}, "nobody had said so"},
+		{"another attempt was refused before", []torture.Seat{jo, tom}, []torture.Event{at(1, torture.OpAnswer, torture.Forbidden, nil, mine("v1")), away}, ""},
+		{"the vote had counted before", []torture.Seat{jo, tom}, []torture.Event{at(1, torture.OpAnswer, torture.Voted, nil, mine("v1"), func(e *torture.Event) { e.Life = "" }), away}, "nobody had said so"},
 		{"it was refused before its time was over", []torture.Seat{jo, tom}, []torture.Event{says(2, torture.Invalid, 60, "os:mei", "os:jo", "")}, "nobody had said so"},
 		{"it was said again when its time was over", []torture.Seat{jo, tom}, []torture.Event{late}, ""},
 		{"its time was over", []torture.Seat{over, tom}, []torture.Event{says(2, torture.OK, 7, "os:mei", "os:jo", "")}, "it was over"},
