@@ -21,16 +21,15 @@ const (
 // guardTTL is how long a guard is kept: nobody reads it.
 const guardTTL = "1s"
 
-// guard returns a message that can be stored only while the last message of a
-// subject of the ledger has this sequence; 0: there is none. A message has one
-// compare-and-set, and what becomes of an ask with votes or a ladder needs two in
-// a cluster: its end must not pass a vote that it has not counted, and only a
-// comparison on exactly the outcome's subject sees an expiry that the server is
-// storing. It belongs to no ask, and is not republished.
-func guard(p int, subj string, sequence uint64) *nats.Msg {
+// guard returns a message that can be stored only while a question has this
+// version. A message has one compare-and-set, and the end of an ask with votes or
+// a ladder needs two: it must not pass a vote that it has not counted, and in a
+// cluster only a comparison on exactly the outcome's subject sees an expiry that
+// the server is storing. It belongs to no ask, and is not republished.
+func guard(p int, k ask.Key, version uint64) *nats.Msg {
 	msg := nats.NewMsg(subject.LedgerFirst(p))
-	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(sequence, 10))
-	msg.Header.Set(hdrExpectedSubject, subj)
+	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(version, 10))
+	msg.Header.Set(hdrExpectedSubject, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrTTL, guardTTL)
 	return msg
 }

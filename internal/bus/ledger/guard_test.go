@@ -127,7 +127,6 @@ func (c *cut) try() bool {
 		lost          func() bool
 	}{
 		{"an answer beside an expiry", subject.LedgerOutcome(0, due.Ask.Key()), func() bool { return c.end(due) }},
-		{"a step beside an expiry", subject.LedgerOutcome(0, due.Ask.Key()), func() bool { return c.step(due) }},
 		{"an answer beside a step", subject.LedgerQuestion(0, steps.Ask.Key()), func() bool { return c.end(steps) }},
 		{"a step beside an answer", subject.LedgerOutcome(0, ends.Ask.Key()), func() bool { return c.step(ends) }},
 		{"an answer beside an answer", subject.LedgerOutcome(0, ends.Ask.Key()), func() bool { return c.end(ends) }},

@@ -108,8 +108,9 @@ func (l *Ledger) questionMsg(s *lifecycle.State) (*nats.Msg, error) {
 
 // Rewrite writes what has happened to a pending ask in place of the question from
 // which [Ledger.Read] read the state: votes, a step of its ladder, that its agent
-// has left. A compare-and-set of its Version detects another rewrite, and one of its outcome an
-// end, also one that is being stored at this moment (see [IsRace]).
+// has left. A compare-and-set of its Version detects another rewrite, and an end unless that
+// is being stored at this moment (see [IsRace]): so only what Read says
+// afterwards tells whether it counts.
 func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Event) (err error) {
 	before := s.Ask
 	if s = lifecycle.Apply(s, e); s.Ask != before { // the ladder widened its audience, or others are on call
@@ -125,14 +126,8 @@ func (l *Ledger) Rewrite(ctx context.Context, s lifecycle.State, e lifecycle.Eve
 		msg.Header[audit.HeaderRelieved] = []string{l.Now().UTC().Format(time.RFC3339Nano)}
 	}
 	msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(s.Version, 10))
-	k := s.Ask.Key()
-	defer l.fresh.drop(k)
-	var with *nats.Msg
-	if !l.alone { // else an expiry in flight would be followed by a question that is overdue, and by its expiry
-		p, _ := l.place(k)
-		with = guard(p, subject.LedgerOutcome(p, k), 0)
-	}
-	if _, err = l.publishWith(ctx, with, msg); storageFull(err) {
+	defer l.fresh.drop(s.Ask.Key())
+	if _, err = l.publish(ctx, msg); storageFull(err) {
 		return errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: it was not stored; make room and try again"), err)
 	}
 	return err
@@ -167,7 +162,7 @@ func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, 
 		msg.Header.Set(hdrExpectedSubject, subject.LedgerQuestion(p, k))
 	default:
 		msg.Header.Set(hdrExpectedSeq, "0")
-		with = guard(p, subject.LedgerQuestion(p, k), s.Version)
+		with = guard(p, k, s.Version)
 	}
 	msg.Header.Set(hdrScheduler, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrScheduleNext, "purge")

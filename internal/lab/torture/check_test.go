@@ -18,7 +18,9 @@ var (
 	expired = &torture.Truth{Life: "q", Status: ask.StatusExpired, Text: "expired", At: 5 * sec}
 	taken   = &torture.Truth{Life: "q", Status: ask.StatusWithdrawn, Text: "withdrawn", At: 2 * sec}
 	unread  = &torture.Truth{Life: "q", Status: ask.StatusAnswered, AnswerID: "m3", Text: "answered late", At: 72 * sec}
-	other   = &torture.Truth{Life: "nobody's", Status: ask.StatusAborted, Text: "aborted", At: 2 * sec}
+	// An expiry with a vote that was stored while the timer fired.
+	overtook = &torture.Truth{Life: "q", Status: ask.StatusExpired, Text: "expired with a vote", At: 5 * sec}
+	other    = &torture.Truth{Life: "nobody's", Status: ask.StatusAborted, Text: "aborted", At: 2 * sec}
 )
 
 // at returns an event of the ask "q" at a second.
@@ -116,6 +118,12 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
 			at(9, torture.OpStored, "", expired, seq(8), late(4*sec)), at(10, torture.OpGet, torture.OK, expired),
 		}, []torture.Rule{torture.FirstWins, torture.OneOutcome, torture.AnswerKept}},
+		{"the expiry of a vote that came beside the timer counts as first when the first is gone", []torture.Event{
+			asked, at(5, torture.OpStored, "", expired, seq(7)), at(6, torture.OpStored, "", overtook, seq(8)), at(7, torture.OpWait, torture.OK, expired), at(15, torture.OpEnded, torture.OK, overtook),
+		}, nil},
+		{"while the first is there it does not", []torture.Event{
+			asked, at(5, torture.OpStored, "", expired, seq(7)), at(6, torture.OpStored, "", overtook, seq(8)), at(7, torture.OpWait, torture.OK, expired), at(14, torture.OpEnded, torture.OK, overtook),
+		}, []torture.Rule{torture.FirstWins, torture.OneOutcome}},
 		{"the first that was stored was gone before it was read", []torture.Event{
 			asked, at(72, torture.OpWait, torture.OK, unread), at(75, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusExpired, Text: "expired", At: 73 * sec}, seq(8)),
 		}, nil},
