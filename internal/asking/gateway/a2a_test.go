@@ -53,6 +53,13 @@ func TestA2A(t *testing.T) {
 	d.answers(d.key("s1", "m5"), ask.Answer{QuestionID: "q1", Text: "main"})
 	(<-waiting).want(t, 200, `"id":"x"`, `"state":"completed"`, `"text":"main"`)
 
+	// A message without a context begins one, unless its token or the address names the session.
+	everywhere := d.token(token.Token{Role: token.Agent, Sessions: []string{"*"}})
+	for range 2 {
+		call(everywhere, "SendMessage", `{"message":{"messageId":"c1","parts":[{"text":"Which?"}]}}`).want(t, 200, `"id":"c1/c1"`, `"contextId":"c1"`)
+	}
+	d.do(everywhere, "POST", "/a2a?wait=0&session=s9", `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":{"messageId":"c1","parts":[{"text":"Which?"}]}}}`).want(t, 200, `"id":"s9/c1"`)
+
 	call(agent, "SendMessage", `{"message":{"messageId":"m6","parts":[{"text":"Forget it?"}]}}`).want(t, 200, "TASK_STATE_INPUT_REQUIRED")
 	call(agent, "CancelTask", `{"id":"s1/m6"}`).want(t, 200, "TASK_STATE_CANCELED", "its task was cancelled")
 	call(agent, "CancelTask", `{"id":"s1/m1"}`).want(t, 200, `"code":-32002`)

@@ -21,6 +21,11 @@ func (c *Caller) TenantOf(r *http.Request) (string, error) {
 // SessionOf returns the session of a request: the named one, else the only one of its token, else
 // the default.
 func (c *Caller) SessionOf(r *http.Request, named string) string {
+	return c.SessionOr(r, named, ask.DefaultSession)
+}
+
+// SessionOr is [Caller.SessionOf] with another default, which is made a token.
+func (c *Caller) SessionOr(r *http.Request, named, otherwise string) string {
 	for _, s := range []string{named, r.URL.Query().Get("session"), r.URL.Query().Get("sessionId"), r.Header.Get("Askbus-Session")} {
 		if s != "" {
 			return ask.Token(s)
@@ -29,7 +34,7 @@ func (c *Caller) SessionOf(r *http.Request, named string) string {
 	if s, one := c.Session(); one {
 		return s
 	}
-	return ask.DefaultSession
+	return ask.Token(otherwise)
 }
 
 // Forbid returns the refusal of something that the caller's token does not allow.

@@ -127,7 +127,8 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if err != nil {
 		return nil, err
 	}
-	call.Params = nil // a wait does not keep the files in memory
+	a.Session = c.SessionOr(r, a.Session, cmp.Or(a.ID, ask.DefaultSession)) // a message without a context begins one
+	call.Params = nil                                                       // a wait does not keep the files in memory
 	var push *wire.TaskPush
 	if given := cmp.Or(to.Configuration.Push, to.Configuration.PushV03); given != nil {
 		if push, err = api.pushFor(r, c, call, given); err != nil {
