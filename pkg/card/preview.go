@@ -20,6 +20,12 @@ func (p *Preview) Short() bool {
 	return len(p.Body) <= 400 && strings.Count(strings.TrimSpace(p.Body), "\n") < 5
 }
 
+// OpensContext reports whether a screen shows the context of a pending ask without a request: it is short, the ask is
+// urgent, or it is what a permission is about.
+func OpensContext(a *ask.Ask) bool {
+	return a.Permits() || a.Priority == ask.PriorityUrgent || (&Preview{Body: a.Context}).Short()
+}
+
 // Diff reports whether a body is a diff, whose lines need the full width.
 func (p *Preview) Diff() bool {
 	return strings.HasPrefix(p.Body, "@@ ") || strings.Contains(p.Body, "\n@@ ") || strings.HasPrefix(p.Body, "+++ ") || strings.Contains(p.Body, "\n+++ ") ||

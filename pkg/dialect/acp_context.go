@@ -1,9 +1,11 @@
 package dialect
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // maxShown bounds one part of a permission's description, in code points.
@@ -113,16 +115,19 @@ func prefixed(mark, text string) string {
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
 }
 
+// shorten leaves out the middle of a long text: what a command does can be at its end.
 func shorten(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
+	runes := []rune(s)
+	if len(runes) <= most {
 		return s
 	}
-	return string([]rune(s)[:most]) + "\n… (cut)"
+	end := most / 3
+	return string(runes[:most-end]) + fmt.Sprintf("\n… (%d characters are not shown) …\n", len(runes)-most) + string(runes[len(runes)-end:])
 }
 
 // code and fenced quote text for Markdown with more backticks than it contains.
 func code(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(ask.Visible(s)), " ")
 	fence := strings.Repeat("`", longest(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
@@ -134,7 +139,7 @@ func fenced(language, s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""
 	}
-	s = shorten(strings.TrimSuffix(s, "\n"), maxShown)
+	s = shorten(ask.Visible(strings.TrimSuffix(s, "\n")), maxShown)
 	fence := strings.Repeat("`", max(3, longest(s)+1))
 	return fence + language + "\n" + s + "\n" + fence
 }

@@ -30,7 +30,7 @@ func (b *builder) response(name string, v value, required bool) {
 	}) {
 		q.Text += "\n\n" + fenced("json", indented(encode(o)))
 	}
-	q.Text = shorten(q.Text, ask.MaxText-20)
+	q.Text = shorten(q.Text, ask.MaxText-60)
 	kind, _ := o.values["type"].(string)
 	switch kind {
 	case "object":

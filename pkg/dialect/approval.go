@@ -36,9 +36,9 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 	if o, ok := one.args.(*object); ok && len(o.keys) > 0 {
 		b.remember(string(encode(o)), id, "args")
-		q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(o))), ask.MaxText-20)
+		q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(o))), ask.MaxText-60)
 	} else if one.args != nil && !ok {
-		q.Text = shorten(q.Text+"\n\n"+fenced("", string(encode(one.args))), ask.MaxText-20)
+		q.Text = shorten(q.Text+"\n\n"+fenced("", string(encode(one.args))), ask.MaxText-60)
 	}
 	b.remember(one.name, id, "name")
 	b.remember(one.description, id, "description")

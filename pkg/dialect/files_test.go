@@ -99,6 +99,21 @@ func TestRequestsHoldFiles(t *testing.T) {
 	}
 }
 
+// What a person permits is shown with the characters that hide, and with its end.
+func TestAPermissionHidesNothing(t *testing.T) {
+	t.Parallel()
+	a, _, err := in(t, "acp-permission").Ask([]byte(`{"sessionId":"s1","permissionId":"p1","title":"Run it","subject":{"type":"command","command":"echo \u202egpj\u200b ` + strings.Repeat("x", 20_000) + ` ; rm -rf /"},
+		"toolCall":{"toolCallId":"t1","title":"Run it","rawInput":{"command":"echo \u202egpj\u200b ` + strings.Repeat("x", 20_000) + ` ; rm -rf /"}},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"echo ⟨U+202E⟩gpj⟨U+200B⟩ x", "x ; rm -rf /", "characters are not shown"} {
+		if !strings.Contains(a.Context, want) {
+			t.Errorf("no %q in %d bytes: %.200s", want, len(a.Context), a.Context)
+		}
+	}
+}
+
 // A file that no ask can have is named, and does not keep the question from people.
 func TestFilesThatNoAskCanHave(t *testing.T) {
 	t.Parallel()

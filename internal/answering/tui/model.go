@@ -378,7 +378,7 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 			}
 		}
 	}
-	f := newForm(msg.rec, msg.rec.Ask.Priority == ask.PriorityUrgent || (&card.Preview{Body: msg.rec.Ask.Context}).Short())
+	f := newForm(msg.rec, card.OpensContext(&msg.rec.Ask))
 	if m.single() || m.opening && msg.key == m.focus {
 		f.grab()
 		m.opening = false

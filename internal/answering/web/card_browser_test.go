@@ -86,6 +86,24 @@ func TestBrowserTheCardOnEachScreen(t *testing.T) {
 	}
 }
 
+// What a person permits is never folded, never below the options, and never beside the screen.
+func TestBrowserAPermissionShowsWhatItPermits(t *testing.T) {
+	t.Parallel()
+	q := text("permission", "May the agent run this command?")
+	q.Kind, q.Options, q.NoOther = ask.KindChoice, []ask.Option{{ID: "allow", Label: "Yes"}, {ID: "refuse", Label: "No"}}, true
+	a := question("permission", q)
+	a.Context = "```sh\nls " + strings.Repeat("x", 700) + " ; rm -rf /\n" + strings.Repeat("echo one more line\n", 5) + "```"
+	a.Metadata = map[string]any{ask.MetadataPermission: "digest"}
+	bus := newBus()
+	bus.ask(a, 0)
+	in := serve(t, bus)
+	for _, width := range []int64{320, 390, 1280} {
+		b := in.open(t, mei, screen(width, 800, "light")).live()
+		b.shot(fmt.Sprint("permission-", width))
+		b.wait(`(() => { const d = document.querySelector('.context'), p = d.querySelector('pre'); return d.open && p.textContent.includes('rm -rf /') && p.scrollWidth <= p.clientWidth + 1 && d.getBoundingClientRect().bottom <= document.querySelector('.option').getBoundingClientRect().top })()`)
+	}
+}
+
 // Only the mark of what cannot be undone warns; a recommendation beside it looks like every other.
 func TestBrowserARecommendationDoesNotWarn(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,8 @@ type askView struct {
 	Onward      string // URL query of its forms: where to continue
 	Context     template.HTML
 	ContextText string
-	ContextOpen bool // open because it is short or urgent
+	ContextOpen bool // shown without a request
+	Permits     bool // the context is what a person permits
 	Questions   []questionView
 	ReadOnly    string // why this person cannot answer
 
@@ -121,7 +122,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	if view.Context != nil {
 		v.ContextText = view.Context.Body
 	}
-	v.ContextOpen = view.Context != nil && view.End == nil && (view.Context.Short() || view.Priority.Urgent())
+	v.ContextOpen, v.Permits = view.End == nil && card.OpensContext(&r.Ask), r.Ask.Permits()
 	if view.End == nil {
 		v.ReadOnly = view.May.Why
 	}

@@ -157,4 +157,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	js(inside + `.querySelector('button.option').click(), ''`)
 	wait(`told.some((m) => m.type === 'askbus:answered' && m.id === 'five')`)
 	d.do(agent, "GET", "/v1/asks/s1/five", "").want(t, 200, `"selected":["o1"]`)
+
+	d.do(agent, "POST", "/v1/asks?dialect=acp-permission", `{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Tidy up","rawInput":{"command":"rm -rf /tmp/x"}},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}`).want(t, 202)
+	wait(inside + `.querySelector('.permits')?.textContent.includes('rm -rf /tmp/x')`) // what a person permits
 }

@@ -21,6 +21,7 @@ type cardJSON struct {
 	Priority    string       `json:"priority,omitempty"`
 	Urgent      bool         `json:"urgent,omitempty"`
 	Title       []spanJSON   `json:"title,omitempty"`
+	Permits     string       `json:"permits,omitempty"` // what a person permits, in Markdown
 	Step        string       `json:"step,omitempty"`
 	Marks       []string     `json:"marks,omitempty"`
 	Text        []spanJSON   `json:"text"`
@@ -74,12 +75,16 @@ func cards(a *ask.Ask, lang, link string, now time.Time) []cardJSON {
 	for _, f := range c.AllFiles() {
 		files = append(files, spanJSON{Text: f.Text(c.Lang), Link: link + "/file/" + f.ID})
 	}
+	permits := ""
+	if a.Permits() && c.Context != nil {
+		permits = c.Context.Body
+	}
 	all := make([]cardJSON, 0, len(c.Questions))
 	for i := range c.Questions {
 		q := &c.Questions[i]
 		one := cardJSON{
 			Lang: c.Lang, Asker: c.Asks(), Work: c.Asker.Work(c.Lang), Link: c.Asker.Link, Host: c.Asker.Host,
-			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Step: q.Step, Marks: q.Marks,
+			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Permits: permits, Step: q.Step, Marks: q.Marks,
 			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: c.Say("Your answer"),
 			Placeholder: q.Placeholder, Files: files, ForThem: c.ForThem, Words: wordsJSON{c.Say("Send"), c.Say("The whole question")},
 		}

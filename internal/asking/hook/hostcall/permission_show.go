@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
@@ -100,29 +100,18 @@ func (p *permission) text(keys ...string) string {
 	return ""
 }
 
-// clipped makes everything in a text visible and, if that is long, leaves out its middle.
+// blank is white space that would push what follows it out of sight.
+var blank = regexp.MustCompile(`[ \t\n]{100,}`)
+
+// clipped makes everything in a text visible: long white space by its length. Of a long text it leaves out the middle.
 func clipped(l *lang.Language, s string) string {
-	runes := []rune(visible(s))
+	s = blank.ReplaceAllStringFunc(ask.Visible(s), func(run string) string { return "\n" + l.Say("[… %d spaces and line breaks …]", len(run)) + "\n" })
+	runes := []rune(s)
 	if len(runes) <= maxShown {
 		return string(runes)
 	}
 	left := l.Say("[… %d characters are not shown …]", len(runes)-maxShown)
 	return string(runes[:shownHead]) + "\n" + left + "\n" + string(runes[len(runes)-shownTail:])
-}
-
-// visible writes characters that cannot be seen, or that change how others look, by their numbers: "⟨U+202E⟩".
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n', r == '\t', r == ' ':
-		case unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector), r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0', r == '\u2800', r == '\u034f', r == '\u17b4', r == '\u17b5':
-			_, _ = fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // fenced returns a code block, whose fence is longer than any in the text.
@@ -136,7 +125,7 @@ func fenced(language, s string) string {
 
 // code returns a short text of one line as inline code.
 func code(s string) string {
-	runes := []rune(visible(strings.ReplaceAll(s, "\n", "⟨U+000A⟩")))
+	runes := []rune(strings.ReplaceAll(ask.Visible(s), "\n", "⟨U+000A⟩"))
 	if len(runes) > maxCode {
 		runes = slices.Concat(runes[:maxCode/2], []rune(fmt.Sprintf("…[%d]…", len(runes)-maxCode)), runes[len(runes)-maxCode/2:])
 	}

@@ -149,6 +149,7 @@ function card({ data, wrong }) {
     element('span', { className: 'count' }), asker(shows), title,
     element('h1', { id: 'question', dir: shows.dir }, ...inline(shows.brief ?? shows.text), ...marks),
     shows.brief ? element('details', { className: 'whole', ontoggle: size }, element('summary', { textContent: shows.words.whole }), element('p', { dir: shows.dir }, ...inline(shows.text))) : undefined,
+    shows.permits ? element('p', { className: 'permits', dir: 'auto', textContent: shows.permits }) : undefined,
     shows.hint ? element('p', { className: 'hint', dir: 'auto', textContent: shows.hint }) : undefined,
     shows.files ? element('p', { className: 'hint', dir: 'auto' }, ...shows.files.flatMap((file, i) => (i ? [' · ', ...inline([file])] : inline([file])))) : undefined,
   ].filter(Boolean);
