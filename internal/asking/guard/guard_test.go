@@ -343,8 +343,10 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		"a batch":        `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}}]`,
 		"not JSON":       `{"jsonrpc":"2.0","id":1,"method":"tools/call",`,
 		"two values":     `{} {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}}`,
-		"not UTF-8":      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"r\xffm\"}}",
-		"no name":        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"rm"}}`,
+		// A server in Python ends a line at a carriage return, which JSON allows between two tokens.
+		"a message within a message": `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + "\r" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rm"}}` + "\r}}",
+		"not UTF-8":                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"r\xffm\"}}",
+		"no name":                    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"rm"}}`,
 		// A server that uses Go's encoding/json ignores the case of names, and the last one counts.
 		"a method in another case":          `{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"rm"}}`,
 		"a second method in another case":   `{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"rm"}}`,

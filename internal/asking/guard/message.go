@@ -37,6 +37,9 @@ func read(line []byte) (message, error) {
 	if err := wire.CheckText(line); err != nil {
 		return nil, err
 	}
+	if bytes.IndexByte(bytes.TrimRight(line, "\r\n"), '\r') >= 0 {
+		return nil, errors.New("it has a carriage return within it, where many servers begin the next message")
+	}
 	if !jsontext.Value(line).IsValid() {
 		return nil, errors.New("it is no JSON, or an object in it has a name twice")
 	}
