@@ -40,7 +40,7 @@ type Opener interface {
 
 // Options tunes [Run]. Dir is required.
 type Options struct {
-	Dir    string        // where calls are kept; guards of one session share it
+	Dir    string        // where calls are kept; the guards of one server in one session share it
 	Rules  Rules         // default: ask for every call
 	Name   string        // of the server on the card; default: its own
 	Wait   time.Duration // how long a call waits before it is answered "pending"; default 50 s

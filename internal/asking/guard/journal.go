@@ -21,7 +21,7 @@ const (
 	maxResult = 1 << 20        // bytes of a call's arguments or result
 )
 
-// journal keeps calls that were answered "pending", in a directory that all guards of a session share. A call belongs
+// journal keeps calls that were answered "pending", in a directory that all guards of one server in a session share. A call belongs
 // to the process that holds the lock of its file; the system releases the lock of a process that has died.
 type journal struct {
 	dir string

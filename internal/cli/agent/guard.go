@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -55,7 +57,7 @@ Without a bus nothing that needs a person is carried out.`,
 			if err != nil {
 				return err
 			}
-			opts := guard.Options{Dir: filepath.Join(a.Dir, "guard", tenant, session), Name: name, Wait: wait, Logger: a.Logger(), Waiting: a.NeededFor()}
+			opts := guard.Options{Dir: filepath.Join(a.Dir, "guard", tenant, session, serverKey(address, args)), Name: name, Wait: wait, Logger: a.Logger(), Waiting: a.NeededFor()}
 			if rules != "" {
 				data, err := cli.ReadFile(rules, strings.NewReader(""), bigFile)
 				if err != nil {
@@ -89,6 +91,16 @@ Without a bus nothing that needs a person is carried out.`,
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits before it is answered pending; less than the client's own limit")
 	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: what the client calls itself)")
 	return cmd
+}
+
+// serverKey names a server among those of a session: its address, or its command and where it runs.
+func serverKey(address string, command []string) string {
+	dir, _ := os.Getwd() // without one there is none to tell apart
+	if address != "" {
+		dir = ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{address, dir}, command...), "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // guardCommand starts the server and waits until it has exited.
