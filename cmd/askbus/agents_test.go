@@ -17,7 +17,15 @@ const hookEvent = `{"session_id":"s-1","cwd":"/work","hook_event_name":"PreToolU
 func TestHookPrintsTheAnswer(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
-	hook := start(t, hookEvent, "hook", "--dir", pl.dir)
+	in, host, err := os.Pipe() // not every host closes the input of its hook
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), host.Close() }()
+	hook := startFrom(t, in, nil, "hook", "--dir", pl.dir)
+	if _, err := host.WriteString(hookEvent); err != nil {
+		t.Fatal(err)
+	}
 	for { // until it is asked
 		if _, said, code := pl.run("answer", "s-1/toolu_1", "--select", "q1=o2"); code == 0 {
 			break

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -88,12 +89,14 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	if !slices.Contains([]hook.Mode{hook.Wait, hook.Race, hook.Defer}, call.Mode) {
 		return nil, fmt.Sprintf("no decision: invalid --mode %q: use wait, race or defer", call.Mode)
 	}
-	body, err := io.ReadAll(io.LimitReader(stdin, hookBytes+1))
-	if err == nil && len(body) > hookBytes {
-		err = fmt.Errorf("standard input has more than %d bytes", hookBytes)
-	}
+	var body json.RawMessage // one value: not every host closes the input behind it
+	input := &io.LimitedReader{R: stdin, N: hookBytes + 1}
+	err := json.NewDecoder(input).Decode(&body)
 	if err != nil {
-		return nil, "no decision: " + err.Error()
+		if input.N <= 0 {
+			err = fmt.Errorf("standard input has more than %d bytes", hookBytes)
+		}
+		return nil, "no decision: standard input is no hook event: " + err.Error()
 	}
 	if call.MinProof != "" && !slices.Contains(ask.MinProofs(), call.MinProof) {
 		return nil, fmt.Sprintf("no decision: invalid --min-proof %q: use %s", call.MinProof, strings.Join(ask.MinProofs(), ", "))
