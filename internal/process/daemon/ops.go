@@ -58,10 +58,11 @@ func fromHere(h http.HandlerFunc) http.HandlerFunc {
 
 // Guarded refuses requests over loopback for another host name: from web pages
 // whose name was pointed at this machine (DNS rebinding). On other addresses,
-// probes and scrapers use names that only their network knows.
+// probes and scrapers use names that only their network knows. Health checks of
+// proxies such as HAProxy name no host, which no browser does.
 func Guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if overLoopback(r) && !httpserver.LoopbackHost(r.Host) {
+		if overLoopback(r) && r.Host != "" && !httpserver.LoopbackHost(r.Host) {
 			http.Error(w, fmt.Sprintf("this address does not answer for host %.80q: use 127.0.0.1 or localhost", r.Host), http.StatusMisdirectedRequest)
 			return
 		}

@@ -22,6 +22,7 @@ func TestOpsIsGuarded(t *testing.T) {
 	}{
 		{"127.0.0.1", "127.0.0.1:8421", "/debug/pprof/", 200},
 		{"127.0.0.1", "localhost:8421", "/healthz", 200},
+		{"127.0.0.1", "", "/readyz", 200}, // HAProxy, with HTTP/1.0
 		{"127.0.0.1", "evil.example:8421", "/healthz", 421},
 		{"127.0.0.1", "evil.example", "/debug/pprof/heap", 421},
 		{"::1", "evil.example", "/metrics", 421},
