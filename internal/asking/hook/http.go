@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,8 +89,14 @@ func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call,
 	return call, body, err
 }
 
-// query parses mode and limit.
+// query parses mode and limit. The others name the session and the tenant, which are the caller's.
 func (c *Call) query(r *http.Request) error {
+	known := []string{"mode", "limit", "session", "tenant"}
+	for name := range r.URL.Query() {
+		if !slices.Contains(known, name) {
+			return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownParameter, "?"+ask.Clip(name, 80), strings.Join(known, ", "))
+		}
+	}
 	c.Limit = httpLimit
 	switch c.Mode = Mode(r.URL.Query().Get("mode")); c.Mode {
 	case "", Wait, Race:

@@ -45,6 +45,7 @@ func TestTheSameOverHTTP(t *testing.T) {
 		"junk":           {"", "good", "junk", 400, "Content-Type", "application/problem+json"},
 		"another tool":   {"", "good", strings.ReplaceAll(before, "AskUserQuestion", "Bash"), 204, "Askbus-Reason", ""},
 		"another mode":   {"?mode=what", "good", before, 400, "Content-Type", "application/problem+json"},
+		"a misspelling":  {"?limits=1ns", "good", before, 400, "Content-Type", "application/problem+json"},
 		"a long limit":   {"?limit=24h", "good", before, 400, "Content-Type", "application/problem+json"},
 		"nobody answers": {"?limit=1ns", "good", before, 204, "Askbus-Reason", "nobody answered"},
 		"defer":          {"?mode=defer", "good", before, 200, "Content-Type", "application/json"},
