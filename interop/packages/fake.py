@@ -13,3 +13,7 @@ for case in json.loads(sys.argv[1]):
         print(json.dumps(bus.get("a")["outcome"]["answers"][0]))
     except AskbusError:
         print("null")
+
+# A dict is answered by the questions' ids, whatever they are.
+only = FakeAskbus([{"say": "yes"}]).ask({"questions": [{"id": "answer", "text": "Go?"}]}, id="a")
+assert only == {"answer": "yes"}, only

@@ -141,9 +141,9 @@ class Askbus:
     def _single(self, kind, text, more, options=None):
         id, wait, call = more.pop("id", None), more.pop("wait", None), more.pop("_call", None)
         q, meanings, rest = single(kind, text, more, options)
-        return self._run(id, {**envelope(rest), "questions": [q]}, wait, None, call, meanings)
+        return self._run(id, {**envelope(rest), "questions": [q]}, wait, None, call, meanings, True)
 
-    def _run(self, id, ask, wait, fill, call, meanings=None):
+    def _run(self, id, ask, wait, fill, call, meanings=None, bare=False):
         call = call or _state()
         if self.agent and "agent" not in ask:
             ask = {**ask, "agent": self.agent}
@@ -154,7 +154,7 @@ class Askbus:
             key, status = self._unnamed(ask, call)
         try:
             at = call.ask = ends.AskRef(status.get("session") or self.session or "cli", status["ask_id"], status.get("tenant"))
-            read = _reader(ask["questions"], fill, meanings)
+            read = _reader(ask["questions"], fill, meanings, bare)
             if status.get("outcome"):
                 return read(status["outcome"], [])
             if wait is not None and seconds(wait) == 0:
@@ -277,8 +277,8 @@ def _path(at):
     return f"/v1/asks/{quote(at.session, safe='')}/{quote(at.id, safe='')}"
 
 
-def _reader(asked=None, fill=None, meanings=None):
-    """Makes the function that turns an outcome into the answer or an End."""
+def _reader(asked=None, fill=None, meanings=None, bare=True):
+    """Makes the function that turns an outcome into the answer or an End. Bare is the answer of an only question."""
 
     def read(outcome, questions):
         at = ends.AskRef(outcome["session"], outcome["ask_id"], outcome["tenant"])
@@ -291,7 +291,7 @@ def _reader(asked=None, fill=None, meanings=None):
         if outcome.get("response") and (left == answers or any(known.get(a["question_id"], {}).get("required", True) for a in left)):
             return ends.Replied(*said, outcome["response"])
         values = {a["question_id"]: value(known.get(a["question_id"], {}), a, meanings) for a in answers}
-        result = values[ONLY] if list(values) == [ONLY] and not fill else values
+        result = values[ONLY] if bare and list(values) == [ONLY] and not fill else values
         if fill:
             try:
                 result = fill(answers)
