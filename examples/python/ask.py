@@ -19,9 +19,9 @@ def ask(ask_id, questions):
     body = json.dumps({"id": ask_id, "questions": questions}).encode()
     headers = {"Authorization": "Bearer " + os.environ["ASKBUS_TOKEN"], "Content-Type": "application/json"}
     while True:
-        request = urllib.request.Request(os.environ["ASKBUS_HTTP_URL"] + "/v1/asks?wait=50s", body, headers)
+        request = urllib.request.Request(os.environ["ASKBUS_HTTP_URL"] + "/v1/asks?wait=25s", body, headers)
         try:
-            with urllib.request.urlopen(request, timeout=65) as response:
+            with urllib.request.urlopen(request, timeout=40) as response:
                 if response.status == 200:
                     return json.load(response)
                 continue  # 202: nobody has answered yet

@@ -16,7 +16,7 @@ from . import _ends as ends
 from ._http import PATIENCE, AskbusError, Http, over_network
 from ._questions import ONLY, Form, envelope, seconds, single, value
 
-HELD = 50  # seconds of one request that waits; proxies and platforms cut longer ones
+HELD = 25  # seconds of one request that waits; many proxies cut one after 30 to 60 s without a byte
 FOREVER = float("inf")
 MOST_ASKINGS = 100  # of one question without an id, before its id is random
 

@@ -34,7 +34,7 @@ type Options = AskOptions & WaitOptions
 type Waiting<O, T> = O extends { wait: string | number } ? Pending<T> : never
 type Schema = { schema?: StandardSchema }
 
-const held = 50 // seconds of one request that waits; proxies and platforms cut longer ones
+const held = 25 // seconds of one request that waits; many proxies cut one after 30 to 60 s without a byte
 const mostAskings = 100 // of one question without an id, before its id is random
 
 /** A client of one bus. It holds nothing open between calls; one for a process is enough. */
