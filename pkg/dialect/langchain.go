@@ -61,7 +61,7 @@ func (b *builder) langchainQuestion(n int, v value) bool {
 			}
 		}
 		if len(rest.keys) > 0 {
-			q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(rest))), ask.MaxText-20)
+			q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(rest))), ask.MaxText-60)
 		}
 		v.ignore()
 	}
