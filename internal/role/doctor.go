@@ -46,8 +46,8 @@ With the keys of --dir it checks everything. Otherwise it takes an operator's cr
 lists what it could not check. The test ask has an audience of its own; a posting surface of all
 tenants may show it for a moment: --no-ask leaves it out.
 
-Each line begins with ok, missing (optional, or soon a problem) or broken. Exit code 1: something
-is broken.`,
+Each line begins with ok, missing (optional, or soon a problem, or not checked) or broken. Exit
+code 1: something is broken.`,
 		Example: `  askbus doctor
   askbus doctor --output json --nats-url nats://bus:4222 --creds operator.creds --admin-creds admin.creds`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -40,14 +40,14 @@ func IssuerCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "issuer", Short: "Exchange tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
 		Example: "  askbus issuer --rules issuer.yaml",
-		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself).
-POST /v1/credentials at a gateway sends a token here; this process verifies it, decides by
-the rules file which credential it is swapped for, signs that with the keys in --dir, and
+		Long: `Exchanges tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself).
+A gateway sends the token of a POST to /v1/credentials here. This process verifies it, decides
+by the rules file which credential it is exchanged for, signs that with the keys in --dir, and
 records it in the list ("askbus auth list"). Terminals that signed in with "askbus login
 URL" also get theirs from here, and lose it when they sign out.
 
-Only this process needs the keys; gateways do not. Without a rules file only API tokens
-are swapped. The rules file is read again when it changes.`,
+Only this process needs the keys; gateways do not. Without a rules file, only API tokens
+are exchanged. The rules file is read again when it changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.keyOf != "" {
 				if err := rights.ShareKey(s.keyOf, a.Dir); err != nil {
@@ -76,7 +76,7 @@ are swapped. The rules file is read again when it changes.`,
 }
 
 func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are swapped for which credentials")
+	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are exchanged for which credentials")
 }
 
 // issuer adds the part that swaps tokens for credentials, and returns its connection and its server's URL.

@@ -29,7 +29,7 @@ func mcpGuardCmd(a *cli.App) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "guard (-- COMMAND [ARGUMENT...] | --url URL)",
-		Short: "Stand before an MCP server, and ask a person before its tools run",
+		Short: "Guard an MCP server: ask a person before its tools run",
 		Long: `Serves an MCP server to one client on standard input and output: one that it starts,
 or one at a URL (streamable HTTP). Everything passes unchanged, except tool calls that
 need a person. Without --rules that is every call; the file says which calls are allowed,

@@ -37,11 +37,11 @@ func HookCmd(a *cli.App) *cobra.Command {
 		Use:   "hook",
 		Short: "Serve the hook of a coding agent's CLI, so that its questions can be answered from any screen",
 		Long: `Reads one hook event (PreToolUse, PermissionRequest, PostToolUse, …) as JSON on standard
-input, asks on every screen, and prints what the CLI expects. It asks the questions of the tool
-AskUserQuestion, for the permission that PermissionRequest wants for any other tool, and the
-form of an MCP server (Elicitation). Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
-longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or
-writes the CLI's settings.
+input, asks on every screen, and prints what the CLI expects. It asks the questions of the
+tool AskUserQuestion, permission for any other tool (PermissionRequest), and the forms of MCP
+servers (Elicitation). Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks for
+which nobody waits any more, and so does stopping a waiting hook. "askbus hook install" prints
+or writes the CLI's settings.
 
   --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
   --mode race   the CLI's own dialog opens at once, along with the other screens

@@ -101,12 +101,12 @@ func handedOut() []handed {
 		{role: rights.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, asserts: true},
 		{role: rights.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", asserts: true},
 		{role: rights.RoleGateway, short: "Serves the HTTP API", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
-		{role: rights.RoleIssuer, short: "Swaps tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
+		{role: rights.RoleIssuer, short: "Exchanges tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
 		{role: rights.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true, asks: true},
 		{role: rights.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
 		{role: rights.RoleBroker, short: "The three connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: rights.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
-		{role: rights.RoleLeaf, short: "Connects a NATS server of another region, which speaks for all its clients; never answers as a broker", example: "askbus auth leaf --output text > leaf.creds"},
+		{role: rights.RoleLeaf, short: "Connects a NATS server of another region, and can ask and abort for everybody on the bus", example: "askbus auth leaf --output text > leaf.creds"},
 		{role: rights.RoleBackup, short: "Reads the ledger for backups, and says so in the audit (printed as JSON)", example: "askbus auth backup > backup.json"},
 	}
 }

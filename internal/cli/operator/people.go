@@ -14,7 +14,7 @@ import (
 // PeopleCmd is "askbus people".
 func PeopleCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "people", Short: "List who is signed in at the web inbox and who is who in chats, and end both",
+		Use: "people", Short: "List who is signed in at the web inbox and whose the accounts in chats are, and end both",
 		Example: "  askbus people list\n  askbus people sign-out oidc:mei",
 	}
 	cmd.AddCommand(peopleListCmd(a), peopleSignOutCmd(a), peopleLinksCmd(a), peopleUnlinkCmd(a), peopleKeysCmd(a), peopleRemoveCmd(a))

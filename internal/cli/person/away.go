@@ -28,10 +28,10 @@ func AwayCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "away [--until WHEN --for-me PERSON | --end]", Short: "Say who stands in for you while you are away, or list who does for whom",
 		Long: `Says who decides asks for you until you are back: in every tenant, or in those of
---tenant. That person has your rights, also by your groups, where they have none of
-their own; each answer says for whom it was given. Nobody who is excluded from an
-ask, such as its asker, gets round that. Without flags it lists who stands in for
-whom. --end ends yours; an operator ends those of others with --of.`,
+--tenant. That person has your rights, including those of your groups, where they have none
+of their own; each answer says for whom it was given. Somebody whom an ask excludes, such as
+its asker, cannot decide it in this way. Without flags it lists who stands in for whom.
+--end ends your own; an operator ends those of others with --end --of.`,
 		Example: `  askbus away --until friday --for-me os:ana
   askbus away --until 2026-12-04T18:00:00+01:00 --for-me oidc:ana@example.com --tenant acme
   askbus away
