@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,8 +11,9 @@ import (
 
 // Live is a file and its content. It is read again when it has changed and nobody
 // has written it for a while: a file of which only a part is written can be valid,
-// such as an empty one. While it is invalid, the previous content stays in effect.
-// It is safe for concurrent use.
+// such as an empty one. Once its last line is "...", with which a YAML document ends,
+// it is invalid without that line. While it is invalid, the previous content stays in
+// effect. It is safe for concurrent use.
 type Live[T any] struct {
 	name  string
 	parse func(data []byte) (T, error)
@@ -19,6 +21,7 @@ type Live[T any] struct {
 
 	mu      sync.Mutex
 	content T
+	marked  bool // its last line is "..."
 	checked time.Time
 	stamp   string
 	err     error
@@ -65,11 +68,15 @@ func (f *Live[T]) read() error {
 	if err != nil {
 		return err
 	}
+	marked := bytes.HasSuffix(bytes.TrimSpace(data), []byte("\n..."))
+	if f.marked && !marked {
+		return fmt.Errorf(`%s: its last line was "...", and is gone, so a part of the file may be missing: if it is all there, add that line`, f.name)
+	}
 	content, err := f.parse(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	f.content = content
+	f.content, f.marked = content, marked
 	return nil
 }
 

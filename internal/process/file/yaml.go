@@ -1,8 +1,10 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/oasdiff/yaml"
+	yaml3 "github.com/oasdiff/yaml3"
 )
 
 // Complete returns an error for a file in YAML that says nothing, or has a key at its top without a value: it may have
@@ -38,6 +41,9 @@ func DecodeYAML(data []byte, v any) error {
 	body, err := yaml.YAMLToJSON(data)
 	if err != nil {
 		return fmt.Errorf("invalid YAML: %w", err)
+	}
+	if documents := yaml3.NewDecoder(bytes.NewReader(data)); documents.Decode(new(any)) == nil && !errors.Is(documents.Decode(new(any)), io.EOF) {
+		return errors.New("it has several YAML documents, and only the first would be read: give one, without a line --- or ... in it")
 	}
 	err = json.Unmarshal(body, v, jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false), json.RejectUnknownMembers(true))
 	wrong, ok := errors.AsType[*json.SemanticError](err)

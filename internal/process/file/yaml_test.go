@@ -38,6 +38,8 @@ func TestDecodeIsStrict(t *testing.T) {
 		"rules: [need]":                   "rules[0]: a text does not fit here; use a mapping",
 		"rules: [{start: yesterday}]":     "rules[0].start: parsing time",
 		"rules: [{need: 1}]\nhosts: true": "hosts: true does not fit here; use a list",
+		"name: a\n---\nhosts: [b]\n":      "several YAML documents", // the second would be left out
+		"name: a\n...\nhosts: [b]\n...\n": "several YAML documents",
 	} {
 		if err := file.DecodeYAML([]byte(text), &config{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v; want %s", text, err, says)
