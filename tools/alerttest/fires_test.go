@@ -104,6 +104,7 @@ func TestAlertsFire(t *testing.T) {
 		"AskbusRedeliveries":         {[]course{{`askbus_redeliveries_total{surface="slack"}`, 0, 6}}, []course{{`askbus_redeliveries_total{surface="slack"}`, 0, .1}}},
 		"AskbusForeignReplySubjects": {[]course{{"askbus_dropped_requests_total", 0, 1}}, []course{{"askbus_dropped_requests_total", 5, 0}}},
 		"AskbusCertificateExpires":   {[]course{{"askbus_tls_certificate_expires_timestamp_seconds", unix + 6*day, 0}}, []course{{"askbus_tls_certificate_expires_timestamp_seconds", unix + 8*day, 0}}},
+		"AskbusBrokersDiffer":        {[]course{{`askbus_broker_wrong_settings{instance="a"}`, 1, 0}, {`askbus_broker_wrong_settings{instance="b"}`, 0, 0}}, []course{{`askbus_broker_wrong_settings{instance="a"}`, 0, 0}}},
 		"AskbusVersionsDiffer":       {[]course{{`askbus_build_info{role="broker",version="1"}`, 1, 0}, {`askbus_build_info{role="broker",version="2"}`, 1, 0}}, []course{{`askbus_build_info{role="broker",version="1"}`, 1, 0}, {`askbus_build_info{role="web",version="2"}`, 1, 0}}},
 		"AskbusSlackSocketsGone":     {[]course{{`askbus_slack_connections_live{tenant="acme"}`, 0, 0}, {`askbus_slack_connections_live{tenant="other"}`, 2, 0}}, []course{{`askbus_slack_connections_live{instance="a",tenant="acme"}`, 0, 0}, {`askbus_slack_connections_live{instance="b",tenant="acme"}`, 2, 0}}},
 		"AskbusServerUnhealthy":      {[]course{{`askbus_server_healthy{instance="a"}`, 1, 0}, {`askbus_server_healthy{instance="b"}`, 0, 0}}, []course{{`askbus_server_healthy{instance="a"}`, 1, 0}}},

@@ -72,7 +72,7 @@ const (
 	TenantReadmitted  Action = "tenant.readmitted"
 	FileUploaded      Action = "file.uploaded"  // its bytes are not in the audit; the object's id is their SHA-256
 	WebhookFailed     Action = "webhook.failed" // for good: it is not sent again
-	PoliciesRead      Action = "policies.read"  // a broker starts with an approvals file, or read it again
+	PoliciesRead      Action = "policies.read"  // a broker starts, with an approvals file or without, or read it again
 	LedgerRepaired    Action = "ledger.repaired"
 	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
 	LedgerSaved       Action = "ledger.saved"   // in a backup, with every question and answer

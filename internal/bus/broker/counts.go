@@ -36,6 +36,12 @@ func (b *Broker) reading() metrics.Reading {
 	}
 	r.Skews, r.ClocksSet = b.led.ClockSkews()
 	r.Schedules = b.schedules()
+	if lines := b.differing.Load(); lines != nil {
+		r.Wrong = len(*lines)
+	}
+	if b.opts.Unread != nil {
+		r.Wrong += len(b.opts.Unread())
+	}
 	b.waits.mu.Lock()
 	defer b.waits.mu.Unlock()
 	for k, on := range b.waits.byKey {

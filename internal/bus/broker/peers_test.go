@@ -7,6 +7,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/quota"
+	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 )
@@ -17,6 +18,7 @@ import (
 func TestABrokerNoticesThatItsSettingsDiffer(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Memory: true, MaxStore: 128 << 20})
+	var counts *metrics.Set // of the broker that was started last
 	start := func(budget int64, policy string) *broker.Broker {
 		led, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{Budget: budget})
 		if err != nil {
@@ -26,7 +28,8 @@ func TestABrokerNoticesThatItsSettingsDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		br, _ := b.BrokerOn(led, broker.Options{Quotas: func() *quota.Policy { return p }})
+		counts = metrics.New()
+		br, _ := b.BrokerOn(led, broker.Options{Quotas: func() *quota.Policy { return p }, Metrics: counts})
 		return br
 	}
 	first := start(64<<20, "default: {pending: 10}")
@@ -45,6 +48,9 @@ func TestABrokerNoticesThatItsSettingsDiffer(t *testing.T) {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in %s", want, notes)
 		}
+	}
+	if text := scrape(t, counts); !strings.Contains(text, "\naskbus_broker_wrong_settings 2\n") {
+		t.Errorf("the metric is not 2 in %s", text)
 	}
 	if err := second.Healthy(); err != nil {
 		t.Errorf("it does not serve: %v", err)

@@ -269,6 +269,10 @@ func TestTheAuditSaysSinceWhenAPolicyIsGone(t *testing.T) {
 	read("2 policies (acme-two ")
 	now.Store(policies(t, "policies: []"))
 	read("0 policies ()")
+	b.BrokerOn(b.Ledger(), broker.Options{})
+	recorded(t, nc, "a broker starts without the file", audit.Query{Actions: []audit.Action{audit.PoliciesRead}}, func(r *audit.Record) bool {
+		return r.Object.ID == "" && strings.HasPrefix(r.Object.Note, "no approvals file, on ")
+	})
 }
 
 const meiAndJo = `

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,7 @@ type recorder struct {
 	lost    atomic.Int64 // not recorded yet
 	n       int64        // of the last record; like failing, used only by run
 	failing bool         // the last record could not be written
-	ruled   string       // digest of the approvals file that was recorded; like failing, used only by run
+	ruled   *string      // digest of the approvals file that was recorded; like failing, used only by run
 
 	mu       sync.Mutex
 	refusals map[refusalKind]*summary
@@ -185,15 +186,20 @@ func (a *recorder) reportLoss() {
 	}
 }
 
-// governed queues a record of the approvals file, when the broker starts and when it has changed: without it, nothing
-// would say since when a policy was gone.
+// governed queues a record of the approvals file, when the broker starts, also without one, and when it has changed:
+// nothing else would say since when a policy was gone.
 func (a *recorder) governed() {
-	if a.rules == nil {
-		return
+	o := audit.Object{Kind: "approvals", Note: "no approvals file"}
+	if a.rules != nil {
+		f := a.rules()
+		o.ID, o.Note = f.Digest(), ask.Clip(f.Summary(), audit.MaxText)
 	}
-	if f := a.rules(); f.Digest() != a.ruled {
-		a.ruled = f.Digest()
-		a.add(&audit.Record{Action: audit.PoliciesRead, Actor: &audit.Actor{Role: "broker"}, Object: &audit.Object{Kind: "approvals", ID: a.ruled, Note: ask.Clip(f.Summary(), audit.MaxText)}})
+	if a.ruled == nil || *a.ruled != o.ID {
+		a.ruled = &o.ID
+		if host, err := os.Hostname(); err == nil {
+			o.Note += ", on " + host
+		}
+		a.add(&audit.Record{Action: audit.PoliciesRead, Actor: &audit.Actor{Role: "broker"}, Object: &o})
 	}
 }
 

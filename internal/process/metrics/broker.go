@@ -27,6 +27,7 @@ type Reading struct {
 	AuditUsed, AuditMost  int64          // bytes
 	AuditLag              int64          // messages of the ledger that the audit does not have yet
 	Held                  map[string]int // requests that wait for an outcome, by tenant
+	Wrong                 int            // settings that differ from another broker's, and files of settings that cannot be read
 
 	Skews     map[string]time.Duration // how far each server's clock is ahead of the majority's
 	ClocksSet int64                    // how often a server's clock was set
@@ -77,6 +78,7 @@ func (s *Set) Broker(read func() Reading) *Broker {
 			figure{"askbus_audit_bytes", "Bytes that the audit uses.", float64(r.AuditUsed)},
 			figure{"askbus_audit_budget_bytes", "Bytes that the audit may use; 0: there is none.", float64(r.AuditMost)},
 			figure{"askbus_audit_lag_messages", "Questions and outcomes that the audit does not have yet.", float64(r.AuditLag)},
+			figure{"askbus_broker_wrong_settings", "Settings that differ from those of another broker, and files of settings that cannot be read as they are.", float64(r.Wrong)},
 			figure{"askbus_server_clock_set_total", "Times that a server's clock was set by more than a second.", float64(r.ClocksSet)},
 		)
 		for server, ahead := range r.Skews { // those that are known now

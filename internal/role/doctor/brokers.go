@@ -185,7 +185,7 @@ func agree(l *finding.List, all []Broker) {
 		l.Say("policy", finding.Missing, "brokers have different ones (%s), and the one that a request reaches decides: give all the same file", values(policies))
 	}
 	if len(approvals) > 1 {
-		l.Say("approvals", finding.Missing, "brokers have different ones (%s), and the one that an ask reaches decides whose votes it needs: give all the same file", values(approvals))
+		l.Say("approvals", finding.Broken, "brokers have different ones (%s), and the one that an ask reaches decides whose votes it needs: give all the same file", values(approvals))
 	}
 	if len(unread) > 0 {
 		l.Say("files", finding.Broken, "%s: the previous content counts, and the next start of that broker fails: correct them", values(unread))

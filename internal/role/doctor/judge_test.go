@@ -232,6 +232,7 @@ func TestEachFindingOfTheBrokers(t *testing.T) {
 		{[]doctor.Broker{of("a", broker.Settings{MaxStore: 100})}, nil, "max-store", finding.Missing, "no NATS server says"},
 		{[]doctor.Broker{of("a", broker.Settings{Host: "h1", MaxStore: 100}), of("b", broker.Settings{Host: "h2", MaxStore: 300})}, nil, "max-store", finding.Missing, "100 bytes at broker a on h1; 300 bytes at broker b on h2"},
 		{[]doctor.Broker{of("a", broker.Settings{Host: "h1", Unread: []string{"p.yaml: invalid YAML"}}), of("b", broker.Settings{Host: "h2"})}, nil, "files", finding.Broken, "p.yaml: invalid YAML at broker a on h1: the previous content counts"},
+		{[]doctor.Broker{of("a", broker.Settings{Host: "h1", Approvals: "12ab"}), of("b", broker.Settings{Host: "h2"})}, nil, "approvals", finding.Broken, "none at broker b on h2; of digest 12ab at broker a on h1"},
 		{[]doctor.Broker{of("a", broker.Settings{Host: "h1", Policy: "12ab"}), of("b", broker.Settings{Host: "h2"})}, nil, "policy", finding.Missing, "none at broker b on h2; of digest 12ab at broker a on h1"},
 	} {
 		said(t, doctor.Brokers(v.all, v.err), v.what, v.state, v.words)
