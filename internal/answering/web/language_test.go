@@ -32,7 +32,7 @@ func TestAPageIsInTheLanguageOfItsReader(t *testing.T) {
 			t.Errorf("%s: the scripts' messages are in another language", c.name)
 		}
 	}
-	if page := u.do(http.MethodGet, "/nosuch", nil, "Accept-Language", "zh"); !strings.Contains(page.body, "没有这个提问") {
+	if page := u.do(http.MethodGet, "/nosuch", nil, "Accept-Language", "zh"); !strings.Contains(page.body, "没有这个页面") {
 		t.Errorf("an error says %.400s", page.body)
 	}
 	if page := u.do(http.MethodGet, "/history", nil, "Accept-Language", "zh"); !strings.Contains(page.body, "还没有已结束的提问") {

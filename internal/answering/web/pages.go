@@ -157,6 +157,11 @@ func (s *Server) notFound(w http.ResponseWriter, me board.Viewer) {
 	})
 }
 
+// noPage answers a path that is no page of the inbox.
+func (s *Server) noPage(w http.ResponseWriter, me board.Viewer) {
+	s.plain(w, http.StatusNotFound, plainPage{Me: card.Name(me.By), Title: say(me, "There is no such page"), Lines: []string{say(me, "The link is wrong.")}, Back: true})
+}
+
 // record reads an ask through the board, so that many open pages do not read
 // the same ask repeatedly. An ask that the person may not see is not found.
 func (s *Server) record(ctx context.Context, me board.Viewer, k ask.Key) (ask.Record, error) {

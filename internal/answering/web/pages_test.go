@@ -37,8 +37,8 @@ func TestEveryStateIsDrawn(t *testing.T) {
 	if res := u.get("/ask/default/s1/rate"); !contains(res.body, "does not know yet") || !contains(res.body, `<details class="own" open>`) {
 		t.Errorf("unknown kind: %s", res.body)
 	}
-	for _, path := range []string{"/ask/default/s1/nosuch", "/ask/a%20b/c/d", "/nowhere"} {
-		if res := u.get(path); res.status != http.StatusNotFound || !contains(res.body, "Back to the inbox") {
+	for path, want := range map[string]string{"/ask/default/s1/nosuch": "There is no such ask", "/ask/a%20b/c/d": "There is no such ask", "/nowhere": "There is no such page"} {
+		if res := u.get(path); res.status != http.StatusNotFound || !contains(res.body, "Back to the inbox") || !contains(res.body, want) {
 			t.Errorf("%s: %d", path, res.status)
 		}
 	}

@@ -99,7 +99,7 @@ func (s *Server) setup(w http.ResponseWriter, r *http.Request, me board.Viewer) 
 // setupStep carries out the button of a step.
 func (s *Server) setupStep(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if !s.fromHere(r, me) {
-		s.notFound(w, me)
+		s.noPage(w, me)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
@@ -127,7 +127,7 @@ func (s *Server) setupStep(w http.ResponseWriter, r *http.Request, me board.View
 			p.fail(s, me, step, err)
 		})
 	default:
-		s.notFound(w, me)
+		s.noPage(w, me)
 	}
 }
 

@@ -354,7 +354,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
 	mux.HandleFunc("POST /push/test", s.person(s.testPush))
 	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by board.Viewer) {
-		s.notFound(w, by)
+		s.noPage(w, by)
 	}))
 	return s.guard(s.placed(mux))
 }
