@@ -2,6 +2,7 @@ package card
 
 import (
 	"errors"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -188,12 +189,22 @@ func (v Viewer) Voted(r *ask.Record, votes []ask.Vote, now time.Time) string {
 	cast := *r
 	cast.Votes = votes
 	progress := line(cast.Progress(v.Lang, now))
-	for i := range r.Votes {
-		if r.Votes[i].Stands() && v.By.Principal != "" && r.Ask.Voter(r.Votes[i].By.Principal) == r.Ask.Voter(v.By.Principal) {
-			return v.Say("Your vote is changed; the question stays open: %s.", progress)
-		}
+	own := func(one ask.Vote) bool {
+		return one.Stands() && v.By.Principal != "" && r.Ask.Voter(one.By.Principal) == r.Ask.Voter(v.By.Principal)
 	}
-	return v.Say("Your vote is stored; the question stays open: %s.", progress)
+	before, after := slices.IndexFunc(r.Votes, own), slices.IndexFunc(votes, own)
+	switch {
+	case before < 0:
+		return v.Say("Your vote is stored; the question stays open: %s.", progress)
+	case after >= 0 && sameVote(&r.Votes[before], &votes[after]):
+		return v.Say("Your vote is the same as before; the question stays open: %s.", progress)
+	}
+	return v.Say("Your vote is changed; the question stays open: %s.", progress)
+}
+
+// sameVote reports whether two votes of a person say the same.
+func sameVote(a, b *ask.Vote) bool {
+	return a.Choice == b.Choice && a.Option == b.Option && a.Declined == b.Declined && a.Reason == b.Reason && slices.Equal(a.Files, b.Files)
 }
 
 // VoteTakenBack returns the sentence for a viewer who took their vote back. The votes are those that are left.

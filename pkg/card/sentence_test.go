@@ -85,15 +85,17 @@ func TestSentencesOfVotesAndMoves(t *testing.T) {
 		Approval:  &ask.Approval{AnyOf: []ask.Alternative{{Need: 2, From: []string{"os:mei", "os:jo"}}}},
 	})
 	votes := []ask.Vote{{By: mei.By, Choice: ask.ChoiceApprove, At: now}}
-	again := *r
-	again.Votes = votes
+	again, moved := *r, *r
+	again.Votes = []ask.Vote{{By: mei.By, Choice: ask.ChoiceApprove, At: now.Add(-time.Minute)}}
+	moved.Votes = []ask.Vote{{By: mei.By, Choice: ask.ChoiceDeny, At: now.Add(-time.Minute)}}
 	left := []ask.Vote{{By: mei.By, Choice: ask.ChoiceWithdrawn, At: now}}
 	jo := ask.By{Principal: "os:jo", Name: "Jo"}
 	for want, said := range map[string]string{
-		"Your vote is stored; the question stays open: 1 of 2 approvals: Mei; 1 more needed from os:jo.":          mei.Voted(r, votes, now),
-		"Your vote is changed; the question stays open: 1 of 2 approvals: Mei; 1 more needed from os:jo.":         mei.Voted(&again, votes, now),
-		"Your vote is taken back; the question stays open: 0 of 2 approvals; 2 more needed from os:mei or os:jo.": mei.VoteTakenBack(&again, left, now),
-		"已记录你的投票；提问仍然开放：1/2 票批准：Mei；还差 1 票（os:jo）。":                                                               zh.Voted(r, votes, now),
+		"Your vote is stored; the question stays open: 1 of 2 approvals: Mei; 1 more needed from os:jo.":             mei.Voted(r, votes, now),
+		"Your vote is changed; the question stays open: 1 of 2 approvals: Mei; 1 more needed from os:jo.":            mei.Voted(&moved, votes, now),
+		"Your vote is the same as before; the question stays open: 1 of 2 approvals: Mei; 1 more needed from os:jo.": mei.Voted(&again, votes, now),
+		"Your vote is taken back; the question stays open: 0 of 2 approvals; 2 more needed from os:mei or os:jo.":    mei.VoteTakenBack(&again, left, now),
+		"已记录你的投票；提问仍然开放：1/2 票批准：Mei；还差 1 票（os:jo）。":                                                                  zh.Voted(r, votes, now),
 		"你没有可撤回的投票。":                         zh.NoVote(),
 		"You have no vote to take back.":     mei.NoVote(),
 		"Handed to Jo by you: “you know it”": mei.HandedOver(jo, mei.By, "you know it"),
