@@ -3,6 +3,7 @@ package ask
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -182,6 +183,28 @@ func (a *Ask) Allows(by By) bool {
 		return false
 	}
 	return lists(a.Audience, by) && (a.Approval == nil || a.Approval.MayVote(by))
+}
+
+// CouldDecide reports whether a principal may decide the ask as far as nobody needs to
+// know its groups and who is on call: it is not excluded, and named, or a member of a
+// group or schedule may be.
+func (a *Ask) CouldDecide(principal string) bool {
+	by := By{Principal: principal, Proof: ProofPasskey}
+	if len(a.Schedules()) > 0 {
+		return !a.Excludes(by) && a.MeetsOnly(by)
+	}
+	groups := func(_ string, entries *[]string) {
+		for _, entry := range *entries {
+			if group, ok := strings.CutPrefix(entry, "group:"); ok {
+				by.Groups = append(by.Groups, group)
+			}
+		}
+	}
+	groups("", &a.Audience)
+	if a.Approval != nil {
+		a.Approval.eachList("", groups)
+	}
+	return a.Allows(by)
 }
 
 // MeetsOnly reports whether by may decide as far as Only says: nobody stands in for

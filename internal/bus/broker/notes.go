@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -33,11 +35,11 @@ func (b *Broker) snooze(ctx context.Context, r *request) error {
 	note.share, note.most = subject.LedgerState(subject.BucketSnoozes, subject.StateKey{Tenant: r.Tenant, Name: subject.SnoozerToken(by.Principal) + ".>"}), snoozesOfPerson
 	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: z.ID}
 	if !z.Until.IsZero() {
-		deadline, now, err := b.open(ctx, r, z.Life, nil)
+		s, now, err := b.open(ctx, r, z.Life, nil)
 		if err != nil {
 			return err
 		}
-		for _, latest := range []time.Time{deadline, now.Add(longestNote)} {
+		for _, latest := range []time.Time{s.Deadline, now.Add(longestNote)} {
 			if z.Until.After(latest) {
 				z.Until = latest
 			}
@@ -55,7 +57,7 @@ func (b *Broker) snooze(ctx context.Context, r *request) error {
 }
 
 // handover notes to whom a person hands an ask. Only people who may decide it
-// may hand it over, and nobody gains a right by it.
+// may hand it over, not to somebody who certainly may not, and nobody gains a right by it.
 func (b *Broker) handover(ctx context.Context, r *request) error {
 	h, err := wire.DecodeHandover(r.body)
 	if err != nil {
@@ -65,7 +67,10 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	deadline, now, err := b.open(ctx, r, h.Life, &by)
+	s, now, err := b.open(ctx, r, h.Life, &by)
+	if err == nil {
+		err = b.mayTakeOver(ctx, &s, h.To)
+	}
 	if err != nil {
 		return err
 	}
@@ -76,18 +81,34 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 		if w.Value, err = wire.Marshal(wire.StoredHandover{Key: r.Key(), Life: h.Life, To: ask.CleanLine(h.To), Word: ask.CleanLine(h.Word), By: ask.By{Principal: by.Principal, Name: ask.CleanLine(by.Name), Proof: by.Proof}, At: now.UTC()}); err != nil {
 			return err
 		}
-		w.Expires = now.Add(min(longestNote, max(0, deadline.Sub(now))+time.Minute))
+		w.Expires = now.Add(min(longestNote, max(0, s.Deadline.Sub(now))+time.Minute))
 	}
 	return b.writeNote(ctx, note, &w)
 }
 
-// open returns the deadline of a pending ask and the time. It refuses an ask
+// mayTakeOver refuses somebody who may not decide an ask, neither as they are nor for somebody who is away: it would
+// leave the lists of those who may.
+func (b *Broker) mayTakeOver(ctx context.Context, s *lifecycle.State, to string) error {
+	if to == "" || strings.HasPrefix(to, "group:") || strings.HasPrefix(to, "schedule:") || s.Ask.CouldDecide(to) {
+		return nil
+	}
+	fault := ask.NewFault("/to", ask.FaultNotADecider, ask.Unresolved(s.Ask.Audience))
+	switch {
+	case s.Ask.Excludes(ask.By{Principal: to, Proof: ask.ProofPasskey}):
+		fault = ask.NewFault("/to", ask.FaultExcluded)
+	case len(s.Ask.Audience) == 0 && s.Ask.Approval != nil:
+		fault = ask.NewFault("/to", ask.FaultNotADecider, s.Ask.Approval.Who(""))
+	}
+	_, refusal, err := b.asStandIn(ctx, s, ask.By{Principal: to, Proof: ask.ProofPasskey}, "", ask.InvalidError("handover", []ask.Fault{fault}))
+	return cmp.Or(err, refusal)
+}
+
+// open returns a pending ask and the time. It refuses an ask
 // that is not pending, of another life, or, if by is set, that this person may
 // not decide: neither as they are nor for somebody who is away, who is then in by.
-func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) (deadline, now time.Time, err error) {
-	s, err := b.load(ctx, r.Key())
-	if err != nil {
-		return deadline, now, err
+func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) (s lifecycle.State, now time.Time, err error) {
+	if s, err = b.load(ctx, r.Key()); err != nil {
+		return s, now, err
 	}
 	who, minProof := ask.By{}, ""
 	if by != nil {
@@ -99,18 +120,18 @@ func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) 
 	refusal := s.MayDecide(who, minProof)
 	if by != nil && errors.Is(refusal, ask.ErrForbidden) {
 		if who, refusal, err = b.asStandIn(ctx, &s, who, minProof, refusal); err != nil {
-			return deadline, now, err
+			return s, now, err
 		}
 		*by = who
 	}
 	if refusal != nil && (by != nil || !s.Pending()) {
-		return deadline, now, refusal
+		return s, now, refusal
 	}
 	if s.Life != life {
-		return deadline, now, ask.InvalidError(string(r.Verb), []ask.Fault{ask.NewFault("/life", ask.FaultAnotherLife, life, s.Life)})
+		return s, now, ask.InvalidError(string(r.Verb), []ask.Fault{ask.NewFault("/life", ask.FaultAnotherLife, life, s.Life)})
 	}
 	now, err = b.led.Moment(ctx, r.Key())
-	return s.Deadline, now, err
+	return s, now, err
 }
 
 // asStandIn returns a person as the stand-in of the first who is away and may decide an

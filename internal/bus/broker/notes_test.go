@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
 
@@ -136,16 +137,35 @@ func TestOnlyWhoMayDecideHandsOver(t *testing.T) {
 	_, s := data(t, request(t, agent, "askv1.acme.s1.get.a1", nil, ""))
 	life := fmt.Sprint(s["life"])
 	until := time.Now().Add(time.Hour)
+	posed := func(id, rest string) (life string) {
+		t.Helper()
+		request(t, agent, "askv1.acme.s1.ask."+id, nil, event("dev.askbus.ask.requested.v1", id, `{"id":"`+id+`","questions":[{"text":"Sure?","kind":"boolean"}],`+rest+`}`))
+		_, s := data(t, request(t, agent, "askv1.acme.s1.get."+id, nil, ""))
+		return fmt.Sprint(s["life"])
+	}
+	grouped := posed("g1", `"audience":["group:sre"]`)
+	named := posed("v1", `"approval":{"any_of":[{"need":1,"from":["os:mei","os:ann"]}]}`)
+	excluding := posed("x1", `"exclude":["os:tom"]`)
+	mei, inSRE := ask.By{Principal: "os:mei", Proof: ask.ProofOS}, ask.By{Principal: "os:mei", Proof: ask.ProofOS, Groups: []string{"sre"}}
+	if _, err := newResponder(t, b, "web").Away(t.Context(), responder.Away{By: mei, To: "os:jo", Tenant: "acme", Until: until}); err != nil {
+		t.Fatal(err)
+	}
 	for name, v := range map[string]struct {
 		err  error
 		code string
 	}{
-		"by somebody outside the audience": {send(subject.VerbHandOver, "a1", wire.Handover{By: tom, Life: life, To: "os:tom"}), ask.CodeForbidden},
-		"of another life":                  {send(subject.VerbHandOver, "a1", wire.Handover{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Life: "x", To: "os:tom"}), ask.CodeInvalid},
-		"of an unknown ask":                {send(subject.VerbSnooze, "a9", wire.Snooze{By: tom, Life: life, Until: until}), ask.CodeNotFound},
-		"until the past":                   {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom, Life: life, Until: until.Add(-2 * time.Hour)}), ask.CodeInvalid},
-		"put off":                          {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom, Life: life, Until: until}), ""},
-		"taken back":                       {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom}), ""},
+		"by somebody outside the audience":  {send(subject.VerbHandOver, "a1", wire.Handover{By: tom, Life: life, To: "os:tom"}), ask.CodeForbidden},
+		"to somebody outside the audience":  {send(subject.VerbHandOver, "a1", wire.Handover{By: mei, Life: life, To: "os:tom"}), ask.CodeInvalid},
+		"to a stand-in":                     {send(subject.VerbHandOver, "a1", wire.Handover{By: mei, Life: life, To: "os:jo"}), ""},
+		"to somebody of the group, perhaps": {send(subject.VerbHandOver, "g1", wire.Handover{By: inSRE, Life: grouped, To: "os:tom"}), ""},
+		"to somebody who has no vote":       {send(subject.VerbHandOver, "v1", wire.Handover{By: mei, Life: named, To: "os:tom"}), ask.CodeInvalid},
+		"to another voter":                  {send(subject.VerbHandOver, "v1", wire.Handover{By: mei, Life: named, To: "os:ann"}), ""},
+		"to whom the ask excludes":          {send(subject.VerbHandOver, "x1", wire.Handover{By: mei, Life: excluding, To: "os:tom"}), ask.CodeInvalid},
+		"of another life":                   {send(subject.VerbHandOver, "a1", wire.Handover{By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}, Life: "x", To: "os:tom"}), ask.CodeInvalid},
+		"of an unknown ask":                 {send(subject.VerbSnooze, "a9", wire.Snooze{By: tom, Life: life, Until: until}), ask.CodeNotFound},
+		"until the past":                    {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom, Life: life, Until: until.Add(-2 * time.Hour)}), ask.CodeInvalid},
+		"put off":                           {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom, Life: life, Until: until}), ""},
+		"taken back":                        {send(subject.VerbSnooze, "a1", wire.Snooze{By: tom}), ""},
 	} {
 		if got := wire.AsError(v.err); (v.err == nil) != (v.code == "") || v.err != nil && got.Code != v.code {
 			t.Errorf("%s: %v", name, v.err)
