@@ -13,7 +13,7 @@ import (
 )
 
 // Schedule says who is on call when: a rotation, in which the people take turns of
-// Every, the first from Start on; or what an iCalendar address or PagerDuty says.
+// Every, the first from Start on, by the clocks of TimeZone; or what an iCalendar address or PagerDuty says.
 type Schedule struct {
 	Name   string    `json:"name"`
 	Start  time.Time `json:"start"`
@@ -22,7 +22,7 @@ type Schedule struct {
 
 	ICal      string     `json:"ical"` // https address of a calendar
 	PagerDuty *PagerDuty `json:"pagerduty"`
-	TimeZone  string     `json:"time_zone"` // of a calendar's days, and its times without a zone; default UTC
+	TimeZone  string     `json:"time_zone"` // of a rotation, or of a calendar's days and its times without a zone; default UTC
 	Refresh   string     `json:"refresh"`   // how often it is read; default 5m
 
 	every  time.Duration
@@ -72,9 +72,10 @@ func (s *Schedule) checkRotation(f *File, at string, fault func(string, ...any))
 	if s.Start.IsZero() {
 		fault("%s.start: is missing; give when the first turn begins, such as 2026-11-23T09:00:00+01:00; or give ical or pagerduty", at)
 	}
-	if s.TimeZone != "" || s.Refresh != "" {
-		fault("%s: time_zone and refresh are of ical and pagerduty", at)
+	if s.Refresh != "" {
+		fault("%s: refresh is of ical and pagerduty", at)
 	}
+	checkZone(at+".time_zone", s.TimeZone, fault)
 	var err error
 	if s.every, err = time.ParseDuration(s.Every); err != nil || s.every < time.Minute {
 		fault("%s.every: %.40q is not a turn of 1m or more, such as 168h", at, s.Every)
@@ -194,7 +195,7 @@ func (d *Duty) Note() (notes []string) {
 		notes = append(notes, fmt.Sprintf("schedule %s cannot be read; what it said stays in effect, as of %s: %s", d.Schedule, d.AsOf.Format(time.RFC3339), d.Err))
 	}
 	if len(d.Strangers) > 0 {
-		notes = append(notes, fmt.Sprintf("schedule %s names %s, whom the list of people does not have: they may decide only with that e-mail address as their principal", d.Schedule, strings.Join(d.Strangers, ", ")))
+		notes = append(notes, fmt.Sprintf("schedule %s names %s, whom the list of people does not have: whoever has an e-mail address there may decide with it as their principal, and who has none may not", d.Schedule, strings.Join(d.Strangers, ", ")))
 	}
 	return notes
 }
@@ -207,9 +208,7 @@ func (f *File) OnCall(now time.Time, read func(oncall.Source) oncall.Reading) []
 		s := &f.Schedules[i]
 		d := Duty{Duty: ask.Duty{Schedule: s.Name}}
 		if s.source == (oncall.Source{}) {
-			if since := now.Sub(s.Start); since >= 0 {
-				d.People = s.turns[int(since/s.every)%len(s.turns)]
-			}
+			d.People = s.turn(now)
 			all = append(all, d)
 			continue
 		}
@@ -232,6 +231,23 @@ func (f *File) OnCall(now time.Time, read func(oncall.Source) oncall.Reading) []
 		all = append(all, d)
 	}
 	return all
+}
+
+// turn returns whose turn it is in a rotation. Turns are as long by the clocks of its
+// zone: where these change, a turn of a day has 23 or 25 hours.
+func (s *Schedule) turn(now time.Time) []string {
+	if now.Before(s.Start) {
+		return nil
+	}
+	zone, err := time.LoadLocation(s.TimeZone)
+	if err != nil { // it was there when the file was read
+		zone = time.UTC
+	}
+	wall := func(t time.Time) time.Time {
+		t = t.In(zone)
+		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	}
+	return s.turns[int(max(0, wall(now).Sub(wall(s.Start)))/s.every)%len(s.turns)]
 }
 
 // Sources returns where schedules and calendars are read, by a name for people.

@@ -18,6 +18,17 @@ people: [ { name: Mei, principals: ["oidc:mei@example.com", "os:mei"] } ]
 schedules:
   - { name: sre, start: "2026-11-23T09:00:00+01:00", every: 168h, people: [Mei, "os:jo"] }
 `)
+	zoned := parse(t, `schedules: [ { name: sre, start: "2026-03-26T09:00:00+01:00", every: 24h, time_zone: Europe/Berlin, people: ["os:mei", "os:jo"] } ]`)
+	for at, want := range map[string]string{
+		"2026-03-26T08:59:59+01:00": "", "2026-03-26T09:00:00+01:00": "os:mei", "2026-03-28T09:00:00+01:00": "os:mei",
+		"2026-03-29T08:59:59+02:00": "os:mei", "2026-03-29T09:00:00+02:00": "os:jo", // a turn of 23 hours
+		"2026-10-24T09:00:00+02:00": "os:mei", "2026-10-25T08:59:59+01:00": "os:mei", "2026-10-25T09:00:00+01:00": "os:jo", // and of 25
+	} {
+		now, err := time.Parse(time.RFC3339, at)
+		if got := zoned.OnCall(now, nil); err != nil || strings.Join(got[0].People, " ") != want {
+			t.Errorf("%s: %v, %v; want %s", at, got[0].People, err, want)
+		}
+	}
 	start := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		at   time.Time
@@ -45,7 +56,8 @@ schedules:
   - { name: both, start: "2026-11-23T09:00:00Z", every: 24h, people: ["os:jo"], ical: "https://example.com/x.ics" }
   - { name: plain, ical: "http://example.com/x.ics", time_zone: Berlin, refresh: 1s }
   - { name: pd, pagerduty: { schedules: [] } }
-  - { name: zone, start: "2026-11-23T09:00:00Z", every: 24h, people: ["os:jo"], time_zone: UTC }
+  - { name: zone, start: "2026-11-23T09:00:00Z", every: 24h, people: ["os:jo"], refresh: 5m }
+  - { name: zone2, start: "2026-11-23T09:00:00Z", every: 24h, people: ["os:jo"], time_zone: Berlin }
 policies:
   - { name: p, otherwise: { approval: { any_of: [ { from: ["schedule:sre", "schedule:ops"] } ] } } }
 `))
@@ -54,7 +66,7 @@ policies:
 	}
 	for _, want := range []string{
 		"schedules[0].name", "schedules[0].start", "schedules[0].every", "schedules[0].people", "schedules[1].people[0]", "schedules[2].name", "schedules[2].every",
-		"schedules[3]: give one of", "schedules[4].ical: use https", "schedules[4].time_zone", "schedules[4].refresh", "schedules[5].pagerduty.schedules:", "schedules[5].pagerduty.token_file", "schedules[6]: time_zone",
+		"schedules[3]: give one of", "schedules[4].ical: use https", "schedules[4].time_zone", "schedules[4].refresh", "schedules[5].pagerduty.schedules:", "schedules[5].pagerduty.token_file", "schedules[6]: refresh", "schedules[7].time_zone",
 		`policies[0].otherwise.approval.any_of.0.from.1: "schedule:ops" is none of the schedules`,
 	} {
 		if !strings.Contains(err.Error(), want) {

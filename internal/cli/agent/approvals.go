@@ -123,7 +123,7 @@ func printDuty(a *cli.App, d *approvals.Duty) {
 	}
 	fmt.Fprintln(a.Stdout, ask.CleanLine("On call now in schedule:"+d.Schedule+": "+who))
 	if len(d.Strangers) > 0 {
-		fmt.Fprintln(a.Stdout, ask.CleanLine("  Not in people: "+strings.Join(d.Strangers, ", ")+"; each may decide only with that e-mail address as their principal"))
+		fmt.Fprintln(a.Stdout, ask.CleanLine("  Not in people: "+strings.Join(d.Strangers, ", ")+"; whoever has an e-mail address there may decide with it as their principal, and who has none may not"))
 	}
 }
 

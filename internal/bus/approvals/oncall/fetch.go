@@ -97,7 +97,7 @@ func get(ctx context.Context, address string, header http.Header) ([]byte, error
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %d", r.URL.Hostname(), res.StatusCode)
+		return nil, &statusError{r.URL.Hostname(), res.StatusCode}
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxBytes+1))
 	switch {
@@ -108,6 +108,14 @@ func get(ctx context.Context, address string, header http.Header) ([]byte, error
 	}
 	return data, nil
 }
+
+// statusError is an answer that is not 200.
+type statusError struct {
+	host string
+	code int
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.host, e.code) }
 
 // publicOnly lets a redirect connect to the public internet only.
 func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {

@@ -81,6 +81,32 @@ func TestWhoIsOnCallByPagerDuty(t *testing.T) {
 	if _, err := oncall.Fetch(t.Context(), &source, now); err == nil || !strings.Contains(err.Error(), "answered 401") || strings.Contains(err.Error(), "another") {
 		t.Errorf("with another token: %v", err)
 	}
+	if err := os.WriteFile(token, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code       int
+		body, want string // empty: nobody is on call
+	}{
+		{http.StatusOK, `{"oncalls":[],"more":false}`, ""},
+		{http.StatusOK, `{}`, "no list of oncalls"},
+		{http.StatusOK, `<html>`, "no list of oncalls"},
+		{http.StatusForbidden, `{}`, "answered 403: it does not take the key"},
+		{http.StatusNotFound, `{}`, "answered 404: it does not know one of the schedules"},
+		{http.StatusTooManyRequests, `{}`, "answered 429: too many requests"},
+		{http.StatusBadGateway, `{}`, "answered 502"},
+	} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.code)
+			_, _ = w.Write([]byte(c.body))
+		}))
+		t.Cleanup(other.Close)
+		source.PagerDuty.API = other.URL
+		shifts, err := oncall.Fetch(t.Context(), &source, now)
+		if len(shifts) > 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %s: %v, %v", c.code, c.body, shifts, err)
+		}
+	}
 	source.PagerDuty.TokenFile = "/nowhere"
 	if _, err := oncall.Fetch(t.Context(), &source, now); err == nil || !strings.Contains(err.Error(), "token_file") {
 		t.Errorf("without one: %v", err)

@@ -66,12 +66,22 @@ func (p *PagerDuty) fetch(ctx context.Context, from, to time.Time) ([]Shift, err
 	for page := range maxPages {
 		q.Set("offset", strconv.Itoa(page*perPage))
 		data, err := get(ctx, cmp.Or(p.API, API)+"/oncalls?"+q.Encode(), header)
+		if answered, ok := errors.AsType[*statusError](err); ok {
+			switch answered.code {
+			case http.StatusUnauthorized, http.StatusForbidden:
+				return nil, fmt.Errorf("%w: it does not take the key in token_file; give a read-only API key of this account, and the api of its region", err)
+			case http.StatusNotFound:
+				return nil, fmt.Errorf("%w: it does not know one of the schedules", err)
+			case http.StatusTooManyRequests:
+				return nil, fmt.Errorf("%w: too many requests with this key", err)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
 		var got entries
-		if err := json.Unmarshal(data, &got); err != nil {
-			return nil, fmt.Errorf("its answer to /oncalls cannot be read: %w", err)
+		if err := json.Unmarshal(data, &got); err != nil || got.OnCalls == nil { // an empty list is nobody, no list is not PagerDuty
+			return nil, errors.New("its answer to /oncalls has no list of oncalls: is api the address of PagerDuty's REST API?")
 		}
 		for _, o := range got.OnCalls {
 			if o.Schedule == nil || !slices.Contains(ids, o.Schedule.ID) {
