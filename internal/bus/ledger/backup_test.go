@@ -386,7 +386,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	}
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)/2] ^= 0x55
-	for name, data := range map[string][]byte{"cut off": whole[:len(whole)-200], "one byte differs": flipped, "empty": {}, "not a backup": []byte("hello")} {
+	for name, data := range map[string][]byte{"cut off": whole[:len(whole)-200], "one byte differs": flipped, "a byte follows": append(bytes.Clone(whole), 0), "another backup follows": append(bytes.Clone(whole), whole...), "empty": {}, "not a backup": []byte("hello")} {
 		if _, err := ledger.ReadBackup(bytes.NewReader(data)); err == nil {
 			t.Errorf("%s: it was read", name)
 		} else {

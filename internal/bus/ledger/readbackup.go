@@ -176,6 +176,9 @@ func (f *BackupFile) each(take func(*backupEntry) error) error {
 			if got := hex.EncodeToString(sum.Sum(nil)); got != l.End.Sum || messages != l.End.Messages {
 				return fmt.Errorf("ledger: the backup is damaged: checksum %.12s… of %d messages, want %.12s… of %d", got, messages, l.End.Sum, l.End.Messages)
 			}
+			if lines.Scan() || lines.Err() != nil {
+				return errors.New("ledger: the backup is damaged: something follows its end")
+			}
 			return nil
 		case l.Head != nil:
 			if f.Head = *l.Head; f.Head.Format != backupFormat || f.Head.Protocol != wire.Protocol() {
