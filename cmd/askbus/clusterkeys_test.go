@@ -129,3 +129,26 @@ func TestTheIssuersRevocationsReachTheServers(t *testing.T) {
 		t.Errorf("the connection ended for another reason: %v", err)
 	}
 }
+
+// On a machine with a copy of the keys an operator's commands work with the address of the bus, and a revocation says
+// that no server hears of it.
+func TestCommandsWorkWithACopyOfTheKeys(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	keys, copied := place{t, filepath.Join(home, "keys")}, place{t, filepath.Join(home, "copy")}
+	start(t, "", "server", "--dir", keys.dir, "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")
+	start(t, "", "broker", "--dir", keys.dir).err.wait(t, "broker on")
+	if err := os.CopyFS(filepath.Join(copied.dir, "auth"), os.DirFS(filepath.Join(keys.dir, "auth"))); err != nil {
+		t.Fatal(err)
+	}
+	at := keys.context().NATSURL
+	copied.must(3, "ask", "--nats-url", at, "--id", "a1", "--session", "s1", "--question", "Which?", "--text", "--wait", "0")
+	copied.must(0, "abort", "--nats-url", at, "s1/a1") // as the operator
+	const alone = "revoked in that copy of the keys only"
+	for at, warned := range map[place]bool{copied: true, keys: false} {
+		at.must(0, "auth", "agent", "--session", "s1", "--nats-url", "nats://127.0.0.1:4222")
+		if _, said, code := at.run("auth", "revoke", "agent/default/s1"); code != 0 || strings.Contains(said, alone) != warned {
+			t.Errorf("%s: exit %d: %s", at.dir, code, said)
+		}
+	}
+}

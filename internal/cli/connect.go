@@ -120,6 +120,10 @@ func (a *App) Credential() (client.Credential, error) {
 			}
 			return ctx.Operator.Creds, nil
 		}
+	case a.NATS.URL != "" && rights.HasKeys(a.Dir): // a copy of the keys, where no server ran
+		if cred, err = a.Local(rights.Role{Name: rights.RoleOperator}); err != nil {
+			return client.Credential{}, err
+		}
 	case a.NATS.URL != "":
 		return client.Credential{}, fmt.Errorf("no credential for %s; give one with --creds or ASKBUS_CREDS (\"askbus auth\" makes it where the keys are), or the --dir of its server", a.NATS.URL)
 	default:

@@ -88,6 +88,9 @@ and the brokers. For a NATS of your own print the new account with "askbus auth 
 			if err != nil {
 				return err
 			}
+			if ran, err := cli.ReadContext(a.Dir); err == nil && len(ran.Ops) == 0 {
+				a.Note("askbus: warning: no server or issuer ran on %s, so this is revoked in that copy of the keys only: revoke it by its key on a server's --dir as well, or load the new \"askbus auth config\" into your own NATS", a.Dir)
+			}
 			if a.JSON() {
 				return a.TellJSON(map[string]any{"revoked": revoked})
 			}
