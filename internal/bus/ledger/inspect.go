@@ -21,6 +21,9 @@ type Inspection struct {
 	Settings Settings
 	Streams  []StreamInspection // shared state, the partitions, files
 	Audit    AuditInspection
+	// Unlisted says why the consumers of a stream, and of those after it, are not known: a server that stores
+	// nothing more, such as one with a full disk, does not answer for those that it leads.
+	Unlisted error
 }
 
 // StreamInspection is the state of one stream of a ledger.
@@ -102,6 +105,9 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 		if err != nil {
 			return in, err
 		}
+		if in.Unlisted == nil && s.There {
+			s.Consumers, in.Unlisted = l.listConsumers(ctx, name)
+		}
 		if s.There || name != subject.FileStream { // else the next broker creates it
 			in.Streams = append(in.Streams, s)
 		}
@@ -130,16 +136,26 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 	if in.Ahead, in.Unsure, err = l.ahead(ctx, name); err != nil {
 		return in, err
 	}
-	list := s.ListConsumers(ctx)
-	for c := range list.Info() {
-		if c.Config.Durable != "" {
-			in.Consumers = append(in.Consumers, ConsumerInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
-		}
-	}
-	if err := list.Err(); err != nil {
-		return in, fmt.Errorf("ledger: list consumers of %s: %w", name, err)
-	}
 	return in, nil
+}
+
+func (l *Ledger) listConsumers(ctx context.Context, stream string) ([]ConsumerInspection, error) {
+	return eachTry(ctx, func(ctx context.Context) (all []ConsumerInspection, err error) {
+		s, err := l.js.Stream(ctx, stream)
+		if err != nil {
+			return nil, fmt.Errorf("ledger: open stream %s: %w", stream, err)
+		}
+		list := s.ListConsumers(ctx)
+		for c := range list.Info() {
+			if c.Config.Durable != "" {
+				all = append(all, ConsumerInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
+			}
+		}
+		if err := list.Err(); err != nil {
+			return nil, fmt.Errorf("ledger: list consumers of %s: %w", stream, err)
+		}
+		return all, nil
+	})
 }
 
 // ahead returns how far the clock of a stream's leader is ahead of this

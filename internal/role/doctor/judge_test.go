@@ -143,6 +143,7 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		words  string
 	}{
 		{func(in *ledger.Inspection) { in.MaxStore = 0 }, "JetStream", finding.Broken, "max_storage"},
+		{func(in *ledger.Inspection) { in.Unlisted = context.DeadlineExceeded }, "backlog", finding.Broken, "/readyz of each says which cannot store"},
 		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 bytes of 100 bytes are used, in the domain hub"},
 		{func(in *ledger.Inspection) { in.Streams[1].There = false }, "partitions", finding.Broken, "missing: ASKS_01"},
 		{func(in *ledger.Inspection) { in.Streams[0].Wrong = []string{"deny_delete is off"} }, "streams", finding.Broken, "ASKS_00: deny_delete is off"},

@@ -24,7 +24,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which creates it")
 		return l
 	case err != nil:
-		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run, and that the credential is of this bus", err)
+		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run and none says in its /readyz that its disk is full, and that the credential is of this bus", err)
 		return l
 	}
 	domain := ""
@@ -135,7 +135,7 @@ func copies(l *finding.List, in *ledger.Inspection) {
 		l.Say("replicas", finding.Broken, "no leader for %s: nothing is stored there; start the missing servers, a majority must run", strings.Join(leaderless, ", "))
 	case len(offline)+len(behind) > 0:
 		says := slices.Concat(each(offline, "server %s is offline (%s)"), each(behind, "server %s is behind (%s)"))
-		l.Say("replicas", finding.Missing, "%s; until that is fixed, the failure of one more server may stop everything: check that server", strings.Join(says, ", "))
+		l.Say("replicas", finding.Missing, "%s; until that is fixed, the failure of one more server may stop everything: see the /readyz of that server, which says for example that its disk is full", strings.Join(says, ", "))
 	case clustered && n == 1:
 		l.Say("replicas", finding.Missing, `one replica of each stream in a cluster: a failed server stops its partitions; raise it with "askbus ledger set --replicas 3"`)
 	case n == 2 || n == 4:
@@ -158,6 +158,9 @@ func backlogs(l *finding.List, in *ledger.Inspection) {
 	type work struct {
 		waiting         uint64
 		underWay, again int
+	}
+	if in.Unlisted != nil {
+		l.Say("backlog", finding.Broken, "it cannot be read: %v; a server does not answer for a stream that it leads: /readyz of each says which cannot store, such as with a full disk", in.Unlisted)
 	}
 	all := map[string]*work{}
 	for i := range in.Streams {
