@@ -46,6 +46,7 @@ type Card struct {
 	Link     string
 
 	ask   *ask.Ask
+	me    string // the viewer's principal
 	words *lang.Language
 }
 
@@ -103,7 +104,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
 		Key: a.Key(), Life: r.Life, Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, v.live(Since)),
-		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
+		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, me: v.By.Principal, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
 		c.Context = Markdown(a.Context)

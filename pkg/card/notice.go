@@ -19,6 +19,7 @@ type Notice struct {
 	Title   string   `json:"title"`
 	Body    string   `json:"body"`
 	Tag     string   `json:"tag"`  // per ask: a later notice replaces an earlier one
+	Me      string   `json:"me"`   // the principal that it is for: it answers in nobody else's name
 	Path    string   `json:"path"` // of the ask in the inbox
 	Life    string   `json:"life,omitempty"`
 	Choices []Choice `json:"choices,omitempty"`
@@ -38,7 +39,7 @@ type Choice struct {
 // Notice formats the card for a lock screen.
 func (c *Card) Notice(life string) Notice {
 	n := Notice{
-		Title: ask.Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Life: life, Urgent: c.Priority.Urgent(),
+		Title: ask.Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Me: c.me, Life: life, Urgent: c.Priority.Urgent(),
 	}
 	if c.End != nil {
 		n.Body, n.Ended = ask.Clip(c.End.Sentence, noticeBody), true

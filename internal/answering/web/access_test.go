@@ -123,7 +123,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 		reader.post("/bulk", url.Values{"key": {mine.String()}})
 		for _, verb := range []string{"answer", "decline", "pick"} {
 			life := b.life(mine)
-			if res := reader.post("/ask/"+mine.String()+"/"+verb, url.Values{"text:t": {"yes"}, "answer_id": {"x"}, "life": {life}}); res.status != http.StatusForbidden || b.outcome(mine) != nil {
+			if res := reader.post("/ask/"+mine.String()+"/"+verb, url.Values{"text:t": {"yes"}, "answer_id": {"x"}, "me": {tom.Principal}, "life": {life}}); res.status != http.StatusForbidden || b.outcome(mine) != nil {
 				t.Errorf("%s: %d", verb, res.status)
 			}
 		}

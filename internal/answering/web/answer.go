@@ -85,6 +85,17 @@ func faultsOf(err error) []ask.Fault {
 // send sends a checked decision.
 type send func(ctx context.Context) (ask.Outcome, error)
 
+// drawnForAnother reports whether a form was drawn for somebody else than its sender: for whoever was signed in at this
+// browser before.
+func drawnForAnother(r *http.Request, me board.Viewer) bool {
+	drawn := r.PostFormValue(fieldMe)
+	return drawn != "" && drawn != me.By.Principal
+}
+
+func somebodyElse(me board.Viewer) string {
+	return say(me, "Somebody else has signed in here since this page was opened. Nothing was sent. Look again, then answer.")
+}
+
 // submitted returns the ask of a form and what was typed, unless the ask has ended or was asked
 // again: then it has written the response.
 func (s *Server) submitted(w http.ResponseWriter, r *http.Request, me board.Viewer) (record ask.Record, form typed, ok bool) {
@@ -98,8 +109,8 @@ func (s *Server) submitted(w http.ResponseWriter, r *http.Request, me board.View
 		s.cannotRead(w, r, me, err)
 		return record, form, false
 	}
-	if drawn := form.get(fieldMe); drawn != "" && drawn != me.By.Principal {
-		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "Somebody else has signed in here since this page was opened. Nothing was sent. Look again, then answer."))
+	if drawnForAnother(r, me) {
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, somebodyElse(me))
 		return record, form, false
 	}
 	if record.State == ask.StateResolved && record.Outcome != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -236,13 +237,27 @@ func TestAPageOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(question("a", database()), 0)
-	in := serve(t, b)
+	in := serve(t, b, func(o *web.Options) { o.StandIns = &absence{} })
 	form := in.signedIn(t, mei).get("/").form("select:db", "=pg")
 	u := in.signedIn(t, tom)
 	for _, verb := range []string{"answer", "decline", "take-back", "break-glass"} {
 		if res := u.post("/ask/default/s1/a/"+verb, form); res.status != http.StatusConflict || !contains(res.body, "Somebody else has signed in") {
 			t.Errorf("%s: status %d", verb, res.status)
 		}
+	}
+	for path, fields := range map[string]url.Values{
+		"/ask/default/s1/a/snooze":   {"for": {"1h"}},
+		"/ask/default/s1/a/handover": {"to": {"os:ana"}},
+		"/bulk":                      {"key": {"default/s1/a"}},
+		"/away":                      {"to": {"os:ana"}},
+	} {
+		fields.Set("me", mei.Principal)
+		if res := u.post(path, fields); res.status != http.StatusConflict || !contains(res.body, "Somebody else has signed in") {
+			t.Errorf("%s: status %d", path, res.status)
+		}
+	}
+	if res := u.get("/"); !contains(res.body, `id="wait-default/s1/a"`) {
+		t.Error("the ask was moved in the name of who signed in later")
 	}
 	form.Set("held", "send")
 	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a"}) != nil {
@@ -398,7 +413,7 @@ func TestARefusalIsInTheReadersLanguage(t *testing.T) {
 			t.Errorf("%s: %d %s", tag, res.status, res.body)
 		}
 	}
-	choice := url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"a"}}
+	choice := url.Values{"me": {mei.Principal}, "life": {"l1"}, "option": {"pg"}, "answer_id": {"a"}}
 	if res := u.do(http.MethodPost, "/ask/default/s1/db/pick", choice, "Accept-Language", "zh"); !contains(res.body, "能决定的是 group:sre") {
 		t.Errorf("the notification says %s", res.body)
 	}

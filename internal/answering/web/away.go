@@ -19,6 +19,7 @@ const mostAbsent = 100
 // awayPage is the page about who stands in for whom.
 type awayPage struct {
 	Me, Now, Problem  string
+	For               string // the principal for whom it is drawn
 	To, Until, Tenant string // as they were typed
 	Today, Latest     string
 	People            []pick // who is suggested
@@ -42,7 +43,7 @@ func (s *Server) drawAway(w http.ResponseWriter, status int, me board.Viewer, p 
 	if me.Zone != nil {
 		now = now.In(me.Zone)
 	}
-	p.Me, p.Now, p.People = card.Name(me.By), card.Moment{At: now}.Stamp(), s.known(me)
+	p.Me, p.For, p.Now, p.People = card.Name(me.By), me.By.Principal, card.Moment{At: now}.Stamp(), s.known(me)
 	p.Today, p.Latest = now.Format(time.DateOnly), now.AddDate(0, 0, 89).Format(time.DateOnly)
 	for _, own := range []bool{true, false} {
 		for _, one := range s.opts.StandIns.All() {
@@ -69,6 +70,10 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 	refuse := func(words string) {
 		p.Problem = words
 		s.drawAway(w, http.StatusUnprocessableEntity, me, p)
+	}
+	if drawnForAnother(r, me) {
+		s.drawAway(w, http.StatusConflict, me, awayPage{Problem: somebodyElse(me)})
+		return
 	}
 	if a.Tenant != "" && !ask.ValidToken(a.Tenant) {
 		refuse(say(me, "That is not the name of a tenant."))

@@ -18,6 +18,7 @@ import (
 type bulkPage struct {
 	Title  string
 	Me     string
+	For    string // the principal for whom it is drawn
 	Query  string
 	Back   string
 	List   []entry
@@ -37,7 +38,7 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me board.Viewe
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
 	f.Team, f.Pressing = !f.Mine, time.Time{} // leave out asks that only others may decide, and urgent asks outside the filter
 	heads, total := s.board.Pending(f, 0, maxListed)
-	p := bulkPage{Title: say(me, "Decline several"), Me: card.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result, Now: card.Moment{At: now}.Stamp(), Undo: s.opts.Undo.Milliseconds()}
+	p := bulkPage{Title: say(me, "Decline several"), Me: card.Name(me.By), For: me.By.Principal, Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result, Now: card.Moment{At: now}.Stamp(), Undo: s.opts.Undo.Milliseconds()}
 	for i := range heads {
 		rec := heads[i].Record()
 		p.List = append(p.List, entry{Row: card.NewRow(&rec, viewer(me), now)})
@@ -55,6 +56,10 @@ const longAway = 29 * 24 * time.Hour
 func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
+		return
+	}
+	if drawnForAnother(r, me) {
+		s.drawBulk(w, r, me, http.StatusConflict, []string{somebodyElse(me)})
 		return
 	}
 	chosen := r.PostForm["key"]

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/chromedp/chromedp"
 )
 
@@ -250,7 +252,7 @@ func TestANotificationAnswersOnce(t *testing.T) {
 		t.Errorf("notice: %d %s", res.status, res.body)
 	}
 	pick := func(life, option, id string) int {
-		return u.post(path+"/pick", url.Values{"life": {life}, "option": {option}, "answer_id": {id}}).status
+		return u.post(path+"/pick", url.Values{"me": {mei.Principal}, "life": {life}, "option": {option}, "answer_id": {id}}).status
 	}
 	for _, c := range []struct {
 		life, option, id string
@@ -269,8 +271,26 @@ func TestANotificationAnswersOnce(t *testing.T) {
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
 	}
-	if res := u.post(path+"/pick", url.Values{"life": {"l1"}, "option": {"pg"}, "answer_id": {"b"}}); !strings.HasPrefix(res.body, "Answered already: You chose SQLite") {
+	if res := u.post(path+"/pick", url.Values{"me": {mei.Principal}, "life": {"l1"}, "option": {"pg"}, "answer_id": {"b"}}); !strings.HasPrefix(res.body, "Answered already: You chose SQLite") {
 		t.Errorf("a late touch is told %q", res.body)
+	}
+}
+
+// TestANotificationOfSomebodyElse checks that a touch of a notification answers in the name of whom it was for, or not at all.
+func TestANotificationOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	in := serve(t, bus)
+	var n card.Notice
+	if err := json.Unmarshal([]byte(in.signedIn(t, mei).get("/ask/"+k.String()+"/notice").body), &n); err != nil || n.Me != mei.Principal {
+		t.Fatalf("the notice is for %q: %v", n.Me, err)
+	}
+	for _, me := range []string{n.Me, ""} {
+		touch := url.Values{"me": {me}, "life": {n.Life}, "option": {"pg"}, "answer_id": {"a"}}
+		if res := in.signedIn(t, tom).post(n.Path+"/pick", touch); res.status != http.StatusConflict || bus.outcome(k) != nil || !contains(res.body, "somebody else has signed in") {
+			t.Errorf("a touch of the notification for %q: %d %s", me, res.status, res.body)
+		}
 	}
 }
 
@@ -287,7 +307,7 @@ func TestNothingDelicateIsDecidedOnALockScreen(t *testing.T) {
 		if res := u.get("/ask/" + k.String() + "/notice"); res.status != http.StatusOK || contains(res.body, "choices") {
 			t.Errorf("%s: the notification offers options: %s", k.ID, res.body)
 		}
-		if res := u.post("/ask/"+k.String()+"/pick", url.Values{"life": {bus.life(k)}, "option": {"pg"}, "answer_id": {"a"}}); res.status != http.StatusConflict || bus.outcome(k) != nil || !contains(res.body, "in the inbox only") {
+		if res := u.post("/ask/"+k.String()+"/pick", url.Values{"me": {mei.Principal}, "life": {bus.life(k)}, "option": {"pg"}, "answer_id": {"a"}}); res.status != http.StatusConflict || bus.outcome(k) != nil || !contains(res.body, "in the inbox only") {
 			t.Errorf("%s: %d %s", k.ID, res.status, res.body)
 		}
 	}

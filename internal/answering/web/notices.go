@@ -48,13 +48,18 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request, me board.Viewer)
 }
 
 // pick answers an ask of one question with one option, from a notification. The
-// life is that of the ask in the notification. A refusal is a sentence that the
+// life is that of the ask in the notification, and me whom it was for: another person may have signed in at
+// that browser since. A refusal is a sentence that the
 // notification then shows.
 func (s *Server) pick(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
 	switch {
 	case err != nil:
 		s.uncounted(w, r, me, nil, err)
+		return
+	case r.PostFormValue(fieldMe) != me.By.Principal:
+		words := say(me, "Your answer did not count: somebody else has signed in in this browser. Open the inbox, and answer there.")
+		http.Error(w, words, http.StatusConflict)
 		return
 	case record.State == ask.StatePending && record.Life != r.PostFormValue("life"):
 		s.uncounted(w, r, me, &record, ask.Refuse(ask.CodeConflict, "the agent has asked this again since"))

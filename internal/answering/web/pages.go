@@ -98,6 +98,7 @@ func (s *Server) done(r *http.Request, p *page, me board.Viewer) {
 
 // moved says to which list this person has just moved an ask, with a button that takes it back.
 type moved struct {
+	Me            string // the principal for whom it is drawn
 	Heading, Path string
 	Words         string
 	Action        string // of the form
@@ -107,7 +108,7 @@ type moved struct {
 // newMoved returns nil if the ask is on no other list.
 func (s *Server) newMoved(me board.Viewer, record *ask.Record, p *page) *moved {
 	k := record.Ask.Key()
-	m := &moved{Heading: card.Heading(&record.Ask), Path: askPath(k) + p.Query}
+	m := &moved{Me: me.By.Principal, Heading: card.Heading(&record.Ask), Path: askPath(k) + p.Query}
 	if until, is := p.off[k]; is {
 		m.Words, m.Name, m.Value = viewer(me).Snoozed(until, s.opts.Now()), fieldFor, snoozeBack
 		m.Action = askPath(k) + "/snooze" + p.Query

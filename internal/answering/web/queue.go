@@ -33,6 +33,7 @@ const (
 // besides answering.
 type turn struct {
 	Path    string
+	Me      string // the principal for whom it is drawn
 	Query   string
 	Others  []string // "Mei is answering"
 	Handed  string   // "Handed to you by Mei: “you know the ledger”"
@@ -82,7 +83,7 @@ func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
 // newTurn returns the turn of a pending ask.
 func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
 	k, now := r.Ask.Key(), s.opts.Now()
-	t := &turn{Path: askPath(k), Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
+	t := &turn{Path: askPath(k), Me: me.By.Principal, Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
 	t.Others = s.others(k, me)
 	if until, is := off[k]; is {
 		m := viewer(me).When(until, now, card.Until)
@@ -229,6 +230,10 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		s.cannotRead(w, r, me, err)
 		return
 	}
+	if drawnForAnother(r, me) {
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, somebodyElse(me))
+		return
+	}
 	if record.State == ask.StateResolved {
 		s.goOn(w, r, me, askPath(k)+listingOf(r).query())
 		return
@@ -276,6 +281,10 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 // attend records that a person has an ask open. The page repeats it every 10 s.
 func (s *Server) attend(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	k := keyOf(r)
+	if drawnForAnother(r, me) {
+		w.WriteHeader(http.StatusNoContent) // nobody is told of who has left
+		return
+	}
 	var err error
 	switch state := r.FormValue(fieldState); state {
 	case "gone":

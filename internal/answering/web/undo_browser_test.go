@@ -270,7 +270,7 @@ func TestADestructiveOptionIsNotPickedInANotification(t *testing.T) {
 	if res := p.get("/ask/" + k.String() + "/notice"); contains(res.body, "choices") {
 		t.Errorf("the notification offers it: %s", res.body)
 	}
-	if res := p.post("/ask/"+k.String()+"/pick", url.Values{"option": {"drop"}, "life": {bus.life(k)}}); res.status != http.StatusConflict || bus.outcome(k) != nil {
+	if res := p.post("/ask/"+k.String()+"/pick", url.Values{"me": {mei.Principal}, "option": {"drop"}, "life": {bus.life(k)}}); res.status != http.StatusConflict || bus.outcome(k) != nil {
 		t.Errorf("%d %s", res.status, res.body)
 	}
 	if res := p.post("/ask/"+k.String()+"/answer", url.Values{"select:drop": {"=drop"}, "confirm": {"something else"}}); res.status != http.StatusUnprocessableEntity || bus.outcome(k) != nil {

@@ -14,7 +14,7 @@ let at = '';            // path of the ask in the last attention message
 let said = '';
 
 function tell(path, state) {
-  const body = new URLSearchParams({ state });
+  const body = new URLSearchParams({ state, me: document.documentElement.dataset.person });
   if (state === 'gone') { navigator.sendBeacon(`${path}/attend`, body); return; }
   fetch(`${path}/attend`, { method: 'POST', body, keepalive: true }).catch(() => { /* told again soon */ });
 }

@@ -64,7 +64,7 @@ async function open(path) {
 // pick answers with a touch of a notification. If that does not count, the
 // notification comes back and says why; a touch then opens the ask.
 async function pick(n, option) {
-  const body = new URLSearchParams({ option, life: n.life ?? '', answer_id: `n-${n.life}-${option}`.replaceAll(/[^\w-]/g, '-').slice(0, 64) });
+  const body = new URLSearchParams({ option, me: n.me, life: n.life ?? '', answer_id: `n-${n.life}-${option}`.replaceAll(/[^\w-]/g, '-').slice(0, 64) });
   let why = n.uncounted ?? '';
   try {
     const answer = await fetch(`${n.path}/pick`, { method: 'POST', body, signal: AbortSignal.timeout(20_000) });
@@ -97,7 +97,7 @@ self.addEventListener('notificationclick', (event) => {
 self.addEventListener('notificationclose', (event) => {
   const n = event.notification.data;
   if (!n?.path?.startsWith('/ask/') || n.ended) return;
-  event.waitUntil(fetch(`${n.path}/attend`, { method: 'POST', body: new URLSearchParams({ state: 'gone' }), signal: AbortSignal.timeout(20_000) }).catch(() => {}));
+  event.waitUntil(fetch(`${n.path}/attend`, { method: 'POST', body: new URLSearchParams({ state: 'gone', me: n.me }), signal: AbortSignal.timeout(20_000) }).catch(() => {}));
 });
 
 self.addEventListener('pushsubscriptionchange', (event) => {
