@@ -140,3 +140,33 @@ func TestBrowserTheBarIsLowOnASmallPhone(t *testing.T) {
 	b.wait(`(() => { const step = document.querySelector('.steps [aria-current]').getBoundingClientRect(); return step.left >= 0 && step.right <= innerWidth && step.width > 0 })()`)
 	b.wait(`getComputedStyle(document.querySelector('.question .number')).direction === 'ltr' && getComputedStyle(document.querySelector('.question')).direction === 'rtl'`)
 }
+
+// On a screen of 1280 × 756 px that is zoomed to 400 % nothing is in front of the question, and the keys still bring the
+// bar's fields.
+func TestBrowserZoomedTo400PercentTheQuestionHasTheScreen(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("two", database(), text("t", "And why?")), 0)
+	b := serve(t, bus).open(t, mei, screen(320, 189, "light")).live()
+	b.wait(`!!document.querySelector('article')`)
+	if over := b.js(`[...document.querySelectorAll('main *')].filter((el) => ['sticky', 'fixed'].includes(getComputedStyle(el).position) && el.offsetHeight > 0).map((el) => el.className).join()`); over != "" {
+		t.Errorf("stays on the screen: %s", over)
+	}
+	if wide := b.js(`String(document.documentElement.scrollWidth)`); wide != "320" {
+		t.Errorf("the page is %s px wide", wide)
+	}
+	b.keys("r")
+	b.wait(`(() => { const field = document.activeElement.getBoundingClientRect(); return document.activeElement.name === 'response' && field.top >= 0 && field.bottom <= innerHeight })()`)
+}
+
+// In an ask of the other direction a mark is behind its option's label.
+func TestBrowserAMarkIsBehindItsLabelFromRightToLeft(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(rtl(), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.wait(`(() => {
+		const at = (el) => el.getBoundingClientRect(), label = document.querySelector('.option .label');
+		return at(label).left >= at(label.nextElementSibling).right - 1 && at(label.nextElementSibling).left >= at(document.querySelector('.mark')).right;
+	})()`)
+}

@@ -182,7 +182,7 @@ function open(selector) {
   const field = $('textarea', details) ?? $('summary', details);
   const bar = details.closest('.act');
   // The bar is on the screen already; a browser would scroll to its place below the card.
-  field.focus({ preventScroll: Boolean(bar) });
+  field.focus({ preventScroll: Boolean(bar) && getComputedStyle(bar).position === 'sticky' });
   bar?.scrollTo(0, bar.scrollHeight);
   return true;
 }
