@@ -272,6 +272,33 @@ func TestSubscribingAgainKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
+// A provider or a proxy that locks somebody out does not say so while their page is closed: they are notified for a week at most.
+func TestWhoIsSignedInElsewhereIsNotifiedForAWeek(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	bucket := state.Open(w.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Push)
+	phone := w.phone.subscribe("phone")
+	for proof, want := range map[string]time.Duration{ask.ProofOS: 30 * 24 * time.Hour, ask.ProofPasskey: 30 * 24 * time.Hour, ask.ProofOIDC: 7 * 24 * time.Hour, ask.ProofProxy: 7 * 24 * time.Hour} {
+		by, revision := ask.By{Principal: "who:" + proof, Proof: proof}, uint64(0)
+		for range 2 {
+			if err := w.store.Subscribe(t.Context(), by, nil, "", "session", phone); err != nil {
+				t.Fatal(err)
+			}
+			all, err := bucket.List(t.Context())
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			if lasts := all[0].Expires.Sub(time.Now()).Round(time.Hour); lasts != want {
+				t.Errorf("%s: it lasts %s", proof, lasts)
+			}
+			if revision != 0 && all[0].Revision != revision {
+				t.Errorf("%s: it is written at each load of a page", proof)
+			}
+			revision = all[0].Revision
+		}
+	}
+}
+
 func TestSigningOutEndsASubscription(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})

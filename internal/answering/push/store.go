@@ -25,7 +25,16 @@ import (
 const (
 	perPerson = 20                  // beyond, the oldest is dropped
 	life      = 30 * 24 * time.Hour // the maximum of a sign-in; the page renews it
+	lifeThere = 7 * 24 * time.Hour  // of somebody whom a provider or a proxy signs in: it tells nobody of a lock-out while the page is closed
 )
+
+// lifeOf returns how long a subscription of this person lasts.
+func lifeOf(by ask.By) time.Duration {
+	if by.Proof == ask.ProofOIDC || by.Proof == ask.ProofProxy {
+		return lifeThere
+	}
+	return life
+}
 
 // Subscription is a subscribed browser. Its JSON is the browser's PushSubscription plus our fields.
 type Subscription struct {
@@ -121,8 +130,8 @@ func hash(s string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// Subscribe stores a browser's subscription for the maximum of a sign-in. Repeating an endpoint
-// renews it. A person has at most 20: beyond, the oldest is dropped.
+// Subscribe stores a browser's subscription for 30 days, or 7 if the person is signed in elsewhere. Repeating an
+// endpoint renews it. A person has at most 20: beyond, the oldest is dropped.
 func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error {
 	var sub Subscription
 	if err := json.Unmarshal(body, &sub); err != nil {
@@ -156,7 +165,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 		}
 		mine = mine[1:]
 	}
-	if _, err := s.bucket.Put(ctx, state.Key{Tenant: s.bucket.Tenant(), Name: name}, r, life); err != nil {
+	if _, err := s.bucket.Put(ctx, state.Key{Tenant: s.bucket.Tenant(), Name: name}, r, lifeOf(by)); err != nil {
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	return nil
@@ -166,7 +175,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 func (s *Store) kept(ctx context.Context, name string, r record) bool {
 	e, err := s.bucket.Get(ctx, state.Key{Tenant: s.bucket.Tenant(), Name: name})
 	var was record
-	if err != nil || json.Unmarshal(e.Value, &was) != nil || e.Expires.Sub(r.Created) < life-24*time.Hour {
+	if err != nil || json.Unmarshal(e.Value, &was) != nil || e.Expires.Sub(r.Created) < lifeOf(r.by())-24*time.Hour {
 		return false
 	}
 	r.Created = was.Created
