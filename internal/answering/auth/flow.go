@@ -11,6 +11,7 @@ type Flow struct {
 	State    string // comes back with the browser
 	Nonce    string // comes back in the provider's signed token
 	Verifier string // proves to the provider that the same client finishes the flow (PKCE)
+	Login    bool   // the provider must ask who it is, even if it knows this browser
 }
 
 // Logout is a provider's message that somebody has signed out there.

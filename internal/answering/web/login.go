@@ -130,7 +130,7 @@ func (s *Server) startSession(ctx context.Context, w http.ResponseWriter, r *htt
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, r, s.keys.sign(id, s.place(r)), int(cookieLife/time.Second))
+	s.setCookie(w, r, s.keys.cookieName, s.keys.sign(id, s.place(r)), int(cookieLife/time.Second))
 	s.opts.Logger.InfoContext(ctx, "signed in", slog.String("principal", in.By.Principal), slog.String("proof", in.By.Proof))
 	return nil
 }
@@ -190,7 +190,10 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.setCookie(w, r, "", -1)
+	s.setCookie(w, r, s.keys.cookieName, "", -1)
+	if s.opts.Provider != nil {
+		s.setCookie(w, r, s.leftCookie(), "1", int(cookieLife/time.Second))
+	}
 	if s.opts.Proxy.vouches(r) {
 		s.plain(w, http.StatusOK, plainPage{Title: answeredIn(w).Say("Sign out where you signed in"), Lines: []string{answeredIn(w).Say("A proxy in front of this inbox says who you are. Sign out there.")}, Back: true})
 		return
@@ -203,9 +206,9 @@ func (s *Server) secure(r *http.Request) bool {
 	return r.TLS != nil || s.base.Scheme == "https" && httpserver.Host(r.Host) == httpserver.Host(s.base.Host)
 }
 
-func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is: plain http on loopback is common
-		Name: s.keys.cookieName, Value: value, Path: cookiePath(r), MaxAge: maxAge,
+		Name: name, Value: value, Path: cookiePath(r), MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: s.secure(r),
 	})

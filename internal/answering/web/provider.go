@@ -28,6 +28,10 @@ const (
 	maxLogoutToken = 16 << 10
 )
 
+// leftCookie marks a browser in which somebody has signed out: the next one may be another person, and the provider would
+// sign the same one in again without asking.
+func (s *Server) leftCookie() string { return s.keys.cookieName + "_left" }
+
 // maxFlows is how many sign-ins may be in progress in one browser.
 const maxFlows = 8
 
@@ -56,19 +60,13 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow,
 	}
 	begun := slices.DeleteFunc(r.Cookies(), func(c *http.Cookie) bool { return !strings.HasPrefix(c.Name, s.flowCookie("")) })
 	for _, c := range begun[:max(0, len(begun)-maxFlows+1)] { // browsers send the oldest first
-		s.setFlow(w, r, c.Name, "", -1)
+		s.setCookie(w, r, c.Name, "", -1)
 	}
-	s.setFlow(w, r, s.flowCookie(f.tag()), sealed, int(flowLife/time.Second))
+	s.setCookie(w, r, s.flowCookie(f.tag()), sealed, int(flowLife/time.Second))
 	return f, nil
 }
 
 func (s *Server) flowCookie(tag string) string { return s.keys.cookieName + "_flow_" + tag }
-
-func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, name, value string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is
-		Name: name, Value: value, Path: cookiePath(r), MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r),
-	})
-}
 
 // flowOf returns the browser's flow whose tag came back, and removes its cookie.
 // Call once before anybody is signed in by it.
@@ -81,7 +79,7 @@ func (s *Server) flowOf(w http.ResponseWriter, r *http.Request, tag string) (flo
 	if err != nil {
 		return flow{}, errNotBegun
 	}
-	s.setFlow(w, r, c.Name, "", -1)
+	s.setCookie(w, r, c.Name, "", -1)
 	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
 }
 
@@ -119,7 +117,10 @@ func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	at, err := s.opts.Provider.Begin(ctx, s.secrets(f))
+	secrets := s.secrets(f)
+	_, err = r.Cookie(s.leftCookie())
+	secrets.Login = err == nil
+	at, err := s.opts.Provider.Begin(ctx, secrets)
 	if err != nil {
 		s.providerUnavailable(w, r, err)
 		return
@@ -152,6 +153,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err == nil:
+		s.setCookie(w, r, s.leftCookie(), "", -1)
 		http.Redirect(w, r, landing(f.to), http.StatusSeeOther)
 	case errors.Is(err, ask.ErrForbidden):
 		s.noteRefused(r, byProvider, in.By, err)

@@ -138,6 +138,33 @@ func TestTabsSignInAtOnce(t *testing.T) {
 	}
 }
 
+// Who signs out of a shared browser is not signed in again there by the next one's click: the provider is told to ask. A
+// sign-in that ends by itself changes nothing.
+func TestWhoSignedOutIsAskedForAtTheProvider(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	u := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"platform"})).stranger(t)
+	var prompt string
+	follow := u.client.CheckRedirect
+	u.client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), at.URL) {
+			prompt = r.URL.Query().Get("prompt")
+		}
+		if follow != nil {
+			return follow(r, via)
+		}
+		return nil
+	}
+	for i, want := range []string{"", "", "login", ""} {
+		if res := u.get("/login/oidc"); res.status != http.StatusOK || res.path != "/" || prompt != want {
+			t.Errorf("sign-in %d: %d %s, with the prompt %q, not %q", i, res.status, res.path, prompt, want)
+		}
+		if i == 1 {
+			u.post("/logout", nil)
+		}
+	}
+}
+
 // Strangers begin as many sign-ins as they like. None that proves nobody's
 // identity leaves an entry in shared state, which has room for a limited number
 // of them and would then have none for anybody's sign-in.

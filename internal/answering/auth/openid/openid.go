@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -187,8 +188,15 @@ func (p *Provider) Begin(ctx context.Context, f auth.Flow) (string, error) {
 		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
+	var prompt []string // what OpenID Connect Core demands of every provider (15.1)
+	if f.Login {
+		prompt = append(prompt, "login")
+	}
 	if slices.Contains(p.opts.Scopes, oidc.ScopeOfflineAccess) {
-		options = append(options, oauth2.SetAuthURLParam("prompt", "consent")) // otherwise it may be ignored
+		prompt = append(prompt, "consent") // otherwise the scope may be ignored
+	}
+	if len(prompt) > 0 {
+		options = append(options, oauth2.SetAuthURLParam("prompt", strings.Join(prompt, " ")))
 	}
 	return p.oauth(d).AuthCodeURL(f.State, options...), nil
 }

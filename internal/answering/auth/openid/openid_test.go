@@ -59,6 +59,27 @@ func code(t *testing.T, p *openid.Provider, f auth.Flow) string {
 	return back.Query().Get("code")
 }
 
+func TestTheProviderIsToldWhenToAsk(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	offline := func(o *openid.Options) { o.Scopes = []string{"openid", "offline_access"} }
+	for _, c := range []struct {
+		login  bool
+		change []func(*openid.Options)
+		want   string
+	}{{false, nil, ""}, {true, nil, "login"}, {false, []func(*openid.Options){offline}, "consent"}, {true, []func(*openid.Options){offline}, "login consent"}} {
+		f := flow
+		f.Login = c.login
+		to, err := provider(t, at, c.change...).Begin(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err := url.Parse(to); err != nil || u.Query().Get("prompt") != c.want {
+			t.Errorf("%+v: %s %v", c, to, err)
+		}
+	}
+}
+
 func TestAPersonIsWhoTheProviderSays(t *testing.T) {
 	t.Parallel()
 	at := openidtest.Start(t)
