@@ -19,6 +19,7 @@ type SignIn struct {
 	Until  time.Time // when the session ends at the latest; zero: by [Options]
 
 	// Set by a provider, which can end the session and is asked again.
+	Issuer  string // the provider
 	Subject string // the person's id there
 	Session string // the session there, if known
 	Token   string // the refresh token
@@ -42,6 +43,7 @@ type record struct {
 	Seen      time.Time  `json:"seen"` // last activity, to a few minutes
 	Until     time.Time  `json:"until,omitzero"`
 
+	Issuer   string    `json:"issuer,omitempty"`
 	Subject  string    `json:"subject,omitempty"`
 	Provider string    `json:"provider_session,omitempty"`
 	Token    string    `json:"token,omitempty"` // encrypted

@@ -23,6 +23,34 @@ func provided(token string) auth.SignIn {
 	return in
 }
 
+// A subject names a person at one provider: while people of one are signed in, those of another one, to whom an inbox beside
+// it leads, would be the same principals.
+func TestPeopleOfTwoProvidersAreNotSignedInTogether(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	company, contractors := running(t, b, auth.Options{}), running(t, b, auth.Options{})
+	in := provided("")
+	in.Issuer = "https://company.example"
+	first, err := company.Begin(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "the other inbox knows the sign-in", func() bool {
+		_, err := contractors.Find(t.Context(), first, false)
+		return err == nil
+	})
+	if _, err := contractors.Begin(t.Context(), in); err != nil {
+		t.Error("the same provider:", err)
+	}
+	if _, err := contractors.Begin(t.Context(), signIn("by a link")); err != nil {
+		t.Error("no provider:", err)
+	}
+	in.Issuer = "https://contractors.example"
+	if _, err := contractors.Begin(t.Context(), in); !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "https://company.example") {
+		t.Error("another provider:", err)
+	}
+}
+
 func TestTheProviderIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -136,15 +136,19 @@ func (s *Sessions) key(id string) state.Key {
 	return state.Key{Tenant: s.opts.Tenant, Name: SessionEntry(id)}
 }
 
-// Begin signs a person in and returns the secret id of the session.
+// Begin signs a person in and returns the secret id of the session. It refuses people of a provider while those of another
+// one are signed in: a subject names a person at one provider only.
 func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) {
+	if err := s.oneProvider(in.Issuer); err != nil {
+		return "", err
+	}
 	s.makeRoom(ctx, in.By.Principal)
 	id = rand.Text() + rand.Text()
 	now := s.opts.Now().UTC()
 	r := record{
 		Principal: in.By.Principal, Name: in.By.Name, Groups: in.By.Groups, Proof: in.By.Proof, Access: in.Access,
 		Client: fmt.Sprintf("%.200s", in.Client), Created: now, Seen: now, Until: now.Add(s.opts.Life),
-		Subject: in.Subject, Provider: in.Session,
+		Issuer: in.Issuer, Subject: in.Subject, Provider: in.Session,
 	}
 	if !in.Until.IsZero() && in.Until.Before(r.Until) {
 		r.Until = in.Until.UTC()
@@ -159,6 +163,21 @@ func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) 
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return id, nil
+}
+
+// oneProvider refuses a sign-in at a provider while somebody is signed in at another one.
+func (s *Sessions) oneProvider(issuer string) error {
+	all, err := s.cache.All()
+	if issuer == "" || err != nil {
+		return nil // what is unknown, the sign-in itself tells
+	}
+	for i := range all {
+		var r record
+		if json.Unmarshal(all[i].Value, &r) == nil && r.Issuer != "" && r.Issuer != issuer && s.opts.Now().Before(r.end(s.opts.Life)) {
+			return Tell(ask.CodeForbidden, "people are signed in here at another provider, %s, and the same name could be two people", ask.CleanLine(r.Issuer))
+		}
+	}
+	return nil
 }
 
 // makeRoom ends the least recently active sessions of a person who has

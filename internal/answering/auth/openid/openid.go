@@ -82,6 +82,8 @@ type discovered struct {
 func New(opts Options) (*Provider, error) {
 	issuer, err := url.Parse(opts.Issuer)
 	switch {
+	case strings.ContainsAny(opts.Issuer, ",; \t"):
+		return nil, fmt.Errorf("invalid issuer %q: give one; a second provider's people sign in through the first one", opts.Issuer)
 	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && !plain(issuer):
 		return nil, fmt.Errorf("invalid issuer %q: use https://…, exactly as the provider writes it", opts.Issuer)
 	case opts.ClientID == "":
@@ -232,7 +234,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 	}
 	return auth.SignIn{
 		Person: person, Until: p.opts.Now().Add(p.opts.Life),
-		Subject: id.Subject, Session: claims.One("sid"), Token: tokens.RefreshToken,
+		Issuer: p.opts.Issuer, Subject: id.Subject, Session: claims.One("sid"), Token: tokens.RefreshToken,
 	}, nil
 }
 

@@ -292,6 +292,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 	for name, change := range map[string]func(*openid.Options){
 		"an issuer without TLS": func(o *openid.Options) { o.Issuer = "http://id.example" },
 		"no issuer":             func(o *openid.Options) { o.Issuer = "id.example" },
+		"two issuers":           func(o *openid.Options) { o.Issuer = "https://id.example,https://contractors.example" },
 		"no client":             func(o *openid.Options) { o.ClientID = "" },
 		"no rules":              func(o *openid.Options) { o.Rules = nil },
 		"scopes without openid": func(o *openid.Options) { o.Scopes = []string{"email"} },
