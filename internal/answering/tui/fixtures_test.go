@@ -83,12 +83,8 @@ func (b *bus) Answer(_ context.Context, k ask.Key, r ask.Reply) (ask.Outcome, er
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sent = append(b.sent, r)
-	if len(b.refuse) > 0 {
-		err := b.refuse[0]
-		b.refuse = b.refuse[1:]
-		if err != nil {
-			return ask.Outcome{}, err
-		}
+	if err := b.refusal(); err != nil {
+		return ask.Outcome{}, err
 	}
 	r.By.Responder = "cli"
 	return ask.Outcome{AskID: k.ID, Status: ask.StatusAnswered, At: began.Add(5 * time.Minute), By: &r.By, Answers: r.Answers, Response: r.Response, Source: ask.SourceHuman}, nil
@@ -102,10 +98,23 @@ func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Out
 	return ask.Outcome{AskID: k.ID, Status: ask.StatusCancelled, At: began.Add(5 * time.Minute), By: &d.By, Reason: d.Reason}, nil
 }
 
+// refusal returns the next error of refuse, if any.
+func (b *bus) refusal() error {
+	if len(b.refuse) == 0 {
+		return nil
+	}
+	err := b.refuse[0]
+	b.refuse = b.refuse[1:]
+	return err
+}
+
 // Unvote takes a vote back.
 func (b *bus) Unvote(_ context.Context, k ask.Key, _ string, by ask.By) ([]ask.Vote, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.refusal(); err != nil {
+		return nil, err
+	}
 	for i := range b.records {
 		if rec := &b.records[i]; rec.Ask.Key() == k {
 			rec.Votes = slices.Clone(rec.Votes)

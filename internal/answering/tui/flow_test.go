@@ -440,6 +440,29 @@ func TestVotesAreCastMovedAndTakenBack(t *testing.T) {
 	}
 }
 
+// A vote that cannot be taken back is refused in the language of the screen.
+func TestAVoteThatCannotBeTakenBackIsSaidInTheLanguageOfTheScreen(t *testing.T) {
+	t.Parallel()
+	deploy := ask.Ask{
+		Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "部署？"}},
+		Approval:  &ask.Approval{AnyOf: []ask.Alternative{{Need: 2}}},
+	}
+	ben := ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"}
+	for want, refusal := range map[string]error{
+		"你没有可撤回的投票。":     ask.Refuse(ask.CodeConflict, "os:mei has no vote on this ask to take back"),
+		"不能决定这个提问":       ask.Refusal(ask.CodeForbidden, ask.FaultNotInAudience, "os:mei", []string{"group:sre"}),
+		"刚刚结束":           &ask.Error{Code: ask.CodeResolved, Outcome: &ask.Outcome{AskID: "a0", Status: ask.StatusCancelled, At: began, By: &ben}},
+		"未作任何更改：timeout": errors.New("timeout"),
+	} {
+		s, b := start(t, 120, 40, func(o *tui.Options) { o.Viewer.Lang = "zh" }, deploy)
+		b.records[0].Votes = []ask.Vote{{AnswerID: "v1", By: mei(), Choice: ask.ChoiceApprove, At: began}}
+		s.send(tui.Changed())
+		b.refuse = []error{refusal}
+		s.keys("z").has(want)
+		s.hasNot("no vote on this ask")
+	}
+}
+
 func TestFourQuestionsTakeSixKeys(t *testing.T) {
 	t.Parallel()
 	var four ask.Ask

@@ -233,7 +233,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case sentMsg:
 		return m.sent(msg)
 	case takenBackMsg:
-		m.tookBack(msg)
+		return m.tookBack(msg)
 	case fileMsg:
 		return m.gotFile(msg)
 	case imageMsg:

@@ -38,18 +38,25 @@ func (m *model) takeBack() tea.Cmd {
 }
 
 // tookBack handles the result of taking a vote back.
-func (m *model) tookBack(msg takenBackMsg) {
+func (m *model) tookBack(msg takenBackMsg) tea.Cmd {
 	f := m.forms[msg.key]
 	if f == nil {
-		return
+		return nil
 	}
 	f.sending = false
-	if msg.err != nil {
-		f.message = ask.CleanLine(msg.err.Error())
-		return
+	refused, ok := errors.AsType[*ask.Error](msg.err)
+	switch {
+	case msg.err == nil:
+		f.rec.Votes = msg.votes
+		m.message = "✓ " + m.opts.Viewer.VoteTakenBack(&f.rec, msg.votes, m.opts.Now())
+	case !ok:
+		f.message = m.say("Nothing was changed: %s", ask.CleanLine(msg.err.Error()))
+	case refused.Code == ask.CodeConflict:
+		f.message = m.opts.Viewer.NoVote()
+	default:
+		return m.sent(sentMsg{key: msg.key, err: msg.err})
 	}
-	f.rec.Votes = msg.votes
-	m.message = "✓ " + m.opts.Viewer.VoteTakenBack(&f.rec, msg.votes, m.opts.Now())
+	return nil
 }
 
 // commit handles the enter key: go to the next question or the review, or send.
