@@ -93,6 +93,29 @@ func TestBrowserAHeldAnswerIsSent(t *testing.T) {
 	}
 }
 
+// A Firefox that is quit sends nothing from pagehide on: what is held goes before.
+func TestBrowserAHeldAnswerGoesBeforeTheBrowserIsQuit(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k, l := bus.ask(question("db", database()), 0), bus.ask(question("no", database()), 0)
+	in := serve(t, bus, holding(web.MaxUndo))
+	b := in.open(t, mei).live()
+	b.keys("2\r")
+	b.wait(`!!document.querySelector('#done .held')`)
+	b.js(`dispatchEvent(new Event('beforeunload')); ''`)
+	if o := bus.untilEnded(t, k); o.Answers[0].Selected[0] != "lite" {
+		t.Errorf("outcome: %+v", o)
+	}
+	b.do(chromedp.Navigate(in.URL + "/bulk"))
+	b.click("[name=key]")
+	b.click("[data-bulk] .row button")
+	b.wait(`!!document.querySelector('.result.held')`)
+	b.js(`dispatchEvent(new Event('beforeunload')); ''`)
+	if o := bus.untilEnded(t, l); o.Status != ask.StatusCancelled {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
 func TestBrowserWhatCannotWaitIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	urgent, late := question("urgent", database()), question("late", database())

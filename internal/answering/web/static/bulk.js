@@ -52,7 +52,8 @@ document.addEventListener('submit', (event) => {
 
 document.addEventListener('change', ({ target }) => { if (target.name === 'key') drop(); });
 document.addEventListener('keydown', (event) => { if (event.key === 'z' && held && !event.target.matches('textarea')) drop(); });
-addEventListener('pagehide', () => {
+// A Firefox that is quit fires pagehide when it is too late to send anything.
+for (const end of ['beforeunload', 'pagehide']) addEventListener(end, () => {
   if (!held) return;
   fetch(held.form.action, { method: 'POST', keepalive: true, body: new URLSearchParams(new FormData(held.form)) }).catch(() => { /* nobody is left to tell */ });
   drop();

@@ -154,6 +154,8 @@ document.addEventListener('askbus:rows', ({ detail }) => {
   draw();
   for (const key of detail ?? []) send(key); // it has ended: the reply says who was first
 });
+// A Firefox that is quit fires pagehide when it is too late to send anything.
+addEventListener('beforeunload', flush);
 addEventListener('pagehide', () => {
   for (const one of all.values()) {
     clearTimeout(one.timer);
