@@ -271,6 +271,18 @@ func TestBrowserATouchThatDoesNotCountSaysSo(t *testing.T) {
 	}
 }
 
+// What a notification says is not left on the screen for whoever comes to the machine next.
+func TestBrowserSigningOutClosesTheNotifications(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).notified(t)
+	k := bus.ask(question("db", database()), 0)
+	b.shows(k.String())
+	b.js(`document.querySelector('[data-logout]').requestSubmit(); ''`)
+	b.wait(`document.title.includes('Sign in')`)
+	b.shows("")
+}
+
 // onLoad runs a script in each page before its own.
 func (b tab) onLoad(script string) {
 	b.t.Helper()

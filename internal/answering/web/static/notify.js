@@ -111,6 +111,9 @@ function beep() {
 document.addEventListener('askbus:fresh', (event) => { tell(event.detail); });
 for (const name of ['askbus:frame', 'askbus:rows']) document.addEventListener(name, () => { queueMicrotask(settle); }); // after the list has been updated
 
+// Who signs out leaves nothing on the screen of a shared machine. The worker closes it: this page is about to go.
+document.addEventListener('submit', ({ target }) => { if (target.matches('[data-logout]')) navigator.serviceWorker?.controller?.postMessage({ close: '' }); });
+
 // ---- push -------------------------------------------------------------------
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));

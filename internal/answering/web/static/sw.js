@@ -49,6 +49,7 @@ async function put(title, options) {
   if ((await self.registration.getNotifications({ tag: options.tag })).length === 0) await self.registration.showNotification(title, options);
 }
 
+// close closes the notification of an ask; those of all, if the tag is empty.
 async function close(tag) {
   for (const n of await self.registration.getNotifications({ tag })) n.close();
 }
@@ -83,7 +84,7 @@ self.addEventListener('push', (event) => {
 self.addEventListener('message', (event) => {
   const { show: n, close: tag } = event.data ?? {};
   if (n) event.waitUntil(show(n, event.source?.id));
-  if (tag) event.waitUntil(close(tag));
+  if (tag !== undefined) event.waitUntil(close(tag));
 });
 
 self.addEventListener('notificationclick', (event) => {
