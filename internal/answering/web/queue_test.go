@@ -333,6 +333,22 @@ func TestBrowserFindsEverythingWithOneKey(t *testing.T) {
 	tab.wait(`!document.querySelector('#palette').open`)
 }
 
+// More asks can wait than a page lists: those are found by the search of the inbox.
+func TestBrowserOneKeyFindsWhatIsOnAnotherPage(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	for i := range 201 {
+		b.ask(question(fmt.Sprint("q", i), text("t", fmt.Sprintf("Number %03d?", i))), time.Duration(201-i)*time.Second)
+	}
+	tab := serve(t, b).open(t, mei).live()
+	tab.js(`document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true })); 'ok'`)
+	tab.wait(`document.activeElement.closest('#palette') !== null`)
+	tab.keys("number 200")
+	tab.wait(`document.querySelector('#palette-list').innerText.trim() === 'Search waiting asks: number 200'`)
+	tab.keys("\r")
+	tab.wait(`document.querySelectorAll('#list > li').length === 1 && document.querySelector('#list .heading').innerText === 'Number 200?'`)
+}
+
 func TestAnEmptyInboxSaysWhatWasDone(t *testing.T) {
 	t.Parallel()
 	b := newBus()

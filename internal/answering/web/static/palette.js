@@ -10,6 +10,7 @@ const list = $('ul', dialog);
 const none = $('p', dialog);
 const most = 12;
 const doing = '[data-undo-back], [data-move-back], .act summary, .menu > summary, .context > summary, [data-read]:not([hidden]), .views a, .narrow > summary, .tools .row a, .quiet-link, [data-settings]:not([hidden]), [data-help]:not([hidden])';
+let search; // the field above the list
 let found = [];
 let at = 0;
 
@@ -22,8 +23,10 @@ function all() {
 }
 
 function draw() {
+  search = $('[data-search]');
   const words = field.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   found = all().filter(({ text, more }) => words.every((w) => `${text} ${more}`.toLocaleLowerCase().includes(w))).slice(0, most);
+  if (words.length > 0 && found.length < most && $('#more').textContent.trim()) found.push({ el: search, text: `${search.placeholder}: ${field.value.trim()}`, more: '' }); // more wait than are on this page
   at = Math.max(0, Math.min(at, found.length - 1));
   list.replaceChildren(...found.map(({ text, more }, i) => {
     const li = document.createElement('li');
@@ -46,6 +49,7 @@ function choose(i) {
   const one = found[i];
   dialog.close();
   if (!one?.el.isConnected) return;
+  if (one.el === search) { search.value = field.value.trim(); search.form.requestSubmit(); return; }
   one.el.click();
   const details = one.el.closest('details');
   if (details?.open) $('textarea, input:not([type=hidden]), select, button', details)?.focus();
