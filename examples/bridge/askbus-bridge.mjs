@@ -1,7 +1,7 @@
 // Connects a host that has on/emit and the two events of "ask the user" to askbus, in one direction:
 //   agent   what the host's agents ask goes out to people, and their answers come back
-//   screen  what agents elsewhere ask is emitted here, and what this host's people say goes out
-// What was said counts when askbus says so; until then it is said again on every new connection.
+//   screen  what agents elsewhere ask is emitted here, and what this host's people answer goes out
+// An answer counts when askbus confirms it; until then it is sent again on every new connection.
 // No dependency: browsers and Node 22 have WebSocket; for older ones give one as options.WebSocket.
 //
 //   const stop = bridge(host, 'http://127.0.0.1:8420', token, { direction: 'agent', session: 'chat-7' });

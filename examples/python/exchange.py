@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Swaps a token for a NATS credential of one session, with the standard library only.
+"""Exchanges a token for a NATS credential of one session, with the standard library only.
 
     ASKBUS_HTTP_URL=http://127.0.0.1:8420 ASKBUS_EXCHANGE_TOKEN_FILE=/var/run/secrets/askbus/token examples/python/exchange.py agent.creds [SESSION]
 
 The token is that of a Kubernetes service account, of an OIDC issuer, or an API token. The file that is written works with any NATS
-client (with the inbox prefix that is printed). Swap again before it expires.
+client (with the inbox prefix that is printed). Exchange it again before it expires.
 """
 
 import json

@@ -3,7 +3,7 @@
 #
 #   ASKBUS_HTTP_URL=http://127.0.0.1:8420 ASKBUS_TOKEN=askb_… examples/shell/ask.sh
 #
-# The id makes it safe to run again: the same id is the same ask, also after a crash or a reboot.
+# The id makes it safe to run again: the same id is the same ask, even after a crash or a reboot.
 set -euo pipefail
 : "${ASKBUS_HTTP_URL:?where askbus is, such as http://127.0.0.1:8420}" "${ASKBUS_TOKEN:?a token; askbus token issue --role agent makes one}"
 id=${1:-deploy-$(date +%s)}
