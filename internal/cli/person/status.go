@@ -36,8 +36,8 @@ func StatusCmd(a *cli.App) *cobra.Command {
 the oldest is; nothing if none waits. It takes at most 3 s. docs/terminal.md shows
 it in tmux's status line and in a shell's prompt.
 
-  --format tmux   with tmux's colours: ◆ 3 12m, or ▲ 3 12m if one is urgent
-  --format plain  ◆ 3 waiting, 1 urgent, oldest 12m
+  --format tmux   with tmux's colours: ◆ 3 12 min, or ▲ 3 12 min if one is urgent
+  --format plain  ◆ 3 waiting, oldest 12 min, or ▲ 3 waiting, 1 urgent, oldest 12 min
   --format json   waiting, urgent, oldest_asked_at, oldest_age_seconds, for_others`,
 		Example: `  askbus status
   tmux set -ga status-right ' #(askbus status --format tmux)'`,
