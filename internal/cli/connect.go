@@ -235,7 +235,7 @@ func (a *App) sayAway() {
 	if IsTerminal(a.Stderr) {
 		fmt.Fprint(a.Stderr, "\r\x1b[K") // the spinner's line
 	}
-	a.Note("the bus is away; this goes on when it is back, and nothing is lost")
+	a.Note("the bus is away; this command continues when it is back, and nothing is lost")
 }
 
 // ReadCreds reads a credential file: NATS .creds, or the JSON around it.

@@ -208,7 +208,7 @@ func greet(ctx context.Context, a *cli.App, r *Process, s upSettings, link, page
 			inbox = r.pages + "  (\"askbus login\" makes a link that signs you in)"
 		}
 		if r.pages != r.After.HTTPURL {
-			inbox += "\n          (a browser that does not find this host takes 127.0.0.1 in its place)"
+			inbox += "\n          (if your browser does not find this host, use 127.0.0.1 instead)"
 		}
 		fmt.Fprintf(a.Stdout, `askbus is up.
 
