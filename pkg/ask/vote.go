@@ -22,6 +22,14 @@ const (
 	ChoiceRevoked Choice = "revoked"
 )
 
+// What was revoked of a vote that is [ChoiceRevoked].
+const (
+	RevokedCredential = "credential" // the surface's
+	RevokedToken      = "token"      // the API token was revoked, or has expired
+	RevokedSignIn     = "sign-in"    // an operator or the provider ended the person's sign-ins
+	RevokedPerson     = "person"     // by the operator's list of people they may not decide this ask any more
+)
+
 // Stands reports whether the vote is for or against: it was not taken back, nor revoked.
 func (v *Vote) Stands() bool { return v.Choice == ChoiceApprove || v.Choice == ChoiceDeny }
 
@@ -49,6 +57,8 @@ type Vote struct {
 	Person string `json:"person,omitempty"`
 	// ForPerson is likewise whom the person stands in for: see [By.For].
 	ForPerson string `json:"for_person,omitempty"`
+	// Revoked is what was revoked, such as [RevokedToken], of a vote that is [ChoiceRevoked].
+	Revoked string `json:"revoked,omitempty"`
 }
 
 // VoteOf returns the vote that a reply is, without its time. The error is that

@@ -107,7 +107,13 @@ func newApproval(r *ask.Record, v Viewer, may bool, now time.Time) *Approval {
 func newVote(r *ask.Record, one *ask.Vote, v Viewer, now time.Time) Vote {
 	w := v.words()
 	said := map[ask.Choice]string{ask.ChoiceApprove: w.Say("approved"), ask.ChoiceDeny: w.Say("denied"), ask.ChoiceWithdrawn: w.Say("took the vote back"), ask.ChoiceRevoked: w.Say("had a vote, which was revoked")}[one.Choice]
+	why := map[string]string{
+		ask.RevokedCredential: w.Say("the credential that it was given with was revoked"), ask.RevokedToken: w.Say("its API token was revoked or has expired"),
+		ask.RevokedSignIn: w.Say("the sign-ins were ended"), ask.RevokedPerson: w.Say("the list of people does not allow it any more"),
+	}[one.Revoked]
 	switch {
+	case one.Choice == ask.ChoiceRevoked && why != "":
+		said += w.Say(": ") + why
 	case one.Declined:
 		said = w.Say("declined")
 	case one.Option != "" && len(r.Ask.Questions) == 1:

@@ -36,6 +36,8 @@ func TestHowTheVotesStand(t *testing.T) {
 	vote := func(who, said, ago, void string, own bool) card.Vote {
 		return card.Vote{Who: who, Said: said, At: card.Moment{Words: ago, Style: card.Ago}, Reason: "OPS-17", Void: void, Own: own}
 	}
+	revoked := meiVotes(ask.ChoiceRevoked, 3*time.Minute)
+	revoked.Revoked = ask.RevokedSignIn
 	jo := card.Viewer{By: ask.By{Principal: "os:jo", Name: "Jo", Groups: []string{"security"}}}
 	for name, c := range map[string]struct {
 		viewer card.Viewer
@@ -52,6 +54,10 @@ func TestHowTheVotesStand(t *testing.T) {
 		"you have": {mei, []ask.Vote{meiVotes(ask.ChoiceApprove, 3*time.Minute)}, card.Approval{
 			Progress: one, Count: "1 of 2 approvals", Lacks: []string{"1 more needed from group security"}, Votes: []card.Vote{vote("you on Slack", "approved", "3 min ago", "", true)},
 			HowTo: "You have voted. Another answer changes your vote.", Reason: needs, Send: "Change the vote", Note: "Reason", TakeBack: "Take the vote back",
+		}},
+		"it was revoked": {jo, []ask.Vote{revoked}, card.Approval{
+			Progress: none, Count: "0 of 2 approvals", Lacks: []string{"1 more needed from group platform", "1 more needed from group security"},
+			Votes: []card.Vote{vote("Mei on Slack", "had a vote, which was revoked: the sign-ins were ended", "3 min ago", "", false)}, HowTo: each, Reason: needs, Send: "Vote", Note: "Reason",
 		}},
 		"you took it back": {mei, []ask.Vote{meiVotes(ask.ChoiceWithdrawn, 3*time.Minute)}, card.Approval{
 			Progress: none, Count: "0 of 2 approvals", Lacks: []string{"1 more needed from group platform", "1 more needed from group security"},

@@ -45,39 +45,42 @@ func (b *Broker) standing(ctx context.Context, tenant string, s *lifecycle.State
 		if !v.Stands() {
 			continue
 		}
-		gone, err := b.revoked(ctx, tenant, v)
+		why, err := b.revoked(ctx, tenant, v)
 		if err != nil {
 			return all, fmt.Errorf("broker: does the vote of %.80q stand: %w", v.By.Principal, err)
 		}
-		if linked, unknown := s.Ask.ExcludedAs(v.By, s.People); gone || linked || unknown {
+		if linked, unknown := s.Ask.ExcludedAs(v.By, s.People); why == "" && (linked || unknown) {
+			why = ask.RevokedPerson
+		}
+		if why != "" {
 			own()
-			all[i].Choice = ask.ChoiceRevoked
+			all[i].Choice, all[i].Revoked = ask.ChoiceRevoked, why
 		}
 	}
 	return all, nil
 }
 
-// revoked reports whether what a vote was given with was revoked since.
-func (b *Broker) revoked(ctx context.Context, tenant string, v *ask.Vote) (bool, error) {
+// revoked returns what was revoked since a vote was given, of what it was given with; empty: nothing.
+func (b *Broker) revoked(ctx context.Context, tenant string, v *ask.Vote) (string, error) {
 	if b.opts.Verifier != nil && b.opts.Verifier.Revoked(v.Credential, v.At) {
-		return true, nil
+		return ask.RevokedCredential, nil
 	}
 	if v.Token != "" {
 		e, err := b.led.ReadState(ctx, subject.BucketTokens, subject.StateKey{Name: v.Token})
 		if err != nil || !e.Live(b.led.Now()) {
-			return err == nil, err
+			return ask.RevokedToken, err
 		}
 	}
 	if v.By.For != nil {
-		if gone, err := b.revoked(ctx, tenant, &ask.Vote{By: *v.By.For, At: v.At}); gone || err != nil {
-			return gone, err
+		if why, err := b.revoked(ctx, tenant, &ask.Vote{By: *v.By.For, At: v.At}); why != "" || err != nil {
+			return why, err
 		}
 	}
 	for _, of := range []string{"", tenant} { // by an operator, and by an inbox of one tenant
 		e, err := b.led.ReadState(ctx, subject.BucketRevoked, subject.RevokedKey(of, v.By.Principal))
 		if err != nil || e.Live(b.led.Now()) && !v.At.After(e.Written) {
-			return err == nil, err
+			return ask.RevokedSignIn, err
 		}
 	}
-	return false, nil
+	return "", nil
 }

@@ -113,11 +113,11 @@ func (b *Broker) endStandIns(ctx context.Context, r *stateRequest, w *ledger.Sta
 			if !e.Live(b.led.Now()) || json.Unmarshal(e.Value, &stored) != nil || r.Key.Tenant != "" && r.Key.Tenant != e.Key.Tenant {
 				continue
 			}
-			gone, err := b.revoked(ctx, e.Key.Tenant, &ask.Vote{By: ask.By{Principal: absent}, At: stored.Since})
+			why, err := b.revoked(ctx, e.Key.Tenant, &ask.Vote{By: ask.By{Principal: absent}, At: stored.Since})
 			if err != nil {
 				return err
 			}
-			if !gone {
+			if why == "" {
 				continue
 			}
 			end.Bucket, end.Verb, end.Key = subject.BucketStandIns, subject.VerbDelete, e.Key
@@ -226,11 +226,11 @@ func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, n
 					continue
 				}
 				one := stored.StandIn(tenant)
-				gone, err := b.revoked(ctx, s.Ask.Tenant, &ask.Vote{By: one.Absent, At: one.Since, Credential: stored.Credential})
+				why, err := b.revoked(ctx, s.Ask.Tenant, &ask.Vote{By: one.Absent, At: one.Since, Credential: stored.Credential})
 				if err != nil {
 					return nil, err
 				}
-				if one.By, one.Also = by.Principal, nil; !gone {
+				if one.By, one.Also = by.Principal, nil; why == "" {
 					all = append(all, one)
 				}
 			}

@@ -229,7 +229,7 @@ func TestARevokedCredentialsVotesAreLost(t *testing.T) {
 		case 1:
 			counted(t, err, "1 of 2 approvals: os:jo; 1 more needed from group sre")
 		case 2:
-			if err != nil || len(o.Votes) != 3 || o.Votes[0].Choice != ask.ChoiceRevoked || o.Ending() != "approved by os:jo, os:ana" {
+			if err != nil || len(o.Votes) != 3 || o.Votes[0].Choice != ask.ChoiceRevoked || o.Votes[0].Revoked != ask.RevokedCredential || o.Ending() != "approved by os:jo, os:ana" {
 				t.Errorf("%+v, %v", o, err)
 			}
 		}
@@ -358,7 +358,7 @@ func TestWhoIsSignedOutLosesPendingVotes(t *testing.T) {
 		}
 		_, err := web.Answer(t.Context(), k, votes("mei", ofSRE("mei"), true))
 		counted(t, err, "1 of 2 approvals: mei; 1 more needed from group sre")
-		lost := ask.ChoiceRevoked
+		lost, why := ask.ChoiceRevoked, ask.RevokedSignIn
 		if i%2 == 0 {
 			tenant := []string{"", "acme"}[i/2%2]
 			if _, err := people.Put(t.Context(), subject.RevokedKey(tenant, "os:mei"), struct{}{}, time.Hour); err != nil {
@@ -368,10 +368,10 @@ func TestWhoIsSignedOutLosesPendingVotes(t *testing.T) {
 			if _, err := people.Put(t.Context(), subject.RevokedKey("other", "os:mei"), struct{}{}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			lost = ask.ChoiceApprove
+			lost, why = ask.ChoiceApprove, ""
 		}
 		rec, err := web.Get(t.Context(), k)
-		if err != nil || rec.Votes[0].Choice != lost {
+		if err != nil || rec.Votes[0].Choice != lost || rec.Votes[0].Revoked != why {
 			t.Errorf("%s: status: %+v, %v", id, rec.Votes, err)
 		}
 		o, err := gateway.Answer(overHTTP, k, votes("jo", ofSRE("jo"), true))

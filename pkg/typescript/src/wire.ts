@@ -239,6 +239,8 @@ export interface Outcome {
     person?: string
     /** Likewise for whom this person stood in. */
     for_person?: string
+    /** What was revoked, of a vote that is revoked: the credential, the API token, the person's sign-ins, or their place in the list of people. */
+    revoked?: "credential" | "token" | "sign-in" | "person"
   })[]
   /** One person decided alone, with a role of the operator, whatever the votes. */
   break_glass?: {
@@ -381,6 +383,8 @@ export interface Status {
     person?: string
     /** Likewise for whom this person stood in. */
     for_person?: string
+    /** What was revoked, of a vote that is revoked: the credential, the API token, the person's sign-ins, or their place in the list of people. */
+    revoked?: "credential" | "token" | "sign-in" | "person"
   })[]
   /** How far the votes and the ladder have come, in a sentence. */
   progress?: string
@@ -474,6 +478,8 @@ export interface Page {
       person?: string
       /** Likewise for whom this person stood in. */
       for_person?: string
+      /** What was revoked, of a vote that is revoked: the credential, the API token, the person's sign-ins, or their place in the list of people. */
+      revoked?: "credential" | "token" | "sign-in" | "person"
     })[]
     /** Of a pending ask with a ladder: the steps so far, and who looked. */
     escalated?: {
