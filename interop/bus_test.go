@@ -209,6 +209,7 @@ type script struct {
 type event struct {
 	Connected bool   `json:"connected"`
 	Refused   string `json:"refused"`
+	Resumable bool   `json:"resumable"`
 	Tools     []struct {
 		Name        string         `json:"name"`
 		Annotations map[string]any `json:"annotations"`

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // mcpClient is a client of one of the official SDKs on a transport.
@@ -152,6 +155,40 @@ func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
 			t.Errorf("asked again as %s: %+v", id, r)
 		}
 	})
+}
+
+// The bus is killed while a call waits, and started again: the SDK resumes the stream of the call, which returns the answer.
+func TestMCPACallSurvivesItsGateway(t *testing.T) {
+	for _, d := range mcpClients() {
+		if !d.http || d.late() {
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) {
+			b := &bus{t: t, dir: t.TempDir(), asked: make(chan ask.Record, 10), ended: make(chan ask.Record, 10)}
+			var err error
+			if b.binary, err = binary(); err != nil {
+				t.Fatal(err)
+			}
+			process := b.process("127.0.0.1:0", "127.0.0.1:0")
+			at, err := cli.ReadContext(b.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.url = at.HTTPURL
+			// Its own two attempts could be too few on a busy machine.
+			patient := map[string]any{"reconnect": map[string]any{"initialReconnectionDelay": 1000, "maxReconnectionDelay": 1000, "reconnectionDelayGrowFactor": 1, "maxRetries": 100}}
+			s := b.connect(d, "killed", patient, asking(500, map[string]any{"timeout": 600_000, "resume": true}))
+			s.until("a stream that can be resumed", func(e event) bool { return e.Resumable })
+			_ = process.Process.Kill()
+			_ = process.Wait()
+			b.process(strings.TrimPrefix(at.NATSURL, "nats://"), strings.TrimPrefix(at.HTTPURL, "http://"))
+			b.attend()
+			b.choose(b.next(), "o1")
+			if r := s.result(); r.Error != "" || !strings.Contains(r.Text, "PostgreSQL") {
+				t.Errorf("it ends with %+v", r)
+			}
+		})
+	}
 }
 
 func TestMCPTwoAskTheSame(t *testing.T) {

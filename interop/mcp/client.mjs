@@ -48,7 +48,7 @@ if (plan.form) {
   })
 }
 const transport = plan.url
-  ? new sdk.StreamableHTTPClientTransport(new URL(plan.url), { requestInit: { headers: {
+  ? new sdk.StreamableHTTPClientTransport(new URL(plan.url), { reconnectionOptions: plan.reconnect, requestInit: { headers: {
       Authorization: 'Bearer ' + plan.token, ...(plan.host ? { 'Askbus-Host-Authorization': 'Bearer ' + plan.host } : {}),
     } } })
   : new sdk.StdioClientTransport({ command: plan.command, args: plan.args, env: { ...process.env, ...plan.env } })
@@ -60,9 +60,10 @@ try {
 }
 say({ connected: true, tools: (await client.listTools()).tools.map((t) => ({ name: t.name, annotations: t.annotations, schema: t.inputSchema })) })
 
-const one = async ({ tool, args, timeout, progress, reset }, index) => {
+const one = async ({ tool, args, timeout, progress, reset, resume }, index) => {
   const began = Date.now()
   const options = { timeout, resetTimeoutOnProgress: reset }
+  if (resume) options.onresumptiontoken = () => say({ resumable: true })
   if (progress) options.onprogress = (p) => say({ progress: p.progress, index })
   try {
     const result = await sdk.call(client, { name: tool, arguments: args }, options)

@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,12 +15,13 @@ import (
 const (
 	firstBeat = 3 * time.Second
 	nextBeats = 15 * time.Second
+	retry     = 5 * time.Second // before a client whose stream broke off resumes it; some try only twice
 )
 
 // beating serves a request and keeps its event stream from being silent for long: the SDK writes
-// nothing before its first event.
-func beating(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	b := &beat{w: w, header: http.Header{}, line: true}
+// nothing before its first event. The first comment is an event without data, if it has an id.
+func beating(w http.ResponseWriter, r *http.Request, next http.Handler, id string) {
+	b := &beat{w: w, header: http.Header{}, between: true, id: id}
 	if !streamed(r) {
 		next.ServeHTTP(b, r)
 		return
@@ -46,11 +49,12 @@ func beating(w http.ResponseWriter, r *http.Request, next http.Handler) {
 // beat is a response into which a second goroutine writes comments. It has no Unwrap, so that its
 // lock cannot be bypassed.
 type beat struct {
-	mu     sync.Mutex
-	w      http.ResponseWriter
-	header http.Header // owned by the handler until it is sent
-	sent   bool
-	line   bool // at the start of a line
+	mu      sync.Mutex
+	w       http.ResponseWriter
+	header  http.Header // owned by the handler until it is sent
+	sent    bool
+	between bool   // two events
+	id      string // of an event that is not sent yet
 }
 
 func (b *beat) Header() http.Header { return b.header }
@@ -76,7 +80,7 @@ func (b *beat) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	b.send(http.StatusOK)
 	if len(p) > 0 {
-		b.line = p[len(p)-1] == '\n'
+		b.between = bytes.HasSuffix(p, []byte("\n\n"))
 	}
 	return b.w.Write(p)
 }
@@ -94,7 +98,7 @@ func (b *beat) flush() {
 	}
 }
 
-// beat writes a comment between two lines of the stream.
+// beat writes a comment, or the event without data, between two events of the stream.
 func (b *beat) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,9 +110,14 @@ func (b *beat) beat() {
 		b.w.Header().Set("X-Accel-Buffering", "no")
 		b.w.WriteHeader(http.StatusOK)
 	}
-	if !b.line || !strings.HasPrefix(b.w.Header().Get("Content-Type"), "text/event-stream") {
+	if !b.between || !strings.HasPrefix(b.w.Header().Get("Content-Type"), "text/event-stream") {
 		return
 	}
-	_, _ = b.w.Write([]byte(": still waiting\n")) // a disconnect is detected elsewhere
+	text := ": still waiting\n"
+	if b.id != "" {
+		text = "id: " + b.id + "\nretry: " + strconv.FormatInt(retry.Milliseconds(), 10) + "\ndata:\n\n"
+		b.id = ""
+	}
+	_, _ = b.w.Write([]byte(text)) // a disconnect is detected elsewhere
 	b.flush()
 }

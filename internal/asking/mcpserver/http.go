@@ -70,7 +70,10 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 			h.refuse(w, r, err)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		r, body, began, again := resumed(r)
+		if !again {
+			body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			h.refuse(w, r, ask.Refusal(wire.CodeSlowBody, ask.FaultSlowBody))
 			return
@@ -90,9 +93,9 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 				end()
 			}
 		})()
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over})) //nolint:contextcheck // life is the handler's
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over, began})) //nolint:contextcheck // life is the handler's
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		beating(w, r, streams)
+		beating(w, r, streams, eventID(r, body, began))
 	})
 }
 

@@ -166,3 +166,55 @@ func TestConcurrentHTTPCallsAskForTheirOwnCallers(t *testing.T) {
 		}
 	}
 }
+
+// A stream that broke off is resumed with the id of its event: at any gateway, with the response to the first request, and
+// within the time that the call had.
+func TestABrokenStreamIsResumed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	url, _ := f.serve()
+	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": map[string]any{
+		"name": "AskUserQuestion", "arguments": database(map[string]any{"wait_seconds": later}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(method, id, body string) *http.Response {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, method, url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Authorization": {"Bearer good"}, "Accept": {"text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}}
+		if id != "" {
+			req.Header.Set("Last-Event-ID", id)
+		} else {
+			req.Header.Set("Accept", "application/json, text/event-stream")
+			req.Header.Set("Content-Type", "application/json")
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cancel(); _ = res.Body.Close() })
+		return res
+	}
+	res := send(http.MethodPost, "", string(call))
+	line, err := bufio.NewReader(res.Body).ReadString('\n')
+	id, ok := strings.CutPrefix(strings.TrimSpace(line), "id: ")
+	if err != nil || !ok {
+		t.Fatalf("the stream begins with %q, %v", line, err)
+	}
+	_ = res.Body.Close()
+	res = send(http.MethodGet, id, "")
+	f.answer()
+	if rest, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(rest), `"id":7`) || !strings.Contains(string(rest), "answered by Mei on the web") {
+		t.Errorf("the rest is %q, %v", rest, err)
+	}
+	_, made, _ := strings.Cut(id, ".")
+	for _, id := range []string{"x", "1.", "1.e30", "1." + made, "zzzzzzzzzz." + made, strings.TrimSuffix(id, made) + "e30"} {
+		if res := send(http.MethodGet, id, ""); res.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%q: %s", id, res.Status)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -105,7 +106,7 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	both := newPipe(ctx, in, out)
-	one := called{who, ctx, context.WithoutCancel(ctx)}
+	one := called{Caller: who, life: ctx, over: context.WithoutCancel(ctx)}
 	err := s.server(who.Permissions, func(context.Context) (called, bool) { return one, true }).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil // stopped
@@ -118,6 +119,8 @@ type called struct {
 	Caller
 	life context.Context //nolint:containedctx // of the server
 	over context.Context //nolint:containedctx // ends when the caller loses the right to call
+	// began is when the call was made, before it was resumed. Default: now.
+	began time.Time
 }
 
 // server makes an MCP server for callers with or without permissions; by returns the caller of a call
@@ -135,7 +138,7 @@ func (s *Server) server(permissions bool, by func(context.Context) (called, bool
 			if !ok {
 				return failed(ask.Refusal(ask.CodeUnauthorized, ask.FaultNoCaller)), nil
 			}
-			c := &call{s: s, life: who.life, over: who.over, who: who.Caller, req: req, began: time.Now()}
+			c := &call{s: s, life: who.life, over: who.over, who: who.Caller, req: req, began: cmp.Or(who.began, time.Now())}
 			ctx, end := s.opts.Span(ctx, t.Name, traceOf(req))
 			result, err := t.serve(c, ctx)
 			end(err)
