@@ -299,7 +299,7 @@ func TestACallIsCarriedOutWithoutItsClientOnlyIfTheRuleSaysSo(t *testing.T) {
 		t.Errorf("the first ends as %+v", o.Outcome)
 	}
 	e.kill() // and so is the guard: another one carries on
-	e = f.run("", time.Millisecond)
+	e = f.run("", time.Minute)
 	e.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
 	e.next(e.readsAtServer)
 	f.decide(asked[true], "allow", "")
