@@ -50,7 +50,6 @@ type clock struct {
 	// them it is nil, and times has what STREAM.INFO said.
 	servers *servertime.Servers
 	pinger  *servertime.Pinger
-	asker   *nats.Conn // in the system account
 
 	mu      sync.Mutex
 	leading []leadership         // by partition
@@ -71,7 +70,7 @@ func newClock(now func() time.Time, streams int) *clock {
 
 // ask makes the clock ask the servers over a connection in the system account.
 func (c *clock) ask(nc *nats.Conn, note func(server string, r servertime.Reading)) (err error) {
-	c.asker, c.servers = nc, servertime.NewServers(c.now, 0)
+	c.servers = servertime.NewServers(c.now, 0)
 	c.pinger, err = servertime.NewPinger(nc, c.now, note)
 	return err
 }

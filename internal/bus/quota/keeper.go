@@ -43,13 +43,6 @@ type limit struct {
 	*meter
 }
 
-// Len returns how many tenants and sessions are counted.
-func (q *Keeper) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.meters)
-}
-
 // of returns the limits that apply to a session's request: the session's own
 // first.
 func (q *Keeper) of(k ask.Key, now time.Time) []limit {

@@ -178,7 +178,7 @@ func (e *Entry) Ended() (lifecycle.State, error) {
 }
 
 func (e *Entry) state(a *ask.Ask) lifecycle.State {
-	s := lifecycle.State{Life: e.Life, Rev: 1, Ask: a, Deadline: a.Deadline, EventID: e.EventID, Trace: e.Trace}
+	s := lifecycle.State{Life: e.Life, Ask: a, Deadline: a.Deadline, EventID: e.EventID, Trace: e.Trace}
 	if e.Digest != "" {
 		s.Digests = []string{e.Digest}
 	}

@@ -26,7 +26,6 @@ type Broker struct {
 	Used    int64 // bytes of the ledger
 	Budget  int64 // 0: unknown
 	Reserve int64
-	Held    int
 
 	broker.Settings
 }
@@ -62,7 +61,6 @@ func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 					Used    int64 `json:"ledger_bytes"`
 					Budget  int64 `json:"ledger_budget"`
 					Reserve int64 `json:"ledger_reserve"`
-					Held    int   `json:"held"`
 					broker.Settings
 				} `json:"data"`
 			} `json:"endpoints"`
@@ -71,7 +69,7 @@ func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 			continue
 		}
 		b, d := byID[s.ID], s.Endpoints[0].Data
-		b.Used, b.Budget, b.Reserve, b.Held, b.Settings = d.Used, d.Budget, d.Reserve, d.Held, d.Settings
+		b.Used, b.Budget, b.Reserve, b.Settings = d.Used, d.Budget, d.Reserve, d.Settings
 	}
 	all := make([]Broker, 0, len(byID))
 	for _, b := range byID {

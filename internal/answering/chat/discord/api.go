@@ -209,7 +209,6 @@ const (
 // found is a message as Discord returns it.
 type found struct {
 	ID         string      `json:"id"`
-	Channel    string      `json:"channel_id"`
 	Author     user        `json:"author"`
 	Components []component `json:"components"`
 	Flags      int         `json:"flags"`

@@ -69,13 +69,12 @@ func (u *user) name() string {
 
 // post is a message.
 type post struct {
-	ID       string         `json:"id,omitempty"`
-	Channel  string         `json:"channel_id,omitempty"`
-	Root     string         `json:"root_id,omitempty"` // of the thread
-	Message  string         `json:"message"`
-	Props    map[string]any `json:"props,omitempty"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-	Files    []string       `json:"file_ids,omitempty"`
+	ID      string         `json:"id,omitempty"`
+	Channel string         `json:"channel_id,omitempty"`
+	Root    string         `json:"root_id,omitempty"` // of the thread
+	Message string         `json:"message"`
+	Props   map[string]any `json:"props,omitempty"`
+	Files   []string       `json:"file_ids,omitempty"`
 }
 
 // attachment is a message attachment, which every version of the server draws.

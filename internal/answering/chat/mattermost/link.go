@@ -12,7 +12,6 @@ import (
 type written struct {
 	ID      string         `json:"id"`
 	User    string         `json:"user_id"`
-	Channel string         `json:"channel_id"`
 	Root    string         `json:"root_id"`
 	Type    string         `json:"type"` // empty: of a person
 	Message string         `json:"message"`

@@ -239,7 +239,6 @@ func (a *api) edit(ctx context.Context, at place, r responder.Rank, m *message) 
 
 // member is a person in a conversation.
 type member struct {
-	ID     string `json:"id"`
 	Object string `json:"aadObjectId"`
 	Name   string `json:"name"`
 	Role   string `json:"userRole"`

@@ -43,15 +43,14 @@ type mentioned struct {
 
 // element is an element of a card. Texts of other people stand only in runs.
 type element struct {
-	Type    string    `json:"type"`
-	ID      string    `json:"id,omitempty"`
-	Spacing string    `json:"spacing,omitempty"`
-	Style   string    `json:"style,omitempty"`
-	Items   []element `json:"items,omitempty"`
-	Inlines []run     `json:"inlines,omitempty"`
-	Actions []action  `json:"actions,omitempty"`
-	Text    string    `json:"text,omitempty"`
-	Wrap    bool      `json:"wrap,omitempty"`
+	Type    string   `json:"type"`
+	ID      string   `json:"id,omitempty"`
+	Spacing string   `json:"spacing,omitempty"`
+	Style   string   `json:"style,omitempty"`
+	Inlines []run    `json:"inlines,omitempty"`
+	Actions []action `json:"actions,omitempty"`
+	Text    string   `json:"text,omitempty"`
+	Wrap    bool     `json:"wrap,omitempty"`
 
 	Label       string   `json:"label,omitempty"`
 	Choices     []choice `json:"choices,omitempty"`
@@ -66,14 +65,13 @@ type element struct {
 
 // run is text without markup.
 type run struct {
-	Type   string  `json:"type"`
-	Text   string  `json:"text"`
-	Weight string  `json:"weight,omitempty"`
-	Subtle bool    `json:"isSubtle,omitempty"`
-	Font   string  `json:"fontType,omitempty"`
-	Size   string  `json:"size,omitempty"`
-	Color  string  `json:"color,omitempty"`
-	Select *action `json:"selectAction,omitempty"`
+	Type   string `json:"type"`
+	Text   string `json:"text"`
+	Weight string `json:"weight,omitempty"`
+	Subtle bool   `json:"isSubtle,omitempty"`
+	Font   string `json:"fontType,omitempty"`
+	Size   string `json:"size,omitempty"`
+	Color  string `json:"color,omitempty"`
 }
 
 type choice struct {

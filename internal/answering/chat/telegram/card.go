@@ -60,9 +60,8 @@ type keyboard struct {
 }
 
 type button struct {
-	Text  string `json:"text"`
-	Data  string `json:"callback_data,omitempty"`
-	Style string `json:"style,omitempty"`
+	Text string `json:"text"`
+	Data string `json:"callback_data,omitempty"`
 }
 
 // maxDraft bounds the draft that a message carries in its link. Telegram documents no limit of a link's length.
