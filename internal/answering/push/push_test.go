@@ -288,7 +288,7 @@ func TestWhoIsSignedInElsewhereIsNotifiedForAWeek(t *testing.T) {
 			if err != nil || len(all) != 1 {
 				t.Fatal(all, err)
 			}
-			if lasts := all[0].Expires.Sub(time.Now()).Round(time.Hour); lasts != want {
+			if lasts := time.Until(all[0].Expires).Round(time.Hour); lasts != want {
 				t.Errorf("%s: it lasts %s", proof, lasts)
 			}
 			if revision != 0 && all[0].Revision != revision {

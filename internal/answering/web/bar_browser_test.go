@@ -158,15 +158,3 @@ func TestBrowserZoomedTo400PercentTheQuestionHasTheScreen(t *testing.T) {
 	b.keys("r")
 	b.wait(`(() => { const field = document.activeElement.getBoundingClientRect(); return document.activeElement.name === 'response' && field.top >= 0 && field.bottom <= innerHeight })()`)
 }
-
-// In an ask of the other direction a mark is behind its option's label.
-func TestBrowserAMarkIsBehindItsLabelFromRightToLeft(t *testing.T) {
-	t.Parallel()
-	bus := newBus()
-	bus.ask(rtl(), 0)
-	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
-	b.wait(`(() => {
-		const at = (el) => el.getBoundingClientRect(), label = document.querySelector('.option .label');
-		return at(label).left >= at(label.nextElementSibling).right - 1 && at(label.nextElementSibling).left >= at(document.querySelector('.mark')).right;
-	})()`)
-}
