@@ -258,3 +258,11 @@ func TestTheListIsTranslated(t *testing.T) {
 		t.Errorf("%d links were opened", links)
 	}
 }
+
+// On a narrow terminal what was just done has the line of how many wait.
+func TestANarrowHeadSaysWhatWasJustDone(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 40, 12, nil, database(), text("Next?"))
+	s.keys("enter 1 enter")
+	s.has("✓ You chose PostgreSQL at 1")
+}

@@ -79,6 +79,7 @@ func (m *model) head() string {
 	if urgent > 0 {
 		mark = m.styles.urgent.Render("▲")
 	}
+	sign := mark
 	if m.total > 0 || m.status.Synced { // before that nobody knows how many
 		mark += " " + m.say("%d waiting", m.total)
 	}
@@ -112,6 +113,9 @@ func (m *model) head() string {
 		message = m.heldWords(&m.held[n-1])
 	}
 	if message != "" {
+		if !m.status.Offline && ansi.StringWidth(line)+3+ansi.StringWidth(message) > m.width {
+			line = " " + sign // what was just done matters more than how many wait
+		}
 		line += m.styles.accent.Render("   " + message)
 	}
 	return ansi.Truncate(line, m.width, "…")
