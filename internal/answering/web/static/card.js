@@ -12,7 +12,7 @@ export function mount() {
   if (!article) return;
   for (const el of $$('.filter, .send-hint, .steps, .read', article)) el.hidden = false;
   thumbs(article);
-  if (matchMedia('(max-width: 40rem)').matches && article.dataset.state === 'pending') $('.context:not([data-permits])', article)?.removeAttribute('open'); // it is below the options
+  if (matchMedia('(max-width: 40rem)').matches && article.dataset.state === 'pending') $('.context:not(.permits)', article)?.removeAttribute('open'); // it is below the options
   for (const details of $$('.compare', article)) pairs(details);
   begin(article);
   if (article.dataset.state === 'pending' && !article.hasAttribute('data-kept')) restore(article);
