@@ -46,6 +46,8 @@ func TestCheckFindsWrongSteps(t *testing.T) {
 		{"an end before the first", []torture.Event{ends(9, climbed())}, ""},
 		{"one that was due shortly before the end", []torture.Event{ends(15, climbed())}, ""},
 		{"one that is lost with the question of the deadline", []torture.Event{shows(39, climbed(11, 28, 39)), at(40, torture.OpStored, "", deadline, seq(7))}, ""},
+		{"one that may have been stored when the deadline was", []torture.Event{shows(40, climbed(11, 28, 38)), at(40, torture.OpStored, "", deadline, seq(7))}, ""},
+		{"one that was stored before it", []torture.Event{shows(38, climbed(11, 28, 38)), at(40, torture.OpStored, "", deadline, seq(7))}, "is not in the outcome"},
 		{"twice, by two brokers", []torture.Event{shows(11, climbed(11)), shows(13, climbed(13)), ends(14, climbed(13))}, "step 1 was taken twice, at 11.000s and at 13.000s"},
 		{"out of order", []torture.Event{shows(11, skipped), ends(14, skipped)}, "not in order"},
 		{"one too many", []torture.Event{ends(42, four)}, "not in order"},
