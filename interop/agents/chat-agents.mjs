@@ -20,7 +20,7 @@ const run = (args) => execFileSync(askbus, args, { env, cwd: project, encoding: 
 const input = JSON.stringify({ question: 'Which?', options: [{ label: 'a, b' }, { label: 'c' }], wait_seconds: 40 })
 
 // last returns the last request to the model.
-const last = () => JSON.parse(readFileSync(log, 'utf8').trim().split('\n').at(-1))
+const last = () => JSON.parse(readFileSync(log, 'utf8').split('\n').at(-2))
 const told = () => {
   const { content } = last().messages.at(-1)
   return typeof content === 'string' ? content : content.map((part) => part.text).join('\n')

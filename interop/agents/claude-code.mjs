@@ -32,7 +32,7 @@ async function until(what, look) {
 const run = (program, args, options = {}) => execFileSync(program, args, { env, cwd: project, encoding: 'utf8', timeout: 60_000, ...options })
 const tmux = (...args) => run('tmux', ['-S', join(dir, 'tmux'), '-f', '/dev/null', ...args])
 const screen = () => tmux('capture-pane', '-p', '-t', 'c')
-const requests = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [])
+const requests = () => (existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)) : [])
 const asks = (state = 'pending') => JSON.parse(run(askbus, ['list', '--state', state, '--output', 'json'])).items
 const told = () => requests().flatMap((r) => r.messages).filter((m) => Array.isArray(m.content)).flatMap((m) => m.content).filter((part) => part.type === 'tool_result').at(-1)?.content
 const ended = (id) => asks('resolved').find((row) => row.ask.id === id)

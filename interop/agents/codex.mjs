@@ -21,7 +21,7 @@ const asks = (state = 'pending') => JSON.parse(run(['list', '--state', state, '-
 
 // told is what the model was told last of its tool call.
 const told = () => {
-  const last = JSON.parse(readFileSync(log, 'utf8').trim().split('\n').at(-1)).input.at(-1)
+  const last = JSON.parse(readFileSync(log, 'utf8').split('\n').at(-2)).input.at(-1)
   return last.type.endsWith('_output') ? JSON.stringify(last.output) : ''
 }
 

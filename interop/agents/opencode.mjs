@@ -23,7 +23,7 @@ const env = {
 }
 const run = (args) => execFileSync(askbus, args, { env, cwd: project, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 const asks = (state = 'pending') => JSON.parse(run(['list', '--state', state, '--output', 'json'])).items
-const requests = () => readFileSync(log, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line))
+const requests = () => readFileSync(log, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line))
 const told = () => requests().flatMap((r) => r.messages).filter((m) => m.role === 'tool').at(-1)?.content
 
 // until returns the first true value of look, or throws after 60 s with what was awaited.
