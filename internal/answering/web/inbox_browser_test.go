@@ -195,8 +195,7 @@ func TestBrowserADraftSurvivesOnesOwnAnswerElsewhere(t *testing.T) {
 	b.keys("MariaDB\r")
 	b.sees("Nothing else waits for you")
 	b.do(chromedp.Navigate(b.in.URL + "/history"))
-	bus.untilEnded(t, k)
-	b.wait(`Object.keys(localStorage).length === 1`)
+	bus.untilEnded(t, k) // the draft is there until the page that has gone, or the next one, knows
 	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/held"))
 	b.wait(`!!document.querySelector('.verdict.mine') && !document.querySelector('.leftover') && Object.keys(localStorage).length === 0`)
 }
@@ -405,4 +404,22 @@ func TestBrowserEveryState(t *testing.T) {
 			look([]func(tab){screen(390, 844, "light"), screen(1280, 900, "dark")}[i%2])
 		})
 	}
+}
+
+// The keys that go through the list are not typed into a field on the way; Enter goes to it.
+func TestBrowserTheKeysOfTheListAreNotTyped(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("a", database()), 2*time.Minute)
+	bus.ask(question("b", text("t", "What name?")), time.Minute)
+	bus.ask(question("c", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	for _, step := range [][2]string{{"j", "b"}, {"j", "c"}, {"k", "b"}} {
+		b.keys(step[0])
+		b.wait(`document.querySelector('article').dataset.key.endsWith('/` + step[1] + `')`)
+	}
+	b.keys("\r")
+	b.wait(`document.activeElement.matches('.typed')`)
+	b.keys("jk")
+	b.wait(`document.querySelector('.typed').value === 'jk'`)
 }

@@ -38,7 +38,7 @@ function takePage(doc, url, push) {
   if (push) history.pushState(null, '', url);
 }
 
-export async function visit(url, push = true) {
+export async function visit(url, push = true, on = false) {
   if (card()) remember(card());
   try {
     const answer = await request(url, { headers: live.part(url) });
@@ -47,7 +47,7 @@ export async function visit(url, push = true) {
     takePage(doc, answer.url, push);
     scrollTo(0, 0);
     $('#focus').focus({ preventScroll: true });
-    ready();
+    if (!on) ready(); // a field would take the next j or k for text
     rowIntoView();
   } catch (error) {
     // Without a connection the browser's own page would take the place of what somebody typed.
@@ -212,7 +212,7 @@ function step(by) {
   const links = $$('#list a');
   const at = links.findIndex((a) => a.hasAttribute('aria-current'));
   const next = links[at < 0 ? 0 : at + by];
-  if (next) visit(next.href);
+  if (next) visit(next.href, true, true);
   return Boolean(next);
 }
 
@@ -259,8 +259,12 @@ function act(key) {
       if (!form || form.hasAttribute('data-closed')) return false;
       if (advanced) return true;
       if (!touched(card())) {
-        complain(card(), say('Nothing is chosen yet.'));
-        here?.focus({ preventScroll: true });
+        const field = here && !$('.option', here) && $('.typed', here);
+        if (field) field.focus();
+        else {
+          complain(card(), say('Nothing is chosen yet.'));
+          here?.focus({ preventScroll: true });
+        }
         return true;
       }
       if (!acted.has(card())) {
@@ -318,7 +322,7 @@ document.addEventListener('keydown', (event) => {
 let pressed = '';
 document.addEventListener('keyup', () => { pressed = ''; });
 document.addEventListener('beforeinput', (event) => {
-  if (pressed !== '' && event.data === pressed) event.preventDefault();
+  if (pressed !== '' && event.data === pressed || pressed === 'Enter' && event.inputType === 'insertLineBreak') event.preventDefault();
 });
 
 // ---- wiring -----------------------------------------------------------------
