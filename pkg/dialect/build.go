@@ -211,7 +211,7 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	if invalid != nil {
 		read := len(b.faults)
 		for _, f := range invalid.Faults {
-			if f.Code == ask.FaultNoQuestions && read > 0 {
+			if f.Code == ask.FaultNoQuestions && read > 0 && !b.hasQuestions() {
 				continue // what was to become them is at fault
 			}
 			f.Pointer = b.translate(f.Pointer)
@@ -229,6 +229,12 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	}
 	b.ask.Metadata[metadataKey] = b.origin
 	return b.ask, b.warnings, nil
+}
+
+// hasQuestions reports whether the foreign body itself has a list of questions.
+func (b *builder) hasQuestions() bool {
+	root, _ := b.root.raw.(*object)
+	return b.tops["/questions"] != "" || root != nil && root.values["questions"] != nil
 }
 
 // within reports whether a fault at the pointer or at its parent is already
