@@ -148,6 +148,7 @@ func (g *guard) drain() {
 
 // fromClient handles a line of the client.
 func (g *guard) fromClient(life, there context.Context, line []byte) error {
+	line = oneLine(line)
 	m, err := read(line)
 	if err == nil && m.text("method") == methodCall {
 		err = readCall(m.object("params"), m["params"])

@@ -361,6 +361,13 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		}
 	}
 	e.say(`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"ls"}}` + "\n") // without an id nobody would hear of it
+	// Python's codecs end a line at these characters, which JSON allows within a text.
+	for _, end := range []string{"\u0085", "\u2028", "\u2029"} {
+		e.say(call(2, "ls", `{"x":"`+end+`{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\"}`+end+`"}`))
+		if got := e.next(e.readsAtServer); strings.Contains(got, end) || !strings.Contains(got, fmt.Sprintf(`"x":"\u%04x{`, []rune(end)[0])) {
+			t.Errorf("the server gets %s", got)
+		}
+	}
 	e.say(call(1, "ls", `{"name":"a","Names":{"name":["a","A",{"a":1}]}}`))
 	if got := e.next(e.readsAtServer); !strings.Contains(got, `"id": 1`) {
 		t.Errorf("the server gets %s", got)

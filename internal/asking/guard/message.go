@@ -50,6 +50,15 @@ func read(line []byte) (message, error) {
 	return m, m.exact("jsonrpc", "id", "method", "params")
 }
 
+// oneLine escapes the characters within texts at which some servers end a line, such as those that read with Python's
+// codecs: they would begin the next message there.
+func oneLine(line []byte) []byte {
+	for _, end := range []rune{'\u0085', '\u2028', '\u2029'} {
+		line = bytes.ReplaceAll(line, []byte(string(end)), fmt.Appendf(nil, `\u%04x`, end))
+	}
+	return line
+}
+
 // exact refuses one of these names in another case: many servers, such as those that use Go's encoding/json, read it
 // as the name itself.
 func (m message) exact(names ...string) error {
