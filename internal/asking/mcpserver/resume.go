@@ -23,6 +23,9 @@ const resuming = "2025-11-25"
 // maxResumed bounds a call that can be resumed: proxies bound a header.
 const maxResumed = 4 << 10
 
+// maxAhead is how far the clock of the gateway that gave an id may be ahead.
+const maxAhead = time.Minute
+
 // eventID returns the id of a call's event, or "" if it cannot be resumed. Of other tools than these a repeated call is
 // another one.
 func eventID(r *http.Request, body []byte, began time.Time) string {
@@ -47,7 +50,8 @@ func resumed(r *http.Request) (call *http.Request, body []byte, began time.Time,
 	if err == nil {
 		body, err = base64.RawURLEncoding.DecodeString(encoded)
 	}
-	if waited := time.Since(began); err != nil || r.Method != http.MethodGet || waited < 0 || waited > ask.MaxHold { // no call waits longer
+	waited := time.Since(began)
+	if err != nil || r.Method != http.MethodGet || waited < -maxAhead || waited > ask.MaxHold { // no call waits longer
 		return r, nil, time.Now(), false
 	}
 	call = r.Clone(r.Context())
@@ -57,6 +61,9 @@ func resumed(r *http.Request) (call *http.Request, body []byte, began time.Time,
 	call.Header.Set("Accept", "application/json, text/event-stream")
 	if eventID(call, body, began) == "" {
 		return r, nil, time.Now(), false
+	}
+	if waited < 0 {
+		began = time.Now()
 	}
 	return call, body, began, true
 }
