@@ -25,7 +25,7 @@ type Notice struct {
 	Choices []Choice `json:"choices,omitempty"`
 	Urgent  bool     `json:"urgent,omitempty"`
 	Ended   bool     `json:"ended,omitempty"` // it only reports the end
-	Alone   bool     `json:"alone,omitempty"` // that one person decided alone: it is shown to whoever has no notice, too
+	Alone   bool     `json:"alone,omitempty"` // one person decided alone; people who had no notice are told as well
 	// Uncounted is said when a choice did not count and nothing says why.
 	Uncounted string `json:"uncounted,omitempty"`
 }

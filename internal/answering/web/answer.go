@@ -85,8 +85,8 @@ func faultsOf(err error) []ask.Fault {
 // send sends a checked decision.
 type send func(ctx context.Context) (ask.Outcome, error)
 
-// drawnForAnother reports whether a form was drawn for somebody else than its sender: for whoever was signed in at this
-// browser before.
+// drawnForAnother reports whether a form was drawn for another person, who was signed in in this browser before its
+// sender.
 func drawnForAnother(r *http.Request, me board.Viewer) bool {
 	drawn := r.PostFormValue(fieldMe)
 	return drawn != "" && drawn != me.By.Principal

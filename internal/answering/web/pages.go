@@ -158,7 +158,7 @@ func (s *Server) notFound(w http.ResponseWriter, me board.Viewer) {
 	})
 }
 
-// noPage answers a path that is no page of the inbox.
+// noPage responds to a path that the inbox does not have.
 func (s *Server) noPage(w http.ResponseWriter, me board.Viewer) {
 	s.plain(w, http.StatusNotFound, plainPage{Me: card.Name(me.By), Title: say(me, "There is no such page"), Lines: []string{say(me, "The link is wrong.")}, Back: true})
 }

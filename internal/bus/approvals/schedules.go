@@ -195,7 +195,7 @@ func (d *Duty) Note() (notes []string) {
 		notes = append(notes, fmt.Sprintf("schedule %s cannot be read; what it said stays in effect, as of %s: %s", d.Schedule, d.AsOf.Format(time.RFC3339), d.Err))
 	}
 	if len(d.Strangers) > 0 {
-		notes = append(notes, fmt.Sprintf("schedule %s names %s, whom the list of people does not have: whoever has an e-mail address there may decide with it as their principal, and who has none may not", d.Schedule, strings.Join(d.Strangers, ", ")))
+		notes = append(notes, fmt.Sprintf("schedule %s names %s, who are not in the list of people: those with an e-mail address can decide with that address as their principal, the others cannot", d.Schedule, strings.Join(d.Strangers, ", ")))
 	}
 	return notes
 }

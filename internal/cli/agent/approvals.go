@@ -123,7 +123,7 @@ func printDuty(a *cli.App, d *approvals.Duty) {
 	}
 	fmt.Fprintln(a.Stdout, ask.CleanLine("On call now in schedule:"+d.Schedule+": "+who))
 	if len(d.Strangers) > 0 {
-		fmt.Fprintln(a.Stdout, ask.CleanLine("  Not in people: "+strings.Join(d.Strangers, ", ")+"; whoever has an e-mail address there may decide with it as their principal, and who has none may not"))
+		fmt.Fprintln(a.Stdout, ask.CleanLine("  Not in people: "+strings.Join(d.Strangers, ", ")+"; those with an e-mail address can decide with that address as their principal, the others cannot"))
 	}
 }
 

@@ -127,8 +127,9 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if err != nil {
 		return nil, err
 	}
-	a.Session = c.SessionOr(r, a.Session, cmp.Or(a.ID, ask.DefaultSession)) // a message without a context begins one
-	call.Params = nil                                                       // a wait does not keep the files in memory
+	// A message without a context begins one.
+	a.Session = c.SessionOr(r, a.Session, cmp.Or(a.ID, ask.DefaultSession))
+	call.Params = nil // a wait does not keep the files in memory
 	var push *wire.TaskPush
 	if given := cmp.Or(to.Configuration.Push, to.Configuration.PushV03); given != nil {
 		if push, err = api.pushFor(r, c, call, given); err != nil {
