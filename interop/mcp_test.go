@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/askbus/askbus/internal/cli"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // mcpClient is a client of one of the official SDKs on a transport.
@@ -164,17 +161,7 @@ func TestMCPACallSurvivesItsGateway(t *testing.T) {
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) {
-			b := &bus{t: t, dir: t.TempDir(), asked: make(chan ask.Record, 10), ended: make(chan ask.Record, 10)}
-			var err error
-			if b.binary, err = binary(); err != nil {
-				t.Fatal(err)
-			}
-			process := b.process("127.0.0.1:0", "127.0.0.1:0")
-			at, err := cli.ReadContext(b.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.url = at.HTTPURL
+			b, process, at := killable(t)
 			// Its own two attempts could be too few on a busy machine.
 			patient := map[string]any{"reconnect": map[string]any{"initialReconnectionDelay": 1000, "maxReconnectionDelay": 1000, "reconnectionDelayGrowFactor": 1, "maxRetries": 100}}
 			s := b.connect(d, "killed", patient, asking(500, map[string]any{"timeout": 600_000, "resume": true}))

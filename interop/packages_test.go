@@ -327,17 +327,7 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 func TestAgentsAndBusAreKilledWhileTheyWait(t *testing.T) {
 	t.Parallel()
 	o := packages(t)
-	b := &bus{t: t, dir: t.TempDir(), asked: make(chan ask.Record, 100), ended: make(chan ask.Record, 100)}
-	var err error
-	if b.binary, err = binary(); err != nil {
-		t.Fatal(err)
-	}
-	process := b.process("127.0.0.1:0", "127.0.0.1:0")
-	at, err := cli.ReadContext(b.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.url = at.HTTPURL
+	b, process, at := killable(t)
 
 	type running struct {
 		cmd   *exec.Cmd
@@ -493,6 +483,23 @@ func TestTheLoopOfTheDocsIsTheExample(t *testing.T) {
 	if snippet == nil || !bytes.Contains(example, snippet[1]) {
 		t.Error("the loop in docs/http.md is not that of examples/python/ask.py")
 	}
+}
+
+// killable starts "askbus up" as a process, without a surface.
+func killable(t *testing.T) (*bus, *exec.Cmd, cli.Context) {
+	t.Helper()
+	b := &bus{t: t, dir: t.TempDir(), asked: make(chan ask.Record, 100), ended: make(chan ask.Record, 100)}
+	var err error
+	if b.binary, err = binary(); err != nil {
+		t.Fatal(err)
+	}
+	process := b.process("127.0.0.1:0", "127.0.0.1:0")
+	at, err := cli.ReadContext(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.url = at.HTTPURL
+	return b, process, at
 }
 
 // process starts "askbus up" at these addresses.
