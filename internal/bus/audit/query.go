@@ -19,7 +19,7 @@ type Query struct {
 	Actions   []Action  `json:"actions,omitempty"`
 	Kinds     []string  `json:"kinds,omitempty"`     // of actions, see [Action.Kind]
 	Surface   string    `json:"surface,omitempty"`   // the responder type, "gateway" or "issuer"
-	Principal string    `json:"principal,omitempty"` // of who acted, or of what it is about; exactly
+	Principal string    `json:"principal,omitempty"` // of who acted, voted or was stood in for, or of what it is about; exactly
 	Session   string    `json:"session,omitempty"`
 	Ask       string    `json:"ask,omitempty"`
 	Key       string    `json:"credential,omitempty"` // the public key of a credential
@@ -65,13 +65,24 @@ func DecodeQuery(data []byte) (Query, error) {
 
 // Wants reports whether a record matches the query.
 func (q *Query) Wants(r *Record) bool {
-	principal := func(p string) bool { return q.Principal == p }
 	return (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
 		(len(q.Actions) == 0 || slices.Contains(q.Actions, r.Action)) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.Action.Kind())) && (q.Surface == "" || q.Surface == r.Surface) &&
 		(q.Session == "" || q.Session == r.Session) && (q.Ask == "" || q.Ask == r.Ask) &&
-		(q.Principal == "" || r.Actor != nil && principal(r.Actor.Principal) || r.Object != nil && principal(r.Object.Principal)) &&
-		(q.Key == "" || r.Actor != nil && r.Actor.Credential == q.Key || r.Object != nil && r.Object.ID == q.Key)
+		(q.Principal == "" || r.involves(q.Principal)) && (q.Key == "" || r.used(q.Key))
+}
+
+// involves reports whether a person acted, voted on what ended, or was stood in for, or whether the object is theirs.
+func (r *Record) involves(principal string) bool {
+	return r.Actor != nil && (r.Actor.Principal == principal || r.Actor.For == principal) ||
+		r.Object != nil && r.Object.Principal == principal ||
+		r.Decision != nil && slices.ContainsFunc(r.Decision.Votes, func(v Vote) bool { return v.Principal == principal || v.For == principal })
+}
+
+// used reports whether it was done with a credential or a token, or is about it, or whether a vote on what ended was.
+func (r *Record) used(key string) bool {
+	return r.Actor != nil && r.Actor.Credential == key || r.Object != nil && r.Object.ID == key ||
+		r.Decision != nil && slices.ContainsFunc(r.Decision.Votes, func(v Vote) bool { return v.Credential == key || v.Token == key })
 }
 
 // Report is a record that a surface, a gateway, the issuer or an operator adds to the audit,

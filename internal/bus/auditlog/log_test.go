@@ -487,15 +487,18 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 			f := &e.Records[0].Fields[4]
 			f.Salt, f.Path = append(f.Salt, f.Path[:6]...), f.Path[6:]
 		},
-		"a line":       func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = 99 },
-		"a line below": func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = -1 },
-		"a leaf":       func(e *auditlog.Evidence) { e.Records[0].Leaf += "x" },
-		"an index":     func(e *auditlog.Evidence) { e.Records[0].Index++ },
-		"a proof":      func(e *auditlog.Evidence) { e.Records[1].Proof[0][0]++ },
-		"the size":     func(e *auditlog.Evidence) { e.Checkpoint = strings.Replace(e.Checkpoint, "\n401\n", "\n400\n", 1) },
-		"no records":   func(e *auditlog.Evidence) { e.Records = nil },
-		"its format":   func(e *auditlog.Evidence) { e.Format = "" },
-		"a marker":     func(e *auditlog.Evidence) { e.Records[0].Leaf = audit.LeafVersion + "\nbegan\nnext 1\n" },
+		"a line":            func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = 99 },
+		"a line below":      func(e *auditlog.Evidence) { e.Records[0].Fields[0].Line = -1 },
+		"a leaf":            func(e *auditlog.Evidence) { e.Records[0].Leaf += "x" },
+		"an index":          func(e *auditlog.Evidence) { e.Records[0].Index++ },
+		"a proof":           func(e *auditlog.Evidence) { e.Records[1].Proof[0][0]++ },
+		"the size":          func(e *auditlog.Evidence) { e.Checkpoint = strings.Replace(e.Checkpoint, "\n401\n", "\n400\n", 1) },
+		"no records":        func(e *auditlog.Evidence) { e.Records = nil },
+		"a record's number": func(e *auditlog.Evidence) { e.Records = append(e.Records, e.Records[1]) },
+		"the order":         func(e *auditlog.Evidence) { slices.Reverse(e.Records) },
+		"a value's number":  func(e *auditlog.Evidence) { f := &e.Records[0].Fields; *f = append(*f, (*f)[len(*f)-1]) },
+		"its format":        func(e *auditlog.Evidence) { e.Format = "" },
+		"a marker":          func(e *auditlog.Evidence) { e.Records[0].Leaf = audit.LeafVersion + "\nbegan\nnext 1\n" },
 	} {
 		e := prove()
 		if change(&e); e.Check(verifier) == nil {
@@ -504,6 +507,15 @@ func TestEvidenceIsCheckedOffline(t *testing.T) {
 	}
 	if e.Check(other) == nil {
 		t.Error("another key was accepted")
+	}
+	whole, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{string(whole) + "}", string(whole) + string(whole), strings.Replace(string(whole), "{", `{"approved":true,`, 1)} {
+		if _, err := auditlog.ParseEvidence([]byte(text)); err == nil {
+			t.Errorf("evidence with something beside it was read: %.40q … %q", text, text[len(text)-10:])
+		}
 	}
 	s.store(1)
 	if _, err := auditlog.Prove(dir, verifier, s.kept[400:], func(string) bool { return false }); !errors.Is(err, auditlog.ErrNotYet) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -298,15 +299,23 @@ func Prove(dir string, by note.Verifier, records []audit.Raw, hide func(path str
 	return e, nil
 }
 
-// ParseEvidence parses evidence.
+// ParseEvidence parses evidence, and nothing else beside it.
 func ParseEvidence(data []byte) (e Evidence, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber() // a number is hashed as it was written
-	return e, d.Decode(&e)
+	d.DisallowUnknownFields()
+	if err = d.Decode(&e); err != nil {
+		return Evidence{}, err
+	}
+	if _, err = d.Token(); !errors.Is(err, io.EOF) {
+		return Evidence{}, errors.New("something follows the evidence")
+	}
+	return e, nil
 }
 
 // Check returns an error unless each record was in the log when the holder of the key signed the checkpoint,
-// and each value is as it was recorded.
+// each value is as it was recorded, and none is there twice: records are in the order of the log, values in that of
+// their leaf.
 func (e *Evidence) Check(by note.Verifier) error {
 	if e.Format != EvidenceFormat {
 		return fmt.Errorf("this is no %s", EvidenceFormat)
@@ -323,10 +332,16 @@ func (e *Evidence) Check(by note.Verifier) error {
 		if !strings.HasPrefix(p.Leaf, audit.LeafVersion+"\nrecord ") {
 			return fmt.Errorf("leaf %d is no record", p.Index)
 		}
+		if i > 0 && p.Index <= e.Records[i-1].Index {
+			return fmt.Errorf("leaf %d is there twice, or not in the order of the log", p.Index)
+		}
 		if err := tlog.CheckRecord(p.Proof, tree.N, tree.Hash, p.Index, tlog.RecordHash([]byte(p.Leaf))); err != nil {
 			return fmt.Errorf("leaf %d is not in the log: %w", p.Index, err)
 		}
 		for j := range p.Fields {
+			if j > 0 && p.Fields[j].Line <= p.Fields[j-1].Line {
+				return fmt.Errorf("leaf %d: %s is there twice, or not in the order of the leaf", p.Index, p.Fields[j].Path)
+			}
 			if err := p.Fields[j].Check([]byte(p.Leaf)); err != nil {
 				return fmt.Errorf("leaf %d: %w", p.Index, err)
 			}
