@@ -29,7 +29,9 @@ var picked = struct {
 }{ports: map[int]bool{}}
 
 // Pick returns n free addresses of 127.0.0.1. It never returns an address twice.
-func Pick(n int) ([]string, error) {
+func Pick(n int) ([]string, error) { return pick("127.0.0.1", n) }
+
+func pick(host string, n int) ([]string, error) {
 	picked.Lock()
 	defer picked.Unlock()
 	syscall.ForkLock.RLock() // a child that is forked meanwhile would keep the listeners below until it runs its program
@@ -44,7 +46,7 @@ func Pick(n int) ([]string, error) {
 		if picked.ports[port] {
 			continue
 		}
-		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // closed below
+		ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))) //nolint:noctx // closed below
 		if err != nil {
 			failed = err
 			continue

@@ -1,0 +1,4 @@
+package freeaddr
+
+// PickOf is [Pick] of another loopback address.
+var PickOf = pick
