@@ -30,15 +30,15 @@ async function until(what, f) {
 }
 
 async function up() {
-  const child = spawn(askbus, ['up', ...state, '--no-open', '--no-link', '--http-addr', `127.0.0.1:${port}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(askbus, ['up', ...state, '--no-open', '--no-link', '--nats-addr', '127.0.0.1:18633', '--http-addr', `127.0.0.1:${port}`], { stdio: ['ignore', 'ignore', 'inherit'] });
   children.push(child);
   await until('askbus up', () => fetch(`http://127.0.0.1:${port}/v1/asks`));
   return child;
 }
 
 // ask asks with two options, and returns a promise of what its command prints.
-const ask = (text) => new Promise((done, fail) => {
-  execFile(askbus, ['ask', ...state, '--question', text, '--option', 'A', '--option', 'B', '--timeout', '30s'], (err, out) => { if (err) fail(err); else done(JSON.parse(out)); });
+const ask = (text) => new Promise((done) => {
+  execFile(askbus, ['ask', ...state, '--question', text, '--option', 'A', '--option', 'B', '--timeout', '1m'], (err, out) => { done(err ? { error: err.message } : JSON.parse(out)); });
 });
 
 let session = '';
@@ -56,14 +56,16 @@ const answer = async (key) => {
   await keys(Enter);
 };
 const held = () => until('the answer that may be taken back', () => js("return [...document.querySelectorAll('button')].some((b) => b.innerText.includes('Take back'))"));
-const open = (text) => until(text, () => js(`const a = [...document.querySelectorAll('a')].find((a) => a.innerText.includes(arguments[0]));
-  a?.click(); return [...document.querySelectorAll('main h1, main h2, main legend')].some((h) => h.innerText.includes(arguments[0]));`, text));
+async function open(text) {
+  await until(`${text} in the list`, () => js("const a = [...document.querySelectorAll('a')].find((a) => a.innerText.includes(arguments[0])); a?.click(); return !!a;", text));
+  await until(text, () => js("return [...document.querySelectorAll('main h1, main h2, main legend')].some((h) => h.innerText.includes(arguments[0]));", text));
+}
 async function picture(name) {
   await js("document.body.dataset.drawn = arguments[0];", name); // the driver waits until something is drawn
   writeFileSync(join(pictures, name + '.png'), Buffer.from(await call('GET', '/screenshot'), 'base64'));
 }
 function chose(outcome, option) {
-  assert.deepEqual([outcome.status, outcome.answers[0].selected], ['answered', [option]]);
+  assert.deepEqual([outcome.error, outcome.status, outcome.answers?.[0].selected], [undefined, 'answered', [option]]);
 }
 
 try {
@@ -111,6 +113,9 @@ try {
   await call('DELETE', '/window');
   chose(await outcome, 'o1');
   console.log(`the answer is sent when the window is closed\npictures: ${pictures}`);
+} catch (err) {
+  if (session) console.error(await js('return document.body.innerText').catch(() => ''));
+  throw err;
 } finally {
   for (const child of children.reverse()) {
     try { process.kill(child.spawnargs[0] === 'xvfb-run' ? -child.pid : child.pid, 'SIGTERM'); } catch { /* it has ended */ }

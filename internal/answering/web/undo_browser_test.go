@@ -116,6 +116,25 @@ func TestBrowserAHeldAnswerGoesBeforeTheBrowserIsQuit(t *testing.T) {
 	}
 }
 
+// On a slow network the server is still checking the answer when its page is closed.
+func TestBrowserAnAnswerIsSentWhenItsPageIsLeftWhileTheServerChecksIt(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	b := serve(t, bus, holding(web.MaxUndo)).open(t, mei).live()
+	b.js(`const real = fetch; window.fetch = (url, options) => {
+		if (!String(options?.body).includes('held=check')) return real(url, options);
+		document.title = 'checking';
+		return new Promise(() => {});
+	}; ''`)
+	b.keys("2\r")
+	b.wait(`document.title === 'checking'`)
+	b.do(chromedp.Navigate("about:blank"))
+	if o := bus.untilEnded(t, k); o.Answers[0].Selected[0] != "lite" {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
 func TestBrowserWhatCannotWaitIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	urgent, late := question("urgent", database()), question("late", database())

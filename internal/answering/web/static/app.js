@@ -101,8 +101,12 @@ async function send(form, submitter) {
     if ($$('[data-files]', form).some(({ value }) => value)) await (await import('./files.js')).renew(form);
     const body = new URLSearchParams(new FormData(form, submitter));
     const held = undo.may(article, form, body) && [article.dataset.key, article.dataset.path + $('#card').dataset.query, form.action, new URLSearchParams(body), steps.words(article, form), heading(article)];
-    if (held) body.set('held', 'check'); // the server checks it, and shows the next ask
-    const answer = await request(form.action, { method: 'POST', headers: live.part(), body });
+    if (held) {
+      body.set('held', 'check'); // the server checks it, and shows the next ask
+      undo.check(form.action, held[3]);
+    }
+    // A page that is left meanwhile has sent what is not held.
+    const answer = await request(form.action, { method: 'POST', headers: live.part(), body, keepalive: !held && String(body).length < undo.room });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
     // The page that follows the form: scripts get it without a redirect.
@@ -130,6 +134,7 @@ async function send(form, submitter) {
     document.dispatchEvent(new CustomEvent('askbus:away'));
   } finally {
     const told = release();
+    undo.check();
     button.ariaBusy = 'false';
     // The response is as new as its mark; only changes that arrived in the
     // meantime may be newer.

@@ -7,7 +7,7 @@ import { say } from './words.js';
 
 const wait = () => Number(document.documentElement.dataset.undo); // ms; 0: nothing is held
 const soon = 30_000; // an ask that ends within this time is answered at once
-const room = 40_000; // bytes of all held answers: a page that closes may send 64 KiB
+export const room = 40_000; // bytes of all held answers: a page that closes may send 64 KiB
 const all = new Map(); // by the key of the ask, in the order in which they were given
 
 export const has = (key) => all.has(key);
@@ -23,9 +23,16 @@ export function may(article, form, body) {
 // header names the held answers, so that no page brings their asks up.
 export const header = () => (all.size > 0 ? { 'Askbus-Held': [...all.keys()].join(' ') } : {});
 
+let checked; // what the server is checking; a page that is left meanwhile sends it
+
+// check keeps an answer while the server checks it; without one it is held by now, or refused.
+export function check(action, body) {
+  body?.set('held', 'send');
+  checked = action && { action, body: String(body) };
+}
+
 // hold sends an answer after the wait. The heading names its ask, whatever card is on the screen by then.
 export function hold(key, path, action, body, label, heading) {
-  body.set('held', 'send');
   all.set(key, { path, action, body: String(body), label, heading, timer: setTimeout(() => send(key), wait()) });
   draw();
 }
@@ -155,11 +162,16 @@ document.addEventListener('askbus:rows', ({ detail }) => {
   for (const key of detail ?? []) send(key); // it has ended: the reply says who was first
 });
 // A Firefox that is quit fires pagehide when it is too late to send anything.
-addEventListener('beforeunload', flush);
+addEventListener('beforeunload', () => { flush(); leave(checked); });
 addEventListener('pagehide', () => {
-  for (const one of all.values()) {
-    clearTimeout(one.timer);
-    if (!one.sending) fetch(one.action, options(one)).catch(() => { /* the draft is kept */ });
-  }
+  leave(checked);
+  for (const one of all.values()) leave(one);
   all.clear();
 });
+
+function leave(one) {
+  if (!one || one.sending) return;
+  clearTimeout(one.timer);
+  one.sending = true;
+  fetch(one.action, options(one)).catch(() => { /* the draft is kept */ });
+}
