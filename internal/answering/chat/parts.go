@@ -27,18 +27,11 @@ func Parts(p *card.Preview, most int, clip func(s string, most int) string) (par
 	}
 	whole = card.Tables(whole)
 	short := clip(whole, most)
-	for i, text := range strings.Split("\n"+short+"\n", "\n```") { // the odd ones are in fences
-		code := i%2 == 1
-		if code {
-			_, text, _ = strings.Cut(text, "\n") // the language of a fence
+	for _, p := range card.Pieces(short) {
+		if !p.Code {
+			p.Text = card.InlinePlain(headings.ReplaceAllString(p.Text, ""))
 		}
-		if text = strings.Trim(text, "\n"); text == "" {
-			continue
-		}
-		if !code {
-			text = card.InlinePlain(headings.ReplaceAllString(text, ""))
-		}
-		parts = append(parts, Part{text, code})
+		parts = append(parts, Part{p.Text, p.Code})
 	}
 	return parts, short != whole
 }

@@ -23,6 +23,7 @@ func TestProseAndCode(t *testing.T) {
 		"headings":                   {"# One\n\nText #1\n## Two\n```\n# three\n```", card.Prose, 100, []chat.Part{{"One\n\nText #1\nTwo", false}, {"# three", true}}, false},
 		"a fence alone":              {"```\nmake test\n```", card.Prose, 100, []chat.Part{{"make test", true}}, false},
 		"a fence that never ends":    {"Run\n```\nmake", card.Prose, 100, []chat.Part{{"Run", false}, {"make", true}}, false},
+		"a fence in a longer fence":  {"````sh\necho `x`\n```a\n```; # **two**\n````", card.Prose, 100, []chat.Part{{"echo `x`\n```a\n```; # **two**", true}}, false},
 		"prose that is cut":          {"abcdef", card.Prose, 4, []chat.Part{{"abc…", false}}, true},
 		"a layout keeps every space": {"+--+\n|  |\n+--+", card.Layout, 100, []chat.Part{{"+--+\n|  |\n+--+", true}}, false},
 	} {

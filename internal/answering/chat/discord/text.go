@@ -67,38 +67,31 @@ func fenced(language string) func(string) string {
 }
 
 var (
-	fence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
 	heading = regexp.MustCompile(`^ {0,3}(#{1,6}) +`)
 	bullet  = regexp.MustCompile(`^( *)([-*+]|[0-9]{1,9}[.)]) +`)
 )
 
 // prose draws an agent's Markdown with what Discord has of it.
 func prose(s string) string {
-	var out, code []string
-	open, language := "", ""
-	for l := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
-		mark := fence.FindStringSubmatch(l)
-		switch {
-		case open == "" && mark != nil:
-			open, language, code = mark[1], "", nil
-			if strings.TrimSpace(strings.TrimLeft(l, " `~")) == "diff" {
-				language = "diff"
+	var out []string
+	for _, p := range card.Pieces(s) {
+		if p.Code {
+			if p.Language != "diff" {
+				p.Language = ""
 			}
-		case open != "" && mark != nil && strings.HasPrefix(mark[1], open) && strings.Trim(l, " `~") == "":
-			out, open = append(out, fenced(language)(strings.Join(code, "\n"))), ""
-		case open != "":
-			code = append(code, l)
-		case heading.MatchString(l):
-			out = append(out, "**"+escape(card.InlinePlain(heading.ReplaceAllString(l, "")))+"**")
-		case bullet.MatchString(l):
-			m := bullet.FindStringSubmatch(l)
-			out = append(out, m[1]+strings.NewReplacer("*", "-", "+", "-", ")", ".").Replace(m[2])+" "+styled(l[len(m[0]):]))
-		default:
-			out = append(out, styled(l))
+			out = append(out, fenced(p.Language)(p.Text))
+			continue
 		}
-	}
-	if open != "" {
-		out = append(out, fenced(language)(strings.Join(code, "\n")))
+		for l := range strings.SplitSeq(p.Text, "\n") {
+			switch m := bullet.FindStringSubmatch(l); {
+			case heading.MatchString(l):
+				out = append(out, "**"+escape(card.InlinePlain(heading.ReplaceAllString(l, "")))+"**")
+			case m != nil:
+				out = append(out, m[1]+strings.NewReplacer("*", "-", "+", "-", ")", ".").Replace(m[2])+" "+styled(l[len(m[0]):]))
+			default:
+				out = append(out, styled(l))
+			}
+		}
 	}
 	return strings.Join(out, "\n")
 }

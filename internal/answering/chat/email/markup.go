@@ -44,13 +44,12 @@ func body(p *card.Preview, most int) template.HTML {
 		return template.HTML(preStyle + template.HTMLEscapeString(text) + "</pre>") // escaped
 	}
 	var b strings.Builder
-	for i, part := range strings.Split("\n"+card.Tables(text)+"\n", "\n```") { // the odd parts are in fences
-		if i%2 == 1 {
-			_, code, _ := strings.Cut(part, "\n") // the language of a fence
-			b.WriteString(preStyle + template.HTMLEscapeString(code) + "</pre>")
+	for _, part := range card.Pieces(card.Tables(text)) {
+		if part.Code {
+			b.WriteString(preStyle + template.HTMLEscapeString(part.Text) + "</pre>")
 			continue
 		}
-		for paragraph := range strings.SplitSeq(strings.Trim(part, "\n"), "\n\n") {
+		for paragraph := range strings.SplitSeq(part.Text, "\n\n") {
 			if strings.TrimSpace(paragraph) != "" {
 				b.WriteString(`<p style="margin:6px 0">` + string(inline(strings.TrimLeft(paragraph, "#"))) + "</p>")
 			}

@@ -57,26 +57,19 @@ func body(p *card.Preview, most int) (markdown string, cut bool) {
 	}
 	whole = card.Tables(whole)
 	short := clip(whole, most)
-	var out, fenced []string
-	fence := ""
-	for l := range strings.SplitSeq(short, "\n") {
-		mark := strings.TrimLeft(l, " ")
-		mark = mark[:len(mark)-len(strings.TrimLeft(mark, "`"))]
-		switch {
-		case fence == "" && len(mark) >= 3:
-			fence = mark
-		case fence != "" && len(mark) >= len(fence):
-			out, fenced, fence = append(out, block(strings.Join(fenced, "\n"))), nil, ""
-		case fence != "":
-			fenced = append(fenced, l)
-		case heading.MatchString(l):
-			out = append(out, "**"+escape(card.InlinePlain(heading.ReplaceAllString(l, "")))+"**")
-		default:
-			out = append(out, inline(l))
+	var out []string
+	for _, p := range card.Pieces(short) {
+		if p.Code {
+			out = append(out, block(p.Text))
+			continue
 		}
-	}
-	if fence != "" {
-		out = append(out, block(strings.Join(fenced, "\n")))
+		for l := range strings.SplitSeq(p.Text, "\n") {
+			if heading.MatchString(l) {
+				out = append(out, "**"+escape(card.InlinePlain(heading.ReplaceAllString(l, "")))+"**")
+			} else {
+				out = append(out, inline(l))
+			}
+		}
 	}
 	return strings.Join(out, "\n"), short != whole
 }
