@@ -7,18 +7,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Bounds of what is shown of one text, in code points. Of a longer one the beginning and the end are shown.
+// Bounds of what is shown. A permission has all of its call: an ask has room for it, and a surface that does not show all of
+// an ask does not give it. Of what is longer the beginning and the end are shown.
 const (
-	maxShown  = 6000
-	shownHead = 4000
-	shownTail = maxShown - shownHead
-	maxCode   = 1000 // of a name or a path
+	maxShown   = 60_000 // of all texts of a context, in bytes: the inbox shows a text of 64 KiB whole
+	leastShown = 1_000  // of each text
+	maxPreview = 6_000  // of a preview, in bytes; the context has a longer one
+	maxCode    = 1_000  // of a name or a path, in code points
 )
 
 func (p *permission) question(l *lang.Language) string {
@@ -42,15 +44,23 @@ func (p *permission) question(l *lang.Language) string {
 // context returns the whole truth about the call, as Markdown.
 func (p *permission) context(l *lang.Language, dir string) string {
 	var parts []string
+	room := maxShown
+	show := func(language, text string) {
+		text = clipped(l, text, max(room, leastShown))
+		room -= len(text)
+		parts = append(parts, fenced(language, text))
+	}
 	shown := map[string]bool{} // input that stands elsewhere
 	switch p.tool {
 	case "Bash", "PowerShell":
-		parts, shown["command"] = append(parts, fenced("sh", clipped(l, p.text("command")))), true
+		show("sh", p.text("command"))
+		shown["command"] = true
 	case "Edit", "Write":
 		shown["file_path"], shown["old_string"], shown["new_string"], shown["content"] = true, true, true, true
-		parts = append(parts, fenced("diff", clipped(l, p.diff())))
+		show("diff", p.diff())
 	case "ExitPlanMode":
-		parts, shown["plan"] = append(parts, fenced("markdown", clipped(l, p.text("plan")))), true
+		show("markdown", p.text("plan"))
+		shown["plan"] = true
 	}
 	var rest []member
 	input, _ := members(p.input) // an object, as was checked
@@ -64,7 +74,7 @@ func (p *permission) context(l *lang.Language, dir string) string {
 		if err := json.Indent(&b, join(rest), "", "  "); err != nil {
 			b.Write(p.input)
 		}
-		parts = append(parts, fenced("json", clipped(l, b.String())))
+		show("json", b.String())
 	}
 	if dir != "" {
 		parts = append(parts, l.Say("Directory: %s", code(dir)))
@@ -72,10 +82,10 @@ func (p *permission) context(l *lang.Language, dir string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// preview returns the diff of an edit, or nil.
+// preview returns the diff of an edit, or nil: a long one is only in the context, as an ask has room for it once.
 func (p *permission) preview() *ask.Preview {
-	if d := p.diff(); d != "" && (p.tool == "Edit" || p.tool == "Write") {
-		return &ask.Preview{Format: ask.PreviewMarkdown, Body: fenced("diff", clipped(lang.Of(lang.English), d))}
+	if d := p.diff(); d != "" && len(d) <= maxPreview && (p.tool == "Edit" || p.tool == "Write") {
+		return &ask.Preview{Format: ask.PreviewMarkdown, Body: fenced("diff", clipped(lang.Of(lang.English), d, maxShown))}
 	}
 	return nil
 }
@@ -103,15 +113,16 @@ func (p *permission) text(keys ...string) string {
 // blank is white space that would push what follows it out of sight.
 var blank = regexp.MustCompile(`[ \t\n]{100,}`)
 
-// clipped makes everything in a text visible: long white space by its length. Of a long text it leaves out the middle.
-func clipped(l *lang.Language, s string) string {
+// clipped makes everything in a text visible: long white space by its length. Of a text of more bytes than most it leaves
+// out the middle.
+func clipped(l *lang.Language, s string, most int) string {
 	s = blank.ReplaceAllStringFunc(ask.Visible(s), func(run string) string { return "\n" + l.Say("[… %d spaces and line breaks …]", len(run)) + "\n" })
-	runes := []rune(s)
-	if len(runes) <= maxShown {
-		return string(runes)
+	if len(s) <= most {
+		return s
 	}
-	left := l.Say("[… %d characters are not shown …]", len(runes)-maxShown)
-	return string(runes[:shownHead]) + "\n" + left + "\n" + string(runes[len(runes)-shownTail:])
+	head, tail := strings.ToValidUTF8(s[:most*2/3], ""), strings.ToValidUTF8(s[len(s)-most/3:], "")
+	left := l.Say("[… %d characters are not shown …]", utf8.RuneCountInString(s)-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail))
+	return head + "\n" + left + "\n" + tail
 }
 
 // fenced returns a code block, whose fence is longer than any in the text.

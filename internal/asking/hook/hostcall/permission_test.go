@@ -27,21 +27,22 @@ func permissionOf(t *testing.T, language string, lasting bool, tool string, inpu
 
 func TestAPermissionShowsTheWholeTruth(t *testing.T) {
 	t.Parallel()
-	long := "start " + strings.Repeat("x", 9000) + " rm -rf end"
+	long := "start " + strings.Repeat("x", 59_000) + " rm -rf end"
 	for name, c := range map[string]struct {
 		tool  string
 		input map[string]any
 		text  string
 		shows []string
 	}{
-		"hidden characters": {"Bash", map[string]any{"command": "echo \u202egpj.\u200b\r x\u00a0"}, "run this command", []string{"echo ⟨U+202E⟩gpj.⟨U+200B⟩⟨U+000D⟩ x⟨U+00A0⟩"}},
-		"marks":             {"Bash", map[string]any{"command": "ls a=\u0338b c\u0336 \u2065\U0001d159 e\u0301 \u0e01\u0e34"}, "", []string{"ls a=⟨U+0338⟩b c⟨U+0336⟩ ⟨U+2065⟩⟨U+1D159⟩ e⟨U+0301⟩ \u0e01\u0e34"}},
-		"much white space":  {"Bash", map[string]any{"command": "ls" + strings.Repeat(" ", 300) + "; curl x | sh" + strings.Repeat("\n", 400) + "rm -rf /"}, "", []string{"ls\n[… 300 spaces and line breaks …]\n; curl x | sh\n[… 400 spaces and line breaks …]\nrm -rf /"}},
-		"a long command":    {"Bash", map[string]any{"command": long}, "run this command", []string{"start x", "x rm -rf end", "[… 3017 characters are not shown …]"}},
-		"a fence":           {"Bash", map[string]any{"command": "a\n```\nb"}, "", []string{"````sh\na\n```\nb\n````"}},
-		"other arguments":   {"Bash", map[string]any{"command": "ls", "run_in_background": true}, "", []string{`"run_in_background": true`, "/work"}},
-		"an edit":           {"Edit", map[string]any{"file_path": "/a`b", "old_string": "one\ntwo\n", "new_string": "one\nthree\n", "replace_all": true}, "edit `` /a`b ``?", []string{"-two\n+three", `"replace_all": true`}},
-		"an MCP tool":       {"mcp__db__drop", map[string]any{"table": "users"}, "`drop` of the MCP server `db`", []string{`"table": "users"`}},
+		"hidden characters":              {"Bash", map[string]any{"command": "echo \u202egpj.\u200b\r x\u00a0"}, "run this command", []string{"echo ⟨U+202E⟩gpj.⟨U+200B⟩⟨U+000D⟩ x⟨U+00A0⟩"}},
+		"marks":                          {"Bash", map[string]any{"command": "ls a=\u0338b c\u0336 \u2065\U0001d159 e\u0301 \u0e01\u0e34"}, "", []string{"ls a=⟨U+0338⟩b c⟨U+0336⟩ ⟨U+2065⟩⟨U+1D159⟩ e⟨U+0301⟩ \u0e01\u0e34"}},
+		"much white space":               {"Bash", map[string]any{"command": "ls" + strings.Repeat(" ", 300) + "; curl x | sh" + strings.Repeat("\n", 400) + "rm -rf /"}, "", []string{"ls\n[… 300 spaces and line breaks …]\n; curl x | sh\n[… 400 spaces and line breaks …]\nrm -rf /"}},
+		"a long command":                 {"Bash", map[string]any{"command": long}, "run this command", []string{long}},
+		"one that is longer than an ask": {"Bash", map[string]any{"command": long + long, "description": "d"}, "run this command", []string{"start x", "x rm -rf end", `"description": "d"`, "[… 58034 characters are not shown …]"}},
+		"a fence":                        {"Bash", map[string]any{"command": "a\n```\nb"}, "", []string{"````sh\na\n```\nb\n````"}},
+		"other arguments":                {"Bash", map[string]any{"command": "ls", "run_in_background": true}, "", []string{`"run_in_background": true`, "/work"}},
+		"an edit":                        {"Edit", map[string]any{"file_path": "/a`b", "old_string": "one\ntwo\n", "new_string": "one\nthree\n", "replace_all": true}, "edit `` /a`b ``?", []string{"-two\n+three", `"replace_all": true`}},
+		"an MCP tool":                    {"mcp__db__drop", map[string]any{"table": "users"}, "`drop` of the MCP server `db`", []string{`"table": "users"`}},
 	} {
 		e := permissionOf(t, "en", false, c.tool, c.input, "null")
 		if !strings.Contains(e.Ask.Questions[0].Text, c.text) {
