@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxShown bounds one part of a permission's description, in code points.
-const maxShown = 8000
+// maxShown bounds a permission's description, and each part of it, in bytes: the
+// inbox shows a text of 64 KiB whole.
+const maxShown = 60_000
 
 // permissionContext returns, as Markdown, what a person must see before
 // allowing something: the explanation, the command, and the tool's input and
@@ -58,7 +60,7 @@ func (b *builder) permissionContext(description string, subject, call value) str
 		}
 		add(strings.Join(paths, ", "))
 	}
-	return shorten(strings.Join(parts, "\n\n"), 4*maxShown)
+	return shorten(strings.Join(parts, "\n\n"), maxShown+1_000)
 }
 
 // toolContent formats one content item of a tool call.
@@ -115,14 +117,15 @@ func prefixed(mark, text string) string {
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
 }
 
-// shorten leaves out the middle of a long text: what a command does can be at its end.
+// shorten leaves out the middle of a text of more bytes than most: what a command
+// does can be at its end.
 func shorten(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
+	if len(s) <= most {
 		return s
 	}
-	end := most / 3
-	return string(runes[:most-end]) + fmt.Sprintf("\n… (%d characters are not shown) …\n", len(runes)-most) + string(runes[len(runes)-end:])
+	head, tail := strings.ToValidUTF8(s[:most*2/3], ""), strings.ToValidUTF8(s[len(s)-most/3:], "")
+	left := utf8.RuneCountInString(s) - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
+	return head + fmt.Sprintf("\n… (%d characters are not shown) …\n", left) + tail
 }
 
 // code and fenced quote text for Markdown with more backticks than it contains.

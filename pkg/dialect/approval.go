@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -36,9 +37,9 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 	if o, ok := one.args.(*object); ok && len(o.keys) > 0 {
 		b.remember(string(encode(o)), id, "args")
-		q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(o))), ask.MaxText-60)
+		b.withArguments(&q, one.name, indented(encode(o)), fenced("json", indented(encode(o))))
 	} else if one.args != nil && !ok {
-		q.Text = shorten(q.Text+"\n\n"+fenced("", string(encode(one.args))), ask.MaxText-60)
+		b.withArguments(&q, one.name, string(encode(one.args)), fenced("", string(encode(one.args))))
 	}
 	b.remember(one.name, id, "name")
 	b.remember(one.description, id, "description")
@@ -61,6 +62,19 @@ func (b *builder) approval(n, i int, one approval) {
 	if one.editable {
 		b.add(newArguments(id+"-args", one.name), place{at: one.at})
 	}
+}
+
+// withArguments adds the arguments of a call, as they are drawn there, to the text
+// of its question. Those that a screen would fold there, or read as markup, are in the context: nobody
+// approves what is not shown as it is.
+func (b *builder) withArguments(q *ask.Question, of, args, drawn string) {
+	text := q.Text + "\n\n" + drawn
+	if utf8.RuneCountInString(text) <= 400 && strings.Count(text, "\n") < 8 && !strings.Contains(args, "`") && !strings.Contains(args, "**") && !strings.Contains(args, "](") {
+		q.Text = text
+		return
+	}
+	q.Text = shorten(q.Text, ask.MaxText/2) + "\n\nIts arguments are above."
+	b.ask.Context = shorten(strings.TrimSpace(b.ask.Context+"\n\nArguments of "+code(of)+":\n\n"+fenced("json", args)), maxShown+1_000)
 }
 
 // newArguments is the optional question for other arguments of a tool call.

@@ -107,9 +107,27 @@ func TestAPermissionHidesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"echo ⟨U+202E⟩gpj⟨U+200B⟩ x", "x ; rm -rf /", "characters are not shown"} {
+	for _, want := range []string{"echo ⟨U+202E⟩gpj⟨U+200B⟩ " + strings.Repeat("x", 20_000) + " ; rm -rf /"} {
 		if !strings.Contains(a.Context, want) {
 			t.Errorf("no %q in %d bytes: %.200s", want, len(a.Context), a.Context)
+		}
+	}
+}
+
+// The arguments of a call that waits for approval are in its question, unless a screen would fold them there, or read them
+// as markup: then they are whole in the context.
+func TestNoArgumentOfAnApprovalIsCut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command string
+		above   bool
+	}{"a short one": {"ls", false}, "a long one": {strings.Repeat("x", 20_000) + " ; rm -rf /", true}, "one with marks": {"echo `id`", true}} {
+		a, _, err := in(t, "langchain").Ask([]byte(`{"action_requests":[{"name":"run","args":{"command":"` + c.command + `"}}],"review_configs":[{"action_name":"run","allowed_decisions":["approve","reject"]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := a.Questions[0].Text; strings.Contains(a.Context, c.command) != c.above || strings.Contains(text, c.command) == c.above || !strings.Contains(text, "run") {
+			t.Errorf("%s: the question is %.200q, the context %.200q", name, text, a.Context)
 		}
 	}
 }

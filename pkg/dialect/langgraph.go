@@ -43,7 +43,7 @@ func langgraphAsk(b *builder, v value) {
 
 	q := ask.Question{ID: inboxAction, Text: "Action: " + action, NoOther: !config.field("allow_respond").bool(false)}
 	if len(request.field("args").object().keys) > 0 {
-		q.Text += "\n\n" + indented(args)
+		b.withArguments(&q, action, indented(args), ask.Visible(indented(args)))
 	}
 	edit := config.field("allow_edit").bool(false)
 	for _, o := range []struct {
