@@ -117,7 +117,7 @@ func codeSpan(s string, bold bool, add func(Span)) int {
 		if n > 1 {
 			body = strings.TrimSuffix(strings.TrimPrefix(body, " "), " ")
 		}
-		if body == "" {
+		if strings.TrimSpace(body) == "" { // nothing would be left of a label
 			return 0
 		}
 		add(Span{Text: body, Code: true, Bold: bold})

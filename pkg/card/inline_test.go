@@ -14,6 +14,7 @@ func TestInlineMarkdown(t *testing.T) {
 	for text, want := range map[string][]s{
 		"plain":                                {{Text: "plain"}},
 		"run `go test ./...` now":              {{Text: "run "}, {Text: "go test ./...", Code: true}, {Text: " now"}},
+		"` `":                                  {{Text: "` `"}}, // else nothing is left of a label, which platforms refuse
 		"``a ` b``":                            {{Text: "a ` b", Code: true}},
 		"a **bold** word":                      {{Text: "a "}, {Text: "bold", Bold: true}, {Text: " word"}},
 		"**bold `code`**":                      {{Text: "bold ", Bold: true}, {Text: "code", Code: true, Bold: true}},
