@@ -1,6 +1,9 @@
 package ask
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The responder types of an agent's own host: the dialog of a coding agent's
 // terminal, and a form in an MCP client. Each serves one session and proves
@@ -59,6 +62,30 @@ const (
 // Permits reports whether the ask is a permission: its outcome is for one call
 // only, and only a person gives it, on purpose.
 func (a *Ask) Permits() bool { return a.Metadata[MetadataPermission] != nil }
+
+// Denies reports whether an option refuses: it ends the ask, or the entrance that
+// asks for the permission says so.
+func (a *Ask) Denies(o *Option) bool {
+	denies, _ := a.Metadata[MetadataDenies].([]any)
+	return o.Cancels || slices.Contains(denies, any(o.ID))
+}
+
+// Refuses reports whether answers permit nothing: they choose only options that
+// refuse.
+func (a *Ask) Refuses(answers []Answer) bool {
+	for i := range answers {
+		q := a.Question(answers[i].QuestionID)
+		if q == nil || len(answers[i].Selected) == 0 || answers[i].Other != "" {
+			return false
+		}
+		for _, id := range answers[i].Selected {
+			if o := q.Option(id); o == nil || !a.Denies(o) {
+				return false
+			}
+		}
+	}
+	return len(answers) > 0
+}
 
 // AskedBy reports whether the ask carries this host mark. An empty mark matches
 // nothing.

@@ -33,6 +33,9 @@ type Card struct {
 
 	BreakGlass *BreakGlass // nil unless this person may decide it alone
 
+	Permits  bool   // its outcome is for one call: nobody gives it who cannot see all of it
+	Withheld string // why nothing that permits it can be chosen here; empty: all can
+
 	May       May
 	Attention []string // "Mei is answering"
 	Questions []Question
@@ -104,7 +107,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
 		Key: a.Key(), Life: r.Life, Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, v.live(Since)),
-		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, me: v.By.Principal, words: w,
+		Title: line(a.Title), Permits: a.Permits(), May: v.May(r), Audience: audience(a, w), ask: a, me: v.By.Principal, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
 		c.Context = Markdown(a.Context)

@@ -52,6 +52,7 @@ type Option struct {
 	Recommended bool
 	Cancels     bool
 	Destructive bool // it is sent only after a second, different key or click
+	Withheld    bool // it cannot be chosen here; see [Card.Withhold]
 	Preview     *Preview
 	File        *File
 	Shown       bool // its preview is shown while nothing is chosen

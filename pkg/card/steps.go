@@ -73,6 +73,9 @@ func (s Steps) Buttons(c *Card) (all []Button) {
 		options = nil
 	}
 	for i := range options {
+		if options[i].Withheld {
+			continue
+		}
 		label := options[i].Label
 		switch {
 		case q.Multiple && slices.Contains(s.Chosen, options[i].ID):
@@ -82,16 +85,17 @@ func (s Steps) Buttons(c *Card) (all []Button) {
 		}
 		add(DoChoose, i, label, options[i].Recommended)
 	}
-	if q.Multiple && len(options) > 0 {
+	if q.Multiple && len(options) > 0 && c.Withheld == "" {
 		add(DoContinue, 0, c.Say("Send"), false)
 	}
 	switch {
+	case c.Withheld != "":
 	case len(options) == 0:
 		add(DoType, 0, c.Say("Answer…"), false)
 	case q.Other != nil:
 		add(DoType, 0, c.Say("Other…"), false)
 	}
-	if q.Optional {
+	if q.Optional && c.Withheld == "" {
 		add(DoContinue, 1, c.Say("Skip"), false)
 	}
 	add(DoDecline, 0, c.Say("Decline"), false)

@@ -11,8 +11,12 @@ import (
 )
 
 // Answer sends what a person answered at a message, and returns what to tell them: "" if nothing. The error is that
-// of [responder.Responder.Answer].
+// of [responder.Responder.Answer], or says that they permit what they were not shown whole.
 func (s *Surface) Answer(ctx context.Context, l *lang.Language, rec *ask.Record, at string, reply ask.Reply) (told string, err error) {
+	if told = s.Withheld(l, rec, reply.Answers); told != "" {
+		s.RefusePerson("answer", told, reply.By, &rec.Ask)
+		return told, ask.Refuse(ask.CodeForbidden, "%s", told)
+	}
 	if srv := s.clickedAt(at); srv != nil {
 		_, err = srv.Answer(ctx, rec.Ask.Key(), ask.Place{Ref: at}, reply)
 	} else {

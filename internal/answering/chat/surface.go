@@ -74,6 +74,7 @@ type Surface struct {
 	Clock  responder.Clock
 	Log    *slog.Logger
 
+	whole    func(c *card.Card, rec *ask.Record) bool // nil: every permission is shown whole
 	link     func(ask.Key) string
 	inbox    string
 	refused  func(Refusal)
@@ -202,7 +203,11 @@ func (s *Surface) CardFor(v card.Viewer, rec *ask.Record) *card.Card {
 	if rec.AskedAt.IsZero() {
 		rec.AskedAt = now
 	}
-	return card.New(rec, v, now, s.lookers.others(rec.Ask.Key())...)
+	c := s.uncut(v, rec, now)
+	if s.withholds(rec, now) {
+		c.Withhold(s.LinkTo(rec.Ask.Key()) != "")
+	}
+	return c
 }
 
 // Pending returns the record of an ask that is being posted.

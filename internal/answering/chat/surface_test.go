@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
@@ -154,5 +155,51 @@ func TestWhoDidNotSeeANotificationIsToldInPrivate(t *testing.T) {
 	})
 	if want := []string{"U1", "U2", "U3"}; err != nil || !cmp.Equal(told, want) {
 		t.Errorf("told %q, %v", told, err)
+	}
+}
+
+// What a message does not show whole is not permitted there: an old or a forged button, and words, come to nothing before
+// any broker hears of them.
+func TestNobodyPermitsWhatAMessageDoesNotShowWhole(t *testing.T) {
+	t.Parallel()
+	var refused []chat.Refusal
+	s := surface(t, chat.Options{Link: func(k ask.Key) string { return "https://inbox.example/ask/" + k.String() }, Refused: func(r chat.Refusal) { refused = append(refused, r) }})
+	s.ShownWhole(func(c *card.Card, _ *ask.Record) bool { return c.Context == nil || len(c.Context.Body) < 100 })
+	command := "```sh\n" + strings.Repeat("x", 100) + "\n```"
+	q := ask.Question{ID: "q", Kind: ask.KindChoice, Text: "May it?", Options: []ask.Option{{ID: "yes", Label: "Yes", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: command}}, {ID: "no", Label: "No"}, {ID: "stop", Label: "Stop", Cancels: true}}}
+	rec := &ask.Record{State: ask.StatePending, Ask: ask.Ask{
+		Tenant: "acme", Session: "s1", ID: "a1", Context: command, Questions: []ask.Question{q}, Metadata: map[string]any{ask.MetadataPermission: "x", ask.MetadataDenies: []any{"no"}},
+	}}
+	l := lang.Of(lang.English)
+	said := func(answers ...ask.Answer) bool { return s.Withheld(l, rec, answers) != "" }
+	for name, c := range map[string]struct {
+		ans  ask.Answer
+		want bool
+	}{
+		"what permits":     {ask.Answer{QuestionID: "q", Selected: []string{"yes"}}, true},
+		"what refuses":     {ask.Answer{QuestionID: "q", Selected: []string{"no"}}, false},
+		"what ends it":     {ask.Answer{QuestionID: "q", Selected: []string{"stop"}}, false},
+		"both":             {ask.Answer{QuestionID: "q", Selected: []string{"no", "yes"}}, true},
+		"words beside":     {ask.Answer{QuestionID: "q", Selected: []string{"no"}, Other: "yes"}, true},
+		"another question": {ask.Answer{QuestionID: "r", Selected: []string{"no"}}, true},
+	} {
+		if said(c.ans) != c.want {
+			t.Errorf("%s: withheld is not %v", name, c.want)
+		}
+	}
+	if !said() {
+		t.Error("no answer at all, as of a form that is opened, is not withheld")
+	}
+	told, err := s.Answer(t.Context(), l, rec, "", ask.Reply{Answers: []ask.Answer{{QuestionID: "q", Selected: []string{"yes"}}}})
+	if !errors.Is(err, ask.ErrForbidden) || !strings.Contains(told, "https://inbox.example/ask/acme/s1/a1") || len(refused) != 1 {
+		t.Errorf("told %q, %v, and reported %d", told, err, len(refused))
+	}
+	c := s.Card(l, rec)
+	if o := c.Questions[0].Options; c.Withheld == "" || !o[0].Withheld || o[1].Withheld || o[2].Withheld || c.Questions[0].Other != nil || o[0].Preview != nil {
+		t.Errorf("the card offers %+v", c.Questions[0])
+	}
+	rec.Ask.Metadata = nil
+	if said(ask.Answer{QuestionID: "q", Selected: []string{"yes"}}) {
+		t.Error("what is no permission is withheld")
 	}
 }

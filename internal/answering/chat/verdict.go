@@ -132,12 +132,21 @@ func (s *Summary) Beside() []string {
 	return slices.DeleteFunc([]string{s.At.Words, s.Where}, func(part string) bool { return part == "" })
 }
 
-// Foot returns the last lines of a pending card: that it was cut, then further words, for whom it is, and when it ends.
-func Foot(c *card.Card, cut bool, more ...string) []string {
-	if cut {
-		more = append([]string{c.Say("Not everything fits here.")}, more...)
+// Foot returns the last lines of a pending card: that it was cut, or what follows from that, then further words, for whom it
+// is, and when it ends. Clean is as for [Summarize]; it cuts all but the first to a number.
+func Foot(c *card.Card, cut bool, clean func(s string, most int) string, most int, more ...string) (lines []string) {
+	switch {
+	case c.Withheld != "":
+		lines = []string{clean(c.Withheld, 300)}
+	case cut:
+		lines = []string{c.Say("Not everything fits here.")}
 	}
-	return slices.DeleteFunc(append(more, c.ForThem, c.AtEnd), func(words string) bool { return words == "" })
+	for _, words := range append(more, c.ForThem, c.AtEnd) {
+		if words != "" {
+			lines = append(lines, clean(words, most))
+		}
+	}
+	return lines
 }
 
 // Destroys reports whether an option of a pending card is destructive.

@@ -378,10 +378,9 @@ func join(a *ask.Ask, demanded []ask.Approval) {
 // options returns which options of a choice approve, and which deny. An ask that
 // calls an option a denial gains nothing by that: a denial is never an answer.
 func options(a *ask.Ask) (approve, deny []string) {
-	denies, _ := a.Metadata[ask.MetadataDenies].([]any)
 	for i := range a.Questions[0].Options {
 		o := &a.Questions[0].Options[i]
-		if o.Cancels || slices.Contains(denies, any(o.ID)) {
+		if a.Denies(o) {
 			deny = append(deny, o.ID)
 		} else {
 			approve = append(approve, o.ID)

@@ -66,6 +66,7 @@ func RunChat(t *testing.T, newChat func(t *testing.T) Chat, without ...Without) 
 		"a step of the ladder is told once":               ladder,
 		"one person decides alone, and all are told":      alone,
 		"files are named, and sent once":                  files,
+		"a permission is shown whole, or not given":       permission,
 	}
 	check(t, cases, without)
 	for name, run := range cases {
@@ -392,6 +393,53 @@ func files(s *chatScene) {
 	})
 	if names, takes := s.chat.Files(); takes && (len(names) != 2 || !strings.HasSuffix(names[0], "before.png") || !strings.HasSuffix(names[1], "server.txt")) {
 		s.t.Errorf("the platform got %q", names)
+	}
+}
+
+// permission: nobody permits a command in a chat that does not show it whole, with a button or with words; who refuses it may.
+// A mail's link leads to a page that shows it whole.
+func permission(s *chatScene) {
+	s.replica()
+	command := func(id string, lines int) (all []string) {
+		for i := range lines {
+			all = append(all, fmt.Sprintf("step-%05d", i))
+		}
+		s.ask(ask.Ask{
+			ID: id, Context: "```sh\n" + strings.Join(all, "\n") + "\n```", Metadata: map[string]any{ask.MetadataPermission: "x", ask.MetadataDenies: []string{"lite"}},
+			Questions: []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "May it use this?", NoOther: true, Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "Only this once."}, {ID: "lite", Label: "SQLite"}}}},
+		})
+		s.posted(id)
+		return all
+	}
+	short := command("short", 180)
+	p := s.open("short")
+	for _, line := range short {
+		if !strings.Contains(p.Text, line) {
+			s.t.Fatalf("%q is not in %q", line, p.Text)
+		}
+	}
+	s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom})
+	s.closed("short", "Tom")
+
+	long := command("long", 5_000)
+	p = s.open("long")
+	mail := s.chat.Type() == "email" // its text is all of it, but not what most people see of it
+	if !mail && (!contains(p.Text, "too long to be shown whole here") || !contains(p.Text, Link(s.key("long"))) || strings.Contains(p.Text, long[4_000])) {
+		s.t.Errorf("it does not say that it is cut, and where all of it is: %.3000q", p.Text)
+	}
+	s.chat.Write(s.t.Context(), p, "answer: PostgreSQL", tom)
+	s.chat.Write(s.t.Context(), p, "answer: 1", tom)
+	if mail {
+		natstest.Eventually(s.t, "Tom is told that a reply does not permit it", func() bool { return contains(strings.Join(s.chat.Said(), " "), "a reply does not permit it") })
+	} else {
+		s.surface.Click(s.t.Context(), p, Click{ID: "c2", Option: "pg", By: tom})
+	}
+	p = s.open("long")
+	s.surface.Click(s.t.Context(), p, Click{ID: "c3", Option: "lite", By: tom})
+	s.closed("long", "Tom")
+	rec, err := s.own.Get(s.t.Context(), s.key("long"))
+	if err != nil || rec.Outcome == nil || len(rec.Outcome.Answers) != 1 || rec.Outcome.Answers[0].Selected[0] != "lite" {
+		s.t.Errorf("the outcome is %+v, %v", rec.Outcome, err)
 	}
 }
 

@@ -137,6 +137,9 @@ func (t *turn) open(begun values) outcome {
 	if held, ok := t.s.unsent.Get(t.held); ok && len(begun) == 0 {
 		begun = held
 	}
+	if why := t.s.Withheld(t.l, t.rec, nil); why != "" {
+		return tell(why)
+	}
 	if c := t.card(); planOf(c).fits {
 		return outcome{form: answerForm(t.l, c, t.key, begun)}
 	}

@@ -21,6 +21,8 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -109,6 +111,11 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		unsent: chat.NewCache[string, values](1_000), handled: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
 	}
 	s.api = newAPI(opts.Token, cmp.Or(opts.APIURL, defaultAPI), surface.Clock, func() { s.me.Store(nil) })
+	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
+		d := s.drawing(c, rec, s.LinkTo(rec.Ask.Key()), s.Routes().Decide(&rec.Ask).Target)
+		d.message()
+		return !d.cut
+	})
 	return s, nil
 }
 

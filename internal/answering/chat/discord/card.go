@@ -131,9 +131,9 @@ type drawing struct {
 func (d *drawing) message() message {
 	var p page
 	p.add(d.Head(), 300, small)
-	p.add(d.Title, 200, func(s string) string { return "### " + styled(chat.OneLine(s)) })
+	p.add(d.Title, d.room(200), func(s string) string { return "### " + styled(chat.OneLine(s)) })
 	if d.Context != nil {
-		p.body(d.Context, maxContext)
+		p.body(d.Context, d.room(maxContext))
 	}
 	p.add(strings.Join(chat.FileTexts(d.Files, literal), "\n"), 1000, func(s string) string { return s }) // they are literal
 	for i := range d.Questions {
@@ -158,6 +158,14 @@ func (d *drawing) message() message {
 		m.Flags |= flagSilent
 	}
 	return m
+}
+
+// room returns how much of a part is shown: of a permission all, if the message has room for all of it.
+func (d *drawing) room(most int) int {
+	if d.Permits && d.Withheld == "" {
+		return maxText
+	}
+	return most
 }
 
 // messageOf returns a message of components, which notifies only these.
@@ -185,7 +193,7 @@ func (d *drawing) question(p *page, q *card.Question) {
 	if len(q.Marks) > 0 {
 		head += " (" + strings.Join(q.Marks, ", ") + ")"
 	}
-	p.add(head, maxContext, bold)
+	p.add(head, d.room(maxContext), bold)
 	if q.Kind == ask.KindChoice {
 		d.options(p, q)
 	}
@@ -201,10 +209,10 @@ func (d *drawing) options(p *page, q *card.Question) {
 	}
 	for i := range q.Options {
 		lines = append(lines, chat.OptionText(i, &q.Options[i],
-			func(s string) string { return bold(short(s, 200)) }, escape, func(s string) string { return literal(s, 200) }))
+			func(s string) string { return bold(short(s, d.room(200))) }, escape, func(s string) string { return literal(s, 200) }))
 		if v := q.Options[i].Preview; v != nil {
 			list()
-			p.body(v, maxPreview)
+			p.body(v, d.room(maxPreview))
 		}
 	}
 	list()
@@ -213,12 +221,12 @@ func (d *drawing) options(p *page, q *card.Question) {
 // foot ends a message; there is room for it.
 func (d *drawing) foot(p *page, form bool) {
 	more := ""
-	if !form {
+	if !form && d.Withheld == "" {
 		more = d.Say("This is too much for a form of Discord: answer it in the web inbox, please.")
 	}
-	lines := chat.Foot(d.Card, p.cut, more)
+	lines := chat.Foot(d.Card, p.cut, literal, 120, more)
 	for i := range lines {
-		lines[i] = "-# " + literal(lines[i], 120)
+		lines[i] = "-# " + lines[i]
 	}
 	p.put(strings.Join(lines, "\n"))
 }
@@ -245,6 +253,9 @@ func (d *drawing) controls() (rows []component, form bool) {
 	switch {
 	case single && len(q.Options) <= maxButtons:
 		for i := range q.Options {
+			if q.Options[i].Withheld {
+				continue
+			}
 			style := styleSecondary
 			switch o := &q.Options[i]; {
 			case o.Destructive:
@@ -254,7 +265,7 @@ func (d *drawing) controls() (rows []component, form bool) {
 			}
 			add(doChoose, i, style, card.InlinePlain(q.Options[i].Label))
 		}
-	case single:
+	case single && d.Withheld == "":
 		menu := component{Type: typeSelect, ID: controlID(d.key, doSelect, 0), Placeholder: d.Say("Choose…")}
 		for i := range q.Options {
 			menu.Options = append(menu.Options, optionOf(i, &q.Options[i]))
@@ -270,7 +281,7 @@ func (d *drawing) controls() (rows []component, form bool) {
 		}
 		add(doForm, 0, styleSecondary, more)
 	}
-	if len(d.Questions) == 1 && q.Optional {
+	if len(d.Questions) == 1 && q.Optional && d.Withheld == "" {
 		add(doSkip, 0, styleSecondary, d.Say("Skip"))
 	}
 	add(doDecline, 0, styleSecondary, d.Say("Decline…"))

@@ -61,7 +61,7 @@ func planOf(c *card.Card) (p plan) {
 	reason := c.Approval != nil && c.Approval.Reason != ""
 	p.sure = take(chat.Destroys(c), true)
 	p.note = take(reason, true)
-	p.fits = room >= 0 && !some(func(q *card.Question) bool { return q.Unknown })
+	p.fits = room >= 0 && c.Withheld == "" && !some(func(q *card.Question) bool { return q.Unknown })
 	p.others = take(some(func(q *card.Question) bool { return listed(q) && q.Other != nil }), false)
 	p.note = p.note || take(len(c.Questions) == 1, false)
 	return p

@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -56,7 +57,12 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 }
 
 func (s *App) drawn(rec *ask.Record, link string, to chat.Target) drawing {
-	d := drawing{Card: s.Card(s.Language(&rec.Ask), rec), key: responder.PostKey(Type, rec.Ask.Key(), rec.Life), link: link}
+	return s.drawing(s.Card(s.Language(&rec.Ask), rec), rec, link, to)
+}
+
+// drawing returns what is needed to draw a card.
+func (s *App) drawing(c *card.Card, rec *ask.Record, link string, to chat.Target) drawing {
+	d := drawing{Card: c, key: responder.PostKey(Type, rec.Ask.Key(), rec.Life), link: link}
 	if to.Person == "" {
 		d.mentions = to.Mention
 	}

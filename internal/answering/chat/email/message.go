@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -45,7 +46,7 @@ func functions(l *lang.Language) template.FuncMap {
 		"body": body, "inline": inline, "clip": ask.Clip, "number": func(i int) string { return strconv.Itoa(i + 1) }, "plain": func(s string) string { return card.InlinePlain(s) },
 		// Templates call no methods: these are the methods that they need.
 		"head": (*card.Card).Head, "lead": lead, "urgent": card.Priority.Urgent, "names": (*letter).Names, "left": (*letter).LeftWords, "filesat": (*letter).FilesAt, "when": (*ending).When,
-		"field": form.Field, "has": form.Has, "other": form.Other, "typed": form.Text, "get": form.Get,
+		"room": contextRoom, "field": form.Field, "has": form.Has, "other": form.Other, "typed": form.Text, "get": form.Get,
 	}
 }
 
@@ -60,12 +61,32 @@ func lead(c *card.Card) string {
 
 // Bounds of a mail. Some clients cut one of more than about 100 kB.
 const (
-	maxContext = 6_000
-	maxPreview = 3_000
-	maxOptions = 30 // of a question; the page has all
-	maxButtons = 4
-	maxSubject = 150
+	maxContext     = 6_000
+	maxPreview     = 3_000
+	maxPermit      = 30_000 // of a permission's context; one that is longer is given on the page
+	maxDescription = 400
+	maxOptions     = 30 // of a question; the page has all
+	maxButtons     = 4
+	maxSubject     = 150
 )
+
+// contextRoom is how much of an ask's context a mail shows.
+func contextRoom(c *card.Card) int {
+	if c.Permits {
+		return maxPermit
+	}
+	return maxContext
+}
+
+// whole reports whether a mail shows all of a permission: nobody gives it by a reply to one that does not.
+func whole(c *card.Card) bool {
+	long := func(o card.Option) bool {
+		return len(o.Description) > maxDescription || o.Preview != nil && utf8.RuneCountInString(o.Preview.Body) > maxPreview
+	}
+	return (c.Context == nil || utf8.RuneCountInString(c.Context.Body) <= maxPermit) && !slices.ContainsFunc(c.Questions, func(q card.Question) bool {
+		return len(q.Options) > maxOptions || slices.ContainsFunc(q.Options, long)
+	})
+}
 
 // letter is what a mail to one address says of an ask.
 type letter struct {
@@ -97,7 +118,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
 	d := &letter{Card: s.CardFor(s.reader(address, l), rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
-	d.Votes = chat.Standing(d.Card, literal)
+	d.Votes, d.Cut = chat.Standing(d.Card, literal), d.Permits && !whole(d.Card)
 	if !list {
 		d.Person = address
 		weak := ask.By{Proof: ask.ProofEmailLink}

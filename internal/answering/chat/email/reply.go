@@ -116,6 +116,7 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: Type, Zone: r.people().zone(r.from)}
 	id := chat.AnswerID(Type, "reply", r.id, r.from, r.post)
 	c := card.New(r.rec, v, r.Clock.Now())
+	c.Compact()
 	var told string
 	var err error
 	switch reason, declines := chat.Declines(words); {
@@ -142,6 +143,10 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 		reply := d.Reply()
 		if chosen := c.Destructive(reply.Answers); len(again) == 0 && chosen != "" {
 			told = r.lang.Say("“%s” is destructive, so a reply does not choose it. Nothing was stored; choose it on the page, or in the inbox.", chosen)
+			break
+		}
+		if c.Permits && !whole(c) && len(again) == 0 && !r.rec.Ask.Refuses(reply.Answers) {
+			told = r.lang.Say("This is too long to be shown whole in a mail, so a reply does not permit it. Nothing was stored; decide on the page, or in the inbox.")
 			break
 		}
 		if len(again) > 0 {

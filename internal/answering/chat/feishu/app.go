@@ -19,6 +19,8 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -134,6 +136,11 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		seen: chat.NewCache[string, *handling](10_000), asks: chat.NewCache[string, string](20_000),
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.api.name, s.api.members)
+	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
+		d := s.drawing(c, rec, s.LinkTo(rec.Ask.Key()))
+		d.content()
+		return !d.cut
+	})
 	return s, nil
 }
 

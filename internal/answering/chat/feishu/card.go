@@ -70,7 +70,11 @@ type room struct{ context, question, preview, option int }
 
 // content returns the card with as much text as fits.
 func (d *drawing) content() string {
-	for _, r := range []room{{4000, 3000, 1500, 300}, {1500, 1500, 500, 160}, {400, 600, 0, 60}} {
+	rooms := []room{{4000, 3000, 1500, 300}, {1500, 1500, 500, 160}, {400, 600, 0, 60}}
+	if d.Permits && d.Withheld == "" { // all of it, if there is room
+		rooms = append([]room{{maxBytes, maxBytes, maxBytes, maxBytes}}, rooms...)
+	}
+	for _, r := range rooms {
 		elements := d.elements(r)
 		content := made(card.Heading(&d.rec.Ask), d.color(), elements)
 		if fits(content) && count(elements) <= maxElements {
@@ -155,9 +159,10 @@ func (d *drawing) elements(r room) []object {
 		if q.Unknown {
 			all = append(all, small(q.HowTo))
 		}
-		if q.Kind == ask.KindChoice && (!d.open || len(q.Options) > maxListed || chat.Tells(q, func(label string) bool { return len(label) > maxLabel })) {
+		if q.Kind == ask.KindChoice && (!d.open || d.Withheld != "" || len(q.Options) > maxListed || chat.Tells(q, func(label string) bool { return len(label) > maxLabel })) {
 			for i := range q.Options {
 				o := &q.Options[i]
+				cut = cut || len(o.Label) > r.option || len(o.Description) > r.option
 				literally := func(s string) string { return escape(clip(s, r.option)) }
 				bold := func(s string) string { return "**" + literally(s) + "**" }
 				all = append(all, markdown(chat.OptionText(i, o, bold, literally, literally)))
@@ -187,7 +192,7 @@ func (d *drawing) elements(r room) []object {
 // oneForm reports whether the ask is answered with a form: always, but for a choice between few options that needs no
 // words.
 func (d *drawing) oneForm() bool {
-	if slices.ContainsFunc(d.Questions, func(q card.Question) bool { return q.Unknown || len(q.Options) > maxListed }) {
+	if d.Withheld != "" || slices.ContainsFunc(d.Questions, func(q card.Question) bool { return q.Unknown || len(q.Options) > maxListed }) {
 		return false
 	}
 	return !d.buttons()
@@ -212,12 +217,14 @@ func (d *drawing) controls(all []object) []object {
 	switch {
 	case d.buttons():
 		for i := range q.Options {
-			all = append(all, d.pick(q, i))
+			if !q.Options[i].Withheld {
+				all = append(all, d.pick(q, i))
+			}
 		}
 		if q.Other != nil {
 			all = append(all, d.form([]object{d.input(chat.FieldOther, 0, q.Other.Label, "", false), d.send(d.Say("Send this as the answer"))}))
 		}
-		if q.Optional {
+		if q.Optional && d.Withheld == "" {
 			all = append(all, d.press(doSkip, 0, d.Say("Skip"), "default"))
 		}
 	case d.oneForm():
@@ -242,7 +249,7 @@ func (d *drawing) controls(all []object) []object {
 
 // foot ends a card.
 func (d *drawing) foot() (all []object) {
-	for _, words := range chat.Foot(d.Card, d.cut) {
+	for _, words := range chat.Foot(d.Card, d.cut, literal, 600) {
 		all = append(all, small(words))
 	}
 	if d.link != "" {

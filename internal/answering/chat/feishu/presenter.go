@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -81,8 +82,13 @@ func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, conte
 
 // drawn returns what is needed to draw a pending ask.
 func (s *App) drawn(rec *ask.Record, link string) drawing {
+	return s.drawing(s.Card(s.Language(&rec.Ask), rec), rec, link)
+}
+
+// drawing returns what is needed to draw a card.
+func (s *App) drawing(c *card.Card, rec *ask.Record, link string) drawing {
 	return drawing{
-		Card: s.Card(s.Language(&rec.Ask), rec), rec: rec, link: link, open: true, mentions: s.Routes().Decide(&rec.Ask).Mention,
+		Card: c, rec: rec, link: link, open: true, mentions: s.Routes().Decide(&rec.Ask).Mention,
 		id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix),
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -107,6 +109,14 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	a := newAPI(opts.URL, opts.Token, surface.Clock)
 	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chat.Busy, maxBusy)}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
+	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
+		d, cut := drawing{Card: c, link: s.LinkTo(rec.Ask.Key()), spare: (len(c.Questions) - 1) * 300}, false
+		for n := range c.Questions {
+			d.text(card.Steps{Answers: make([]ask.Answer, n)})
+			cut = cut || d.cut
+		}
+		return !cut
+	})
 	return s, nil
 }
 

@@ -47,14 +47,15 @@ func fenced(s string) string {
 // drawing is a pending ask to draw.
 type drawing struct {
 	*card.Card
-	link string
-	cut  bool
-	b    strings.Builder
+	link  string
+	cut   bool
+	spare int // bytes that are kept for answers so far
+	b     strings.Builder
 }
 
 // add adds text up to what a post takes, without the reserve for its end.
 func (d *drawing) add(s string) {
-	if d.b.Len()+len(s) > maxText-800 {
+	if d.b.Len()+len(s) > maxText-800-d.spare {
 		d.cut = true
 		return
 	}
@@ -70,7 +71,7 @@ func (d *drawing) text(s card.Steps) string {
 		d.add("**" + clean(d.Title, 300) + "**\n")
 	}
 	if d.Context != nil {
-		d.body(d.Context, maxContext)
+		d.body(d.Context, d.room(maxContext))
 	}
 	for _, line := range chat.FileTexts(d.Files, clean) {
 		d.add(line + "\n")
@@ -84,13 +85,21 @@ func (d *drawing) text(s card.Steps) string {
 	for _, vote := range chat.Standing(d.Card, clean) {
 		d.add(vote + "\n")
 	}
-	for _, words := range chat.Foot(d.Card, d.cut) {
-		d.b.WriteString("*" + clean(words, 120) + "*\n")
+	for _, words := range chat.Foot(d.Card, d.cut, clean, 120) {
+		d.b.WriteString("*" + words + "*\n")
 	}
 	if d.link != "" {
 		d.b.WriteString("[" + d.Say("Open in browser") + "](" + d.link + ")\n")
 	}
 	return d.b.String()
+}
+
+// room returns how much of a part is shown: of a permission all, if the post has room for all of it.
+func (d *drawing) room(most int) int {
+	if d.Permits && d.Withheld == "" {
+		return maxText
+	}
+	return most
 }
 
 func (d *drawing) body(p *card.Preview, most int) {
@@ -109,7 +118,9 @@ func (d *drawing) question(q *card.Question) {
 	if q.Step != "" {
 		d.add(literal(q.Step) + " · ")
 	}
-	d.add("**" + strings.ReplaceAll(literal(ask.Clip(q.Plain(), maxContext)), "\n", "**\n**"))
+	text := ask.Clip(q.Plain(), d.room(maxContext))
+	d.cut = d.cut || text != q.Plain()
+	d.add("**" + strings.ReplaceAll(literal(text), "\n", "**\n**"))
 	d.add("**")
 	if len(q.Marks) > 0 {
 		d.add(" (" + strings.Join(q.Marks, ", ") + ")")
@@ -117,10 +128,10 @@ func (d *drawing) question(q *card.Question) {
 	d.add("\n")
 	if q.Kind == ask.KindChoice {
 		for i := range q.Options {
-			plain := func(s string) string { return clean(s, 400) }
+			plain := func(s string) string { return clean(s, d.room(400)) }
 			d.add(strings.Replace(chat.OptionText(i, &q.Options[i], plain, plain, plain), ". ", `\. `, 1) + "\n")
 			if p := q.Options[i].Preview; p != nil {
-				d.body(p, maxPreview)
+				d.body(p, d.room(maxPreview))
 			}
 		}
 	}

@@ -146,6 +146,9 @@ func (s *surface) Write(ctx context.Context, at respondertest.Post, words string
 	if !strings.Contains(at.Text, label) { // of more options than buttons, a number or a name is typed
 		label = "Answer…"
 	}
+	if !strings.Contains(at.Text, label) { // nothing takes words
+		return ""
+	}
 	s.pressed(ctx, at, who, label)
 	for _, d := range slices.Backward(s.fake.Dialogs()) {
 		if d.User == who {

@@ -245,6 +245,8 @@ func (s *App) open(ctx context.Context, in *interaction, m message, who actor, r
 		v = noteModal(l, l.Say("Already ended"), s.Late(l, rec, m.Ref())) //nolint:contextcheck // the correction outlives the click
 	case name == actionDecline:
 		v = declineModal(a, from)
+	case a.Card.Withheld != "":
+		v = noteModal(l, l.Say("Not stored"), s.Withheld(l, rec, nil))
 	}
 	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
 		s.Log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	lru "github.com/hashicorp/golang-lru/v2"
-
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Type is the responder type.
@@ -101,10 +102,17 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	a := newAPI(&opts, surface.Clock)
 	surface.FollowLookers(a.limiter)
-	return &App{
+	app := &App{
 		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
 		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
-	}, nil
+	}
+	surface.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
+		a := app.drawing(c, rec, app.LinkTo(rec.Ask.Key()))
+		a.Earlier = strings.Repeat("/", maxLink) // as long as it may be
+		a.Mentions = app.Routes().Decide(&rec.Ask).Mention
+		return !pendingCard(a).Cut
+	})
+	return app, nil
 }
 
 // Serve posts asks and edits them to their outcomes until ctx ends.

@@ -23,6 +23,7 @@ const (
 	maxContextText = 900  // of the agent's context
 	maxPreview     = 1400 // per preview
 	maxPreviews    = 4000 // per card
+	maxFooter      = 1500 // bytes of a message that are kept for what follows the questions
 )
 
 // Ids of actions. Slack requires unique ids within a message, so those of options end with their
@@ -67,25 +68,8 @@ func pendingCard(a asked) content {
 	if len(a.Mentions) > 0 {
 		add(slackapi.NewSectionBlock(mrkdwn(mentions(a.Mentions), maxSection), nil, nil))
 	}
-	if c.Title != "" {
-		add(slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
-	}
-	cut, previews := false, maxPreviews
-	if c.Context != nil {
-		said, less := body("", c.Context, maxContextText)
-		add(said)
-		cut = less
-	}
-	files := chat.InboxFiles(c, a.Link, literal)
-	if a.Sends {
-		files = chat.FileTexts(c.Files, literal)
-	}
-	if len(files) > 0 {
-		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(files, "\n"), maxSection), nil, nil))
-	}
-	for i := range c.Questions {
-		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
-	}
+	told, cut := said(a)
+	blocks = append(blocks, told...)
 	if votes := chat.Standing(c, literal); len(votes) > 0 {
 		add(slackapi.NewSectionBlock(mrkdwn(strings.Join(votes, "\n"), maxSection), nil, nil))
 	}
@@ -93,8 +77,36 @@ func pendingCard(a asked) content {
 	if len(c.Attention) > 0 {
 		add(slackapi.NewContextBlock("", mrkdwn(":eyes: "+clipBytes(escape(strings.Join(c.Attention, " · ")), 300), 2000)))
 	}
+	cut = cut || len(blocks) >= maxBlocks || size(blocks) > maxBlocksBytes-maxFooter
 	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
 	return content{Text: notification(a), Blocks: blocks, Cut: cut}
+}
+
+// said returns what the agent says: the title, the context, the files and the questions with their options. A permission has
+// room for all of it, as long as the whole message has.
+func said(a asked) (blocks []slackapi.Block, cut bool) {
+	c, room, previews := a.Card, maxContextText, maxPreviews
+	if c.Permits && c.Withheld == "" {
+		room, previews = maxBlocksBytes, maxBlocksBytes
+	}
+	if c.Title != "" {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
+	}
+	if c.Context != nil {
+		said, less := body("", c.Context, room)
+		blocks, cut = append(blocks, said...), less
+	}
+	files := chat.InboxFiles(c, a.Link, literal)
+	if a.Sends {
+		files = chat.FileTexts(c.Files, literal)
+	}
+	if len(files) > 0 {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(strings.Join(files, "\n"), maxSection), nil, nil))
+	}
+	for i := range c.Questions {
+		blocks = append(blocks, questionBlocks(c, &c.Questions[i], &previews, &cut)...)
+	}
+	return blocks, cut
 }
 
 // notification returns the text that a phone shows and a screen reader reads.
@@ -152,7 +164,7 @@ func headline(a asked) string {
 }
 
 // questionBlocks renders a question with its options as text.
-func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block {
+func questionBlocks(c *card.Card, q *card.Question, previews *int, cut *bool) []slackapi.Block {
 	head := ""
 	if q.Step != "" {
 		head = q.Step + " · "
@@ -168,12 +180,16 @@ func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block
 	if utf8.RuneCountInString(text) <= 150 {
 		blocks = append(blocks, slackapi.NewHeaderBlock(plain(text, 150)))
 	} else {
-		*cut = *cut || utf8.RuneCountInString(text) > maxSection
-		blocks = append(blocks, slackapi.NewSectionBlock(plain(text, maxSection), nil, nil))
+		for _, part := range split(text, maxSection) {
+			blocks = append(blocks, slackapi.NewSectionBlock(plain(part, maxSection), nil, nil))
+		}
 	}
-	if list := optionList(q); list != "" {
-		*cut = *cut || utf8.RuneCountInString(list) > maxSection
-		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(list, maxSection), nil, nil))
+	for _, part := range split(optionList(c, q), maxSection) {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(part, maxSection), nil, nil))
+	}
+	most := maxPreview
+	if c.Permits && c.Withheld == "" {
+		most = maxBlocksBytes
 	}
 	for i := range q.Options {
 		o := &q.Options[i]
@@ -184,10 +200,10 @@ func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block
 			*cut = true
 			break
 		}
-		shown, less := body(strconv.Itoa(i+1)+". "+clip(chat.OneLine(o.Label), 150), o.Preview, min(maxPreview, *previews))
+		shown, less := body(strconv.Itoa(i+1)+". "+clip(chat.OneLine(o.Label), 150), o.Preview, min(most, *previews))
 		*cut = *cut || less
-		*previews -= min(utf8.RuneCountInString(o.Preview.Body), maxPreview)
-		blocks = append(blocks, shown)
+		*previews -= min(utf8.RuneCountInString(o.Preview.Body), most)
+		blocks = append(blocks, shown...)
 	}
 	if q.Hint != "" {
 		blocks = append(blocks, slackapi.NewContextBlock("", plain(q.Hint, 1000)))
@@ -197,8 +213,8 @@ func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block
 
 // optionList renders the options as text, unless buttons show everything: only the options of the
 // only question have buttons.
-func optionList(q *card.Question) string {
-	if q.Kind != ask.KindChoice || q.Of == 1 && !chat.Tells(q, long) {
+func optionList(c *card.Card, q *card.Question) string {
+	if q.Kind != ask.KindChoice || q.Of == 1 && c.Withheld == "" && !chat.Tells(q, long) {
 		return ""
 	}
 	lines := make([]string, len(q.Options))
@@ -225,7 +241,8 @@ func footer(a asked, cut bool) string {
 			parts = append(parts, s)
 		}
 	}
-	if cut {
+	add(escape(c.Withheld))
+	if cut && c.Withheld == "" {
 		more := c.Say("Not everything fits here.")
 		if a.Link != "" {
 			more = c.Say("Not everything fits here: open it in the browser to see the rest.")
@@ -240,10 +257,10 @@ func footer(a asked, cut bool) string {
 	for _, d := range c.Defaults {
 		add(escape(clip(chat.OneLine(d.Question+" "+d.Answer), 200)))
 	}
-	if a.Replies {
+	if a.Replies && c.Withheld == "" {
 		add(c.Say("Or reply in the thread, beginning with “answer:”."))
 	}
-	if len(parts) == 0 && c.Approval == nil {
+	if len(parts) == 0 && c.Approval == nil && c.Withheld == "" {
 		add(c.Say("The first answer counts."))
 	}
 	return strings.Join(parts, "  ")

@@ -67,6 +67,8 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 	switch {
 	case q.Unknown || len(q.Options) == 0:
 		return nil
+	case c.Withheld != "":
+		return choiceButtons(c, q, at)
 	case q.Multiple && len(q.Options) <= maxChecks:
 		return slackapi.NewActionBlock(at.Question(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), confirmed(c, q.Options, button(actionSend, c.Say("Send"), at.String())))
 	case q.Multiple && len(q.Options) <= maxSelect:
@@ -81,10 +83,18 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 		}
 		return slackapi.NewActionBlock(at.Question(), list)
 	}
-	row := make([]slackapi.BlockElement, len(q.Options))
+	return choiceButtons(c, q, at)
+}
+
+// choiceButtons returns the options that can be chosen as buttons, or nil if there is none, or too many.
+func choiceButtons(c *card.Card, q *card.Question, at chat.Ref) slackapi.Block {
+	var row []slackapi.BlockElement
 	numbers := numbered(q)
 	for i := range q.Options {
 		o := &q.Options[i]
+		if o.Withheld {
+			continue
+		}
 		label := card.InlinePlain(o.Label)
 		if numbers {
 			label = strconv.Itoa(i + 1)
@@ -96,7 +106,10 @@ func choices(c *card.Card, q *card.Question, at chat.Ref, most int) slackapi.Blo
 		if o.Recommended {
 			b.Style = slackapi.StylePrimary
 		}
-		row[i] = confirmed(c, q.Options[i:i+1], b)
+		row = append(row, confirmed(c, q.Options[i:i+1], b))
+	}
+	if len(row) == 0 || len(row) > maxButtons {
+		return nil
 	}
 	return slackapi.NewActionBlock(at.Question(), row...)
 }
@@ -161,5 +174,5 @@ func options(q *card.Question, most int, described bool) []*slackapi.OptionBlock
 // canModal reports whether the ask fits into the modal.
 func canModal(c *card.Card) bool {
 	unfit := func(q card.Question) bool { return q.Unknown || len(q.Options) > maxSelect }
-	return !slices.ContainsFunc(c.Questions, unfit) && len(c.Questions) > 0 && c.Questions[0].Kind != ask.Kind("")
+	return c.Withheld == "" && !slices.ContainsFunc(c.Questions, unfit) && len(c.Questions) > 0 && c.Questions[0].Kind != ask.Kind("")
 }

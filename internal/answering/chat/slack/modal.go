@@ -50,7 +50,9 @@ func (m modalRef) message() message { return message{Channel: m.Channel, ID: m.T
 func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	var blocks []slackapi.Block
 	c := a.Card
-	if c.Title != "" {
+	if from.TS == "" { // of the Home tab: nothing else shows what it is about
+		blocks, _ = said(a)
+	} else if c.Title != "" {
 		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
 	}
 	for i := range c.Questions {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -93,7 +94,12 @@ func (s *App) asked(rec *ask.Record, link string) asked {
 
 // askedIn is asked in a language, for a message to one person.
 func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
-	return asked{Card: s.Card(l, rec), Record: *rec, Life: rec.Life, Link: link, Sends: s.Identity().can(scopeFiles)}
+	return s.drawing(s.Card(l, rec), rec, link)
+}
+
+// drawing returns the data of a card that is made.
+func (s *App) drawing(c *card.Card, rec *ask.Record, link string) asked {
+	return asked{Card: c, Record: *rec, Life: rec.Life, Link: link, Sends: s.Identity().can(scopeFiles)}
 }
 
 // replies reports whether the app receives replies in a thread of the channel.

@@ -267,10 +267,10 @@ func TestMarkdownBecomesRichText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			block := richText("", c.markdown)
-			taken(t, content{Text: "x", Blocks: []slackapi.Block{block}})
+			blocks := richText("", c.markdown)
+			taken(t, content{Text: "x", Blocks: blocks})
 			var parts []string
-			for _, e := range block.Elements {
+			for _, e := range blocks[0].(*slackapi.RichTextBlock).Elements {
 				parts = append(parts, brief(e))
 			}
 			if got := strings.Join(parts, " "); got != c.want {

@@ -3,6 +3,7 @@ package slack
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/card"
 	slackapi "github.com/slack-go/slack"
@@ -22,11 +23,11 @@ const (
 // Markdown becomes rich text, whose text elements Slack shows literally: they cannot contain a
 // mention, a link or an emoji. Anything else becomes a code block. It reports whether it left
 // something out.
-func body(heading string, p *card.Preview, most int) (block slackapi.Block, cut bool) {
+func body(heading string, p *card.Preview, most int) (blocks []slackapi.Block, cut bool) {
 	said := p.Body
 	if p.Kind == card.Prose {
 		said = clip(card.Tables(said), most)
-		if rich := richText(heading, said); len(rich.Elements) > 0 {
+		if rich := richText(heading, said); len(rich) > 0 {
 			return rich, said != card.Tables(p.Body)
 		}
 	}
@@ -35,11 +36,15 @@ func body(heading string, p *card.Preview, most int) (block slackapi.Block, cut 
 	if heading != "" {
 		heading = "*" + escape(heading) + "*\n"
 	}
-	return slackapi.NewSectionBlock(mrkdwn(heading+"```\n"+code+"\n```", maxSection), nil, nil), code != whole
+	for _, part := range split(code, maxSection-len(heading)-10) {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(heading+"```\n"+part+"\n```", maxSection), nil, nil))
+		heading = ""
+	}
+	return blocks, code != whole
 }
 
 // richText renders Markdown as Slack's rich text elements.
-func richText(heading, markdown string) *slackapi.RichTextBlock {
+func richText(heading, markdown string) (blocks []slackapi.Block) {
 	r := &rich{source: []byte(markdown)}
 	if heading != "" {
 		r.write(heading, style{Bold: true})
@@ -48,7 +53,36 @@ func richText(heading, markdown string) *slackapi.RichTextBlock {
 	md := goldmark.New(goldmark.WithExtensions(extension.Strikethrough))
 	r.blocks(md.Parser().Parse(text.NewReader(r.source)), 0)
 	r.endSection()
-	return slackapi.NewRichTextBlock("", r.elements...)
+	var block []slackapi.RichTextElement
+	n := 0
+	for _, e := range r.elements {
+		length := textOf(e)
+		if n += length; n > maxSection && len(block) > 0 {
+			blocks, block, n = append(blocks, slackapi.NewRichTextBlock("", block...)), nil, length
+		}
+		block = append(block, e)
+	}
+	if len(block) > 0 {
+		blocks = append(blocks, slackapi.NewRichTextBlock("", block...))
+	}
+	return blocks
+}
+
+// textOf returns the number of characters of an element that may be long; others are about as long as a line.
+func textOf(e slackapi.RichTextElement) (n int) {
+	var all []slackapi.RichTextSectionElement
+	switch e := e.(type) {
+	case *slackapi.RichTextSection:
+		all = e.Elements
+	case *slackapi.RichTextPreformatted:
+		all = e.Elements
+	}
+	for _, one := range all {
+		if t, ok := one.(*slackapi.RichTextSectionTextElement); ok {
+			n += utf8.RuneCountInString(t.Text)
+		}
+	}
+	return n
 }
 
 type style = slackapi.RichTextSectionTextStyle
@@ -164,7 +198,9 @@ func (r *rich) pre(code string) {
 		return
 	}
 	r.pieces++
-	r.elements = append(r.elements, &slackapi.RichTextPreformatted{Type: slackapi.RTEPreformatted, Elements: []slackapi.RichTextSectionElement{slackapi.NewRichTextSectionTextElement(code, nil)}})
+	for _, part := range split(code, maxSection) {
+		r.elements = append(r.elements, &slackapi.RichTextPreformatted{Type: slackapi.RTEPreformatted, Elements: []slackapi.RichTextSectionElement{slackapi.NewRichTextSectionTextElement(part, nil)}})
+	}
 }
 
 // quoted writes a quotation as plain text: Slack's quotes contain no other elements.

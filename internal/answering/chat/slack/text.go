@@ -38,6 +38,22 @@ func clip(s string, most int) string {
 	return whole(string([]rune(s)[:max(most-1, 0)])) + "…"
 }
 
+// split cuts text into parts of at most the given number of characters, at the ends of lines where there are some, and never
+// within an escape. Together they are the whole text.
+func split(s string, most int) (parts []string) {
+	for runes := []rune(s); len(runes) > 0; runes = []rune(s) {
+		if len(runes) <= most {
+			return append(parts, s)
+		}
+		part := whole(string(runes[:most]))
+		if at := strings.LastIndexByte(part, '\n'); at > len(part)/2 {
+			part = part[:at+1]
+		}
+		parts, s = append(parts, strings.TrimSuffix(part, "\n")), s[len(part):]
+	}
+	return parts
+}
+
 // clipBytes cuts text to at most the given number of bytes, never within an escape or a character.
 func clipBytes(s string, most int) string {
 	if len(s) <= most {

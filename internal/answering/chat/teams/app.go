@@ -13,6 +13,8 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -129,6 +131,11 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		s.refs.bucket = state.Open(bus.Conn(), state.Responder(Type, bus.Tenant()), state.Conversations)
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.look, s.inGroup)
+	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
+		d := drawing{Card: c, ref: refOf(rec.Ask.Key(), rec.Life), link: s.LinkTo(rec.Ask.Key())}
+		d.sheet()
+		return c.Withheld == ""
+	})
 	return s, nil
 }
 

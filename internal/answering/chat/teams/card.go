@@ -44,10 +44,23 @@ type drawing struct {
 
 // sheet returns the card: whole, or with shorter bodies, or only its heading and a link.
 func (d *drawing) sheet() *sheet {
-	for _, room := range []int{8_000, 3_000, 1_000, 300} {
-		if s := d.in(room); s.units() <= maxSheet {
-			return s
+	rooms := []int{8_000, 3_000, 1_000, 300}
+	if d.Permits && d.Withheld == "" { // all of it, if there is room
+		rooms = append([]int{40_000}, rooms...)
+	}
+	for _, room := range rooms {
+		s := d.in(room)
+		if s.units() > maxSheet {
+			continue
 		}
+		if d.cut && d.Permits && d.Withheld == "" { // its mentions may be what is too much
+			d.Withhold(d.link != "")
+			return d.sheet()
+		}
+		return s
+	}
+	if d.Permits && d.Withheld == "" {
+		d.Withhold(d.link != "")
 	}
 	return d.short()
 }
@@ -62,7 +75,7 @@ func (d *drawing) in(room int) *sheet {
 	for _, file := range chat.InboxFiles(d.Card, d.link, clip) {
 		d.add("Small", literal(file))
 	}
-	form := !d.closed && d.fillable() && !d.buttons()
+	form := !d.closed && d.fillable() && !d.buttons() && d.Withheld == ""
 	for i := range d.Questions {
 		d.question(&d.Questions[i], form)
 	}
@@ -74,7 +87,9 @@ func (d *drawing) in(room int) *sheet {
 	case form:
 		d.end(s, d.rest()...)
 	case d.fillable():
-		d.body = append(d.body, element{Type: "ActionSet", Actions: d.options()})
+		if options := d.options(); len(options) > 0 {
+			d.body = append(d.body, element{Type: "ActionSet", Actions: options})
+		}
 	}
 	d.foot()
 	if !d.closed {
@@ -169,7 +184,7 @@ func (d *drawing) question(q *card.Question, form bool) {
 	if more != "" {
 		d.body = lines(d.body, more, false)
 	}
-	if chat.Tells(q, func(label string) bool { return utf8.RuneCountInString(label) > maxLabel }) {
+	if d.Withheld != "" || chat.Tells(q, func(label string) bool { return utf8.RuneCountInString(label) > maxLabel }) {
 		for i := range q.Options {
 			d.option(i, &q.Options[i])
 		}
@@ -210,8 +225,8 @@ func (d *drawing) option(i int, o *card.Option) {
 
 // foot adds the last lines.
 func (d *drawing) foot() {
-	for _, words := range chat.Foot(d.Card, d.cut) {
-		d.add("Small", subtle(clip(words, 300)))
+	for _, words := range chat.Foot(d.Card, d.cut, clip, 300) {
+		d.add("Small", subtle(words))
 	}
 	for _, l := range d.Defaults {
 		d.add("None", subtle(clip(l.Question+" "+l.Answer, 300)))
@@ -229,9 +244,12 @@ func (d *drawing) buttons() bool {
 	return len(d.Questions) == 1 && !q.Multiple && len(q.Options) > 0 && len(q.Options) <= maxButtons && !chat.Destroys(d.Card) && (d.Approval == nil || d.Approval.Reason == "")
 }
 
-// options returns the buttons of the options.
+// options returns the buttons of the options of the only question.
 func (d *drawing) options() (all []action) {
 	for i, o := range d.Questions[0].Options {
+		if o.Withheld || !d.buttons() {
+			continue
+		}
 		label, style := title(card.InlinePlain(o.Label), maxLabel), ""
 		if o.Recommended {
 			label, style = "⭐ "+label, "positive"
@@ -243,7 +261,7 @@ func (d *drawing) options() (all []action) {
 
 // last returns the actions at the end of a card.
 func (d *drawing) last(form bool) (all []action) {
-	if !form && d.fillable() {
+	if !form && d.fillable() && d.Withheld == "" {
 		if q := &d.Questions[0]; q.Other != nil {
 			words := element{Type: "Input.Text", ID: chat.Field(chat.FieldOther, 0), Multiline: true, MaxLength: maxWords, Label: d.Say("Answer")}
 			all = append(all, d.unfold(d.Say("Other…"), d.Say("Send"), doSend, words))

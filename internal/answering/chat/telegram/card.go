@@ -26,13 +26,14 @@ type text struct {
 	entities []models.MessageEntity
 	cut      bool // something did not fit
 	quiet    bool // it notifies nobody
+	whole    bool // it has buttons that count only if all of it is shown
 	most     int  // UTF-16 units that it may have; 0: those of a message that is not rich
 }
 
 func (t *text) String() string { return t.b.String() }
 
 // reserve is what is kept for the end of a text.
-const reserve = 400
+const reserve = 460
 
 // add appends words as an entity of a type; "" is none.
 func (t *text) add(words, typ, url string) { t.upTo(t.limit()-reserve, words, typ, url) }
@@ -75,6 +76,7 @@ type drawing struct {
 	bot      string // user name
 	mentions []string
 	rich     bool // it becomes a rich message
+	spare    int  // UTF-16 units that are kept for answers so far
 }
 
 // mark returns the address of the link at the beginning of a message: it says which question a reply to the
@@ -111,10 +113,11 @@ func (d *drawing) at(draft chat.Draft) func(rich bool) text {
 
 // text returns the message at the next question, with the answers so far.
 func (d *drawing) text(draft chat.Draft) text {
-	t := text{quiet: d.Priority.Level == ask.PriorityLow}
-	if d.rich {
+	t := text{quiet: d.Priority.Level == ask.PriorityLow, whole: d.whole()}
+	if t.most = maxText; d.rich {
 		t.most = maxRich
 	}
+	t.most -= d.spare
 	sign := "❓"
 	if d.Priority.Urgent() {
 		sign = "🚨"
@@ -123,7 +126,7 @@ func (d *drawing) text(draft chat.Draft) text {
 	t.add(" "+d.Head()+"\n", "", "")
 	t.mention(d.mentions)
 	if d.Title != "" {
-		t.add(chat.ClipUnits(d.Title, 200)+"\n", "bold", "")
+		t.add(chat.ClipUnits(d.Title, d.room(200))+"\n", "bold", "")
 	}
 	if d.Context != nil {
 		d.body(&t, d.Context, d.contextRoom())
@@ -147,9 +150,23 @@ func (d *drawing) text(draft chat.Draft) text {
 	return t
 }
 
+// whole reports whether all is shown: of a permission, for which the message has room.
+func (d *drawing) whole() bool { return d.Permits && d.Withheld == "" }
+
+// room returns how much of a part is shown.
+func (d *drawing) room(most int) int {
+	if d.whole() {
+		return maxText
+	}
+	return most
+}
+
 // previewRoom is how much of an option's preview is shown, and contextRoom of the context: in a rich message what the
 // previews leave.
 func (d *drawing) previewRoom() int {
+	if d.whole() {
+		return maxRich
+	}
 	if d.rich {
 		return richPreview
 	}
@@ -157,6 +174,9 @@ func (d *drawing) previewRoom() int {
 }
 
 func (d *drawing) contextRoom() int {
+	if d.whole() {
+		return maxRich
+	}
 	if !d.rich {
 		return maxContext
 	}
@@ -193,7 +213,7 @@ func (d *drawing) question(t *text, q *card.Question) {
 	t.add("\n", "", "")
 	if q.Kind == ask.KindChoice {
 		for i := range q.Options {
-			short := func(s string) string { return chat.ClipUnits(s, 200) }
+			short := func(s string) string { return chat.ClipUnits(s, d.room(200)) }
 			t.add(chat.OptionText(i, &q.Options[i], short, short, short)+"\n", "", "")
 			if p := q.Options[i].Preview; p != nil {
 				d.body(t, p, d.previewRoom())
@@ -207,8 +227,8 @@ func (d *drawing) question(t *text, q *card.Question) {
 
 // foot ends a message; there is room for it.
 func (d *drawing) foot(t *text) {
-	for _, words := range chat.Foot(d.Card, t.cut) {
-		t.upTo(t.limit(), "\n"+chat.ClipUnits(words, 120), "", "")
+	for _, words := range chat.Foot(d.Card, t.cut, chat.ClipUnits, 120) {
+		t.upTo(t.limit(), "\n"+words, "", "")
 	}
 	if d.link != "" {
 		t.upTo(t.limit(), "\n", "", "")

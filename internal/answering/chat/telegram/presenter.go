@@ -3,6 +3,7 @@ package telegram
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 					return err
 				}
 			}
+			if c.whole() && c.text(chat.Draft{}).cut {
+				c.Withhold(c.link != "")
+			}
 			at.ID, err = p.api.send(ctx, *at, chat.RankOf(&post), c.text(chat.Draft{}), nil, 0)
 			return err
 		}
@@ -58,7 +62,9 @@ func where(at place) string {
 
 // Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
-	c := p.drawn(chat.Pending(&post), post.Link)
+	rec := chat.Pending(&post)
+	rec.Receipts = []ask.Receipt{{Type: Type, Life: rec.Life, State: ask.ReceiptPosted, Places: places}}
+	c := p.drawn(rec, post.Link)
 	for _, one := range places {
 		at, ok := parsePlace(one.Ref)
 		if !ok || p.Begun(post.Key) { // somebody answers already: it has its buttons
@@ -141,7 +147,30 @@ func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, draw 
 
 // drawn returns what is needed to draw an ask.
 func (s *App) drawn(rec *ask.Record, link string) drawing {
-	d := drawing{Card: s.Card(s.Language(&rec.Ask), rec), id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix), link: link}
+	return s.drawing(s.Card(s.Language(&rec.Ask), rec), rec, link)
+}
+
+// shows reports whether all of a permission is in a message of 4,096 characters at each of its questions, or in a rich one,
+// which the server may not know. It implements the function of [chat.Surface.ShownWhole].
+func (s *App) shows(c *card.Card, rec *ask.Record) bool {
+	d, cut := s.drawing(c, rec, s.LinkTo(rec.Ask.Key())), false
+	d.spare = (len(c.Questions) - 1) * 170 // answers so far
+	for n := range c.Questions {
+		cut = cut || d.text(chat.Draft{Steps: card.Steps{Answers: make([]ask.Answer, n)}}).cut
+	}
+	if !cut {
+		return true
+	}
+	rich, ok := d.richer()
+	return ok && !rich.cut && !s.api.plainOnly.Load() && !slices.ContainsFunc(chat.Posted(Type, rec), func(one ask.Place) bool {
+		at, ok := parsePlace(one.Ref)
+		return ok && !at.Rich
+	})
+}
+
+// drawing returns what is needed to draw a card.
+func (s *App) drawing(c *card.Card, rec *ask.Record, link string) drawing {
+	d := drawing{Card: c, id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix), link: link}
 	d.mentions = s.Routes().Decide(&rec.Ask).Mention
 	if me := s.me.Load(); me != nil {
 		d.bot = me.Username

@@ -167,7 +167,7 @@ func (a *api) editRich(ctx context.Context, at place, r responder.Rank, t text, 
 		p["reply_markup"] = k
 	}
 	err := changed(a.call(ctx, at, r, func(ctx context.Context) error { return a.post(ctx, "editMessageText", p, nil) }))
-	if errors.Is(err, bot.ErrorBadRequest) && !gone(err) {
+	if errors.Is(err, bot.ErrorBadRequest) && !gone(err) && (!t.whole || t.n <= maxText) {
 		t.fit()
 		return a.edit(ctx, at, r, t, k)
 	}
