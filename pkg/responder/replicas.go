@@ -45,7 +45,7 @@ func (s *Server) shareLimits(ctx context.Context) {
 	})
 	tick := time.NewTicker(s.beat)
 	defer tick.Stop()
-	written := false
+	written, rivals := false, false
 	for {
 		one, cancel := context.WithTimeout(ctx, s.beat)
 		_, err := bucket.Put(one, own, struct{}{}, 3*s.beat+s.beat/2)
@@ -54,7 +54,10 @@ func (s *Server) shareLimits(ctx context.Context) {
 			o.Logger.WarnContext(ctx, "cannot tell other replicas that this one shares the limits", slog.Any("error", err))
 		}
 		for beat := false; !beat; {
-			s.divide(cache, group, own)
+			was := rivals
+			if rivals = s.divide(cache, group, own); rivals && !was {
+				o.Logger.WarnContext(ctx, "another account of this service is served for the same tenant: each ask is posted by one of them, and the other cannot edit what it posted, so that old buttons stay. Stop one of the two, or give each a tenant", slog.String("responder", s.r.typ))
+			}
 			select {
 			case <-ctx.Done():
 				if written {
@@ -71,17 +74,23 @@ func (s *Server) shareLimits(ctx context.Context) {
 	}
 }
 
-// divide counts the living replicas: this one, and the others that the cache holds.
-func (s *Server) divide(cache *state.Cache, group string, own state.Key) {
+// divide counts the living replicas: this one, and the others that the cache holds. It reports whether there are
+// replicas with another account: work is shared by type, not by account.
+func (s *Server) divide(cache *state.Cache, group string, own state.Key) (rivals bool) {
 	all, err := cache.All()
 	if err != nil {
-		return
+		return false
 	}
 	n := 1
 	for i := range all {
-		if k := all[i].Key; k != own && k.Tenant == own.Tenant && strings.HasPrefix(k.Name, group) {
+		switch k := all[i].Key; {
+		case k == own || k.Tenant != own.Tenant:
+		case strings.HasPrefix(k.Name, group):
 			n++
+		default:
+			rivals = rivals || strings.HasPrefix(k.Name, s.r.typ+".")
 		}
 	}
 	s.limiter.SetReplicas(n)
+	return rivals
 }

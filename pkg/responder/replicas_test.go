@@ -2,11 +2,14 @@ package responder_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
 )
@@ -21,8 +24,13 @@ type replica struct {
 // posting starts a replica. Each has a connection of its own, as a process has.
 func posting(t *testing.T, b *natstest.Bus, role rights.Role, account string) *replica {
 	t.Helper()
+	return postingTo(t, b, role, account, natstest.Logger())
+}
+
+func postingTo(t *testing.T, b *natstest.Bus, role rights.Role, account string, log *slog.Logger) *replica {
+	t.Helper()
 	nc := b.Connect(role)
-	r, err := responder.New(nc, role.Type, responder.Options{Tenant: role.Tenant, Logger: natstest.Logger()})
+	r, err := responder.New(nc, role.Type, responder.Options{Tenant: role.Tenant, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +89,46 @@ func TestLimitsFollowTheLivingReplicas(t *testing.T) {
 	shares(t, "one died", 2, one, three)
 	three.kill()
 	shares(t, "only one is left", 1, one, other)
+}
+
+// noisy is a log of what is said of another account.
+type noisy chan string
+
+func (n noisy) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "another account") {
+		n <- string(line)
+	}
+	return len(line), nil
+}
+
+// Two bots of one chat would share the asks of a tenant, and neither can edit what the other posted: both say so, once.
+// Those of another tenant, and another chat, are no rivals.
+func TestTwoAccountsOfOneServiceAreNoticed(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	chat := func(tenant string) rights.Role {
+		return rights.Role{Name: rights.RoleResponder, Type: "chat", Tenant: tenant}
+	}
+	said := make(noisy, 100)
+	one := postingTo(t, b, chat("acme"), "bot", slog.New(slog.NewTextHandler(said, nil)))
+	posting(t, b, rights.Role{Name: rights.RoleResponder, Type: "mail", Tenant: "acme"}, "box")
+	posting(t, b, chat("beta"), "another bot")
+	posting(t, b, chat("acme"), "bot")
+	shares(t, "two of one account", 2, one)
+	select {
+	case line := <-said:
+		t.Errorf("nobody else is there: %s", line)
+	default:
+	}
+	posting(t, b, chat("acme"), "another bot")
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "responder=chat") {
+			t.Errorf("it says %q", line)
+		}
+	case <-time.After(waittest.Limit):
+		t.Error("nobody is told")
+	}
 }
 
 // A replica cannot speak for another type, and one of a single tenant shares with its like.
