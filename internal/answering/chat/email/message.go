@@ -63,7 +63,7 @@ func lead(c *card.Card) string {
 const (
 	maxContext     = 6_000
 	maxPreview     = 3_000
-	maxPermit      = 30_000 // of a permission's context; one that is longer is given on the page
+	maxPermit      = 30_000 // and twice as many bytes of HTML: of a permission's context; one that is longer is given on the page
 	maxDescription = 400
 	maxOptions     = 30 // of a question; the page has all
 	maxButtons     = 4
@@ -83,7 +83,8 @@ func whole(c *card.Card) bool {
 	long := func(o card.Option) bool {
 		return len(o.Description) > maxDescription || o.Preview != nil && utf8.RuneCountInString(o.Preview.Body) > maxPreview
 	}
-	return (c.Context == nil || utf8.RuneCountInString(c.Context.Body) <= maxPermit) && !slices.ContainsFunc(c.Questions, func(q card.Question) bool {
+	fits := c.Context == nil || utf8.RuneCountInString(c.Context.Body) <= maxPermit && len(template.HTMLEscapeString(c.Context.Body)) <= 2*maxPermit
+	return fits && !slices.ContainsFunc(c.Questions, func(q card.Question) bool {
 		return len(q.Options) > maxOptions || slices.ContainsFunc(q.Options, long)
 	})
 }
