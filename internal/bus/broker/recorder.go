@@ -25,6 +25,7 @@ const (
 	auditWindow  = time.Minute      // refusals of one kind by one sender within it are one record
 	auditLook    = 10 * time.Second // how often the size of the audit is read
 	auditGrace   = 2 * time.Second  // for queued records when the broker stops
+	auditWrites  = 64               // records that are written at once
 )
 
 // recorder writes audit records asynchronously. No request waits for it:
@@ -38,10 +39,13 @@ type recorder struct {
 	rules  func() *approvals.File // nil: this broker has none
 
 	queue   chan *audit.Record
+	slots   chan struct{} // one for each record that is being written
+	writing sync.WaitGroup
 	lost    atomic.Int64 // not recorded yet
-	n       int64        // of the last record; like failing, used only by run
-	failing bool         // the last record could not be written
-	ruled   *string      // digest of the approvals file that was recorded; like failing, used only by run
+	n       int64        // of the last record; used only by run
+	failing atomic.Bool  // the last record could not be written
+	looking sync.Mutex   // held while the audit's stream is looked at
+	ruled   *string      // digest of the approvals file that was recorded; used only by run
 
 	mu       sync.Mutex
 	refusals map[refusalKind]*summary
@@ -61,7 +65,7 @@ type summary struct {
 func newRecorder(led *ledger.Ledger, opts *Options, id string, lose func(int64)) *recorder {
 	return &recorder{
 		led: led, log: opts.Logger, writer: id, window: opts.AuditWindow, lose: lose, rules: opts.Approvals,
-		queue: make(chan *audit.Record, auditQueue), refusals: map[refusalKind]*summary{},
+		queue: make(chan *audit.Record, auditQueue), slots: make(chan struct{}, auditWrites), refusals: map[refusalKind]*summary{},
 	}
 }
 
@@ -152,25 +156,28 @@ func (a *recorder) run(ctx context.Context) {
 	}
 }
 
-// finish writes the queued records, as far as there is time.
+// finish writes the queued records, as far as there is time, and then how many
+// are missing: nobody else would know.
 func (a *recorder) finish(ctx context.Context) {
 	a.summarise(true)
-	a.reportLoss()
-	for {
-		select {
-		case r := <-a.queue:
-			if ctx.Err() != nil {
-				a.forget(r)
-				continue
-			}
+	for len(a.queue) > 0 {
+		if r := <-a.queue; ctx.Err() != nil {
+			a.forget(r)
+		} else {
 			a.write(ctx, r)
-		default:
-			if n := a.lost.Load(); n > 0 {
-				a.log.WarnContext(ctx, "the audit lacks records", slog.Int64("lost", n))
-			}
-			return
 		}
 	}
+	a.writing.Wait()
+	n := a.lost.Load()
+	if n == 0 {
+		return
+	}
+	a.log.WarnContext(ctx, "the audit lacks records", slog.Int64("lost", n))
+	a.reportLoss()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditGrace)
+	defer cancel()
+	a.write(last, <-a.queue)
+	a.writing.Wait()
 }
 
 // reportLoss queues a record of how many are missing.
@@ -210,6 +217,10 @@ func (a *recorder) began(note string) {
 
 // check reads the size of the audit, and recreates it if it is gone.
 func (a *recorder) check(ctx context.Context) {
+	if !a.looking.TryLock() {
+		return
+	}
+	defer a.looking.Unlock()
 	one, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := a.led.RefreshAudit(one)
@@ -222,17 +233,26 @@ func (a *recorder) check(ctx context.Context) {
 	}
 }
 
-// write stores one record. It retries for a while; then the record is lost.
+// write begins to store one record, once fewer than auditWrites are being stored.
 func (a *recorder) write(ctx context.Context, r *audit.Record) {
 	a.n++
 	if r.ID == "" {
 		r.ID = cloudevent.NewID()
 	}
 	r.Chain = &audit.Chain{Writer: a.writer, N: a.n}
+	a.slots <- struct{}{}
+	a.writing.Go(func() {
+		a.store(ctx, r)
+		<-a.slots
+	})
+}
+
+// store stores one record. It retries for a while; then the record is lost.
+func (a *recorder) store(ctx context.Context, r *audit.Record) {
 	data, err := audit.Encode(r)
 	for end, try := time.Now().Add(auditPatient), 0; err == nil; try++ {
 		if err = a.led.WriteAudit(ctx, r.Tenant, r.ID, data); err == nil {
-			a.failing = false
+			a.failing.Store(false)
 			return
 		}
 		if ledger.AuditFull(err) || time.Now().After(end) || backoff.Wait(ctx, 50*time.Millisecond, try) != nil {
@@ -244,8 +264,7 @@ func (a *recorder) write(ctx context.Context, r *audit.Record) {
 		err = nil
 	}
 	a.forget(r)
-	if !a.failing {
-		a.failing = true
+	if !a.failing.Swap(true) {
 		a.log.WarnContext(ctx, "cannot write to the audit; lost records are counted", slog.Any("error", err))
 	}
 }
