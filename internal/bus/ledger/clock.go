@@ -200,6 +200,9 @@ func (l *Ledger) openClock(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
+		if try == 1 {
+			l.opts.Logger.ErrorContext(ctx, "waiting for the time of the NATS servers: most must run, and their system_account must be the one that \"askbus auth config\" prints", slog.Any("error", err))
+		}
 		if backOff(ctx, try) != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}

@@ -103,7 +103,7 @@ func (l *Ledger) refreshLimits(ctx context.Context) {
 	switch own := l.opts.Budget; {
 	case name == "":
 		if l.limits.news("unknown") {
-			l.opts.Logger.WarnContext(ctx, "no NATS server says how much it may store: it refuses answers and deadlines too when it is full; sign its accounts again with this version, and keep this broker's --max-store below its max_file_store",
+			l.opts.Logger.WarnContext(ctx, "no NATS server says how much it may store: it refuses answers and deadlines too when it is full; give it what \"askbus auth config\" of this version prints, with the system_account, and keep this broker's --max-store below its max_file_store",
 				slog.Int64("max_store", own))
 		}
 	case own > 0 && bytes < own:

@@ -111,7 +111,7 @@ func TestEachFindingOfTheClocks(t *testing.T) {
 		{map[string]time.Duration{"n1": 0, "n2": time.Hour, "n3": 0}, finding.Broken, "the clock of server n2 is 1h0m0s ahead of the others'; set it by NTP"},
 		{map[string]time.Duration{"n1": 0, "n2": 2 * time.Second}, finding.Broken, "no majority agrees: n1 says"},
 		{map[string]time.Duration{"askbus": -time.Minute}, finding.Missing, "this machine's clock is 1m0s ahead of the servers'"},
-		{nil, finding.Missing, "no server told its time"},
+		{nil, finding.Broken, "no server told its time, so no broker starts"},
 	} {
 		s := servertime.NewServers(func() time.Time { return now }, 0)
 		for server, ahead := range v.ahead {
