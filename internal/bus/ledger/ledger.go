@@ -250,11 +250,8 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 		Description: "askbus ledger: asks and their outcomes; only the broker writes here",
 		Replicas:    l.opts.settings().Replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1,
 		AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, AllowAtomicPublish: true, DenyDelete: true,
-		RePublish: &jetstream.RePublish{
-			Source:      subject.LedgerRoot + ".*.*.*.*.*",
-			Destination: subject.Out + ".{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",
-		},
-		Metadata: map[string]string{metaPartitions: strconv.Itoa(l.n)},
+		RePublish: republished(subject.Stream(p)),
+		Metadata:  map[string]string{metaPartitions: strconv.Itoa(l.n)},
 	}
 	if p == 0 {
 		cfg.Metadata = l.opts.settings().metadata()

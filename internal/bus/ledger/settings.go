@@ -117,9 +117,10 @@ func (o *Options) agree(s Settings) error {
 }
 
 // Set changes the non-zero settings of change in a ledger, over a connection
-// that may update streams. Brokers read them when they start; a change of
-// replicas needs no restart, and Set returns when every copy is current. It
-// returns the settings before and after.
+// that may update streams, and restores what somebody changed of the streams
+// themselves. Brokers read the settings when they start; a change of replicas
+// needs no restart, and Set returns when every copy is current. It returns the
+// settings before and after.
 func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Settings, err error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
 	if err != nil {
@@ -133,6 +134,9 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		return before, after, err
 	}
 	after = before
+	if change == (Settings{}) {
+		return before, after, nil
+	}
 	if change.Partitions != 0 && change.Partitions != before.Partitions {
 		return before, after, errors.New("ledger: the partitions of a ledger cannot change: they determine the stream of each ask")
 	}
@@ -159,14 +163,16 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		names = append(names, subject.Stream(p))
 	}
 	names = append(names, subject.StateStream, subject.FileStream)
+	moved := false
 	for _, name := range names {
 		s, err := js.Stream(ctx, name)
 		if err != nil {
 			return before, after, fmt.Errorf("ledger: open stream %s: %w", name, err)
 		}
 		cfg := s.CachedInfo().Config
+		moved = moved || cfg.Replicas != after.Replicas
 		cfg.Replicas = after.Replicas
-		cfg.AllowAtomicPublish = cfg.AllowMsgSchedules // of those of asks, also one that was made before ADR 0175
+		asCreated(&cfg)
 		if name == names[0] {
 			maps.Copy(cfg.Metadata, after.metadata())
 		}
@@ -174,10 +180,33 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 			return before, after, fmt.Errorf("ledger: update stream %s: %w", name, err)
 		}
 	}
-	if after.Replicas != before.Replicas {
+	if moved {
 		err = caughtUp(ctx, js, names, after.Replicas)
 	}
 	return before, after, err
+}
+
+// asCreated gives a stream the settings with which a broker creates it, as far as
+// they can change. Also one that was made before ADR 0175 gets them.
+func asCreated(c *jetstream.StreamConfig) {
+	c.MaxAge, c.MaxMsgs, c.AllowDirect, c.AllowMsgTTL, c.RePublish = 0, -1, true, true, republished(c.Name)
+	if c.Name != subject.StateStream && c.Name != subject.FileStream {
+		c.MaxBytes, c.AllowMsgSchedules, c.AllowAtomicPublish, c.AllowRollup = -1, true, true, true
+	}
+}
+
+// republished says what of a stream goes to clients, and where.
+func republished(stream string) *jetstream.RePublish {
+	switch stream {
+	case subject.FileStream:
+		return nil
+	case subject.StateStream:
+		return &jetstream.RePublish{Source: subject.StateLedger + ".>", Destination: subject.StateOut + ".>"}
+	}
+	return &jetstream.RePublish{
+		Source:      subject.LedgerRoot + ".*.*.*.*.*",
+		Destination: subject.Out + ".{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",
+	}
 }
 
 // caughtUp waits until every stream has this many current copies.

@@ -109,3 +109,50 @@ func TestSettingsAreChangedOnPurpose(t *testing.T) {
 		t.Error("a broker's credential changed a stream")
 	}
 }
+
+func TestWhatSomebodyChangedOfAStreamIsRestored(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	nc := b.Connect(rights.Role{Name: rights.RoleMaintenance})
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{subject.Stream(0), subject.Stream(1), subject.StateStream, subject.FileStream} {
+		s, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := s.CachedInfo().Config
+		c.MaxAge, c.MaxMsgs, c.AllowDirect, c.RePublish = time.Hour, 1000, false, nil
+		if name == subject.Stream(0) {
+			c.MaxBytes = 1 << 20
+		}
+		if _, err := js.UpdateStream(t.Context(), c); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	wrong := func() (all []string) {
+		t.Helper()
+		in, err := ledger.Inspect(t.Context(), nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range in.Streams {
+			all = append(all, in.Streams[i].Wrong...)
+		}
+		return all
+	}
+	if all := wrong(); len(all) != 4+4+4+3+1 {
+		t.Errorf("changed: %q", all)
+	}
+	if _, _, err := ledger.Set(t.Context(), nc, ledger.Settings{}); err != nil || len(wrong()) == 0 {
+		t.Errorf("looking changes the streams: %v", err)
+	}
+	if _, _, err := ledger.Set(t.Context(), nc, ledger.Settings{Replicas: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if all := wrong(); len(all) > 0 {
+		t.Errorf("restored: %q", all)
+	}
+}

@@ -71,7 +71,7 @@ func (l *Ledger) openState(ctx context.Context) error {
 		Description: "askbus shared state: tokens, sign-ins, leases and the like; only the broker writes here",
 		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
 		MaxBytes: budget, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
-		RePublish: &jetstream.RePublish{Source: subject.StateLedger + ".>", Destination: subject.StateOut + ".>"},
+		RePublish: republished(subject.StateStream),
 	}
 	_, err := l.createBounded(ctx, cfg, minStateBudget, 16)
 	return err

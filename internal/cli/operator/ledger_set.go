@@ -33,7 +33,8 @@ func ledgerSetCmd(a *cli.App) *cobra.Command {
 broker with other values does not start. Without a flag it shows them. Brokers read
 them at start: stop them all before. Only --replicas can change while they run:
 it returns when every copy is current; start brokers with the new number from then on. The
-audit gets as many, unless a single server made it: then it keeps one copy.
+audit gets as many, unless a single server made it: then it keeps one copy. --replicas, --retention
+and --margin also restore what somebody changed of the streams with other tools.
 
 --audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at
 once; lower values remove the oldest records.

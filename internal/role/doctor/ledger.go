@@ -57,7 +57,7 @@ func audited(l *finding.List, in *ledger.Inspection) {
 	}
 	switch {
 	case !a.There:
-		l.Say("audit", finding.Broken, "its stream is missing and its records are lost: a broker recreates it within seconds, with what the ledger still holds; or restore a backup")
+		l.Say("audit", finding.Broken, "its stream is missing and its records are lost: a broker recreates it within seconds, with what the ledger still holds, or its log says why it cannot; or restore a backup")
 	case len(a.Wrong) > 0:
 		l.Say("audit", finding.Broken, "%s; restore a backup, or look at the server's log", strings.Join(a.Wrong, "; "))
 	case a.Lag >= lagMuch:
@@ -65,7 +65,7 @@ func audited(l *finding.List, in *ledger.Inspection) {
 	case a.Refuse && a.Used >= a.Bytes/10*9:
 		l.Say("audit", finding.Missing, `%s of %s are used; when full it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, file.SizeText(a.Used), file.SizeText(a.Bytes))
 	case a.Copies < in.Settings.Replicas:
-		l.Say("audit", finding.Missing, "it has %d replicas and the ledger has %d: it keeps the number it was created with; restore a backup into a new ledger to change that", a.Copies, in.Settings.Replicas)
+		l.Say("audit", finding.Missing, `it has %d replicas and the ledger has %d: "askbus ledger set --replicas %[2]d" changes that, unless a single server made it: then restore a backup into a new ledger`, a.Copies, in.Settings.Replicas)
 	default:
 		l.Say("audit", finding.Good, "%s of %s, %d behind; keeps records for %s and %s", file.SizeText(a.Used), file.SizeText(a.Bytes), a.Lag, days(a.Retention), full)
 	}
@@ -101,7 +101,7 @@ func streams(l *finding.List, in *ledger.Inspection) {
 		l.Say("partitions", finding.Good, "all %d, and shared state", in.Settings.Partitions)
 	}
 	if len(wrong) > 0 {
-		l.Say("streams", finding.Broken, "%s; somebody changed them: restore the settings with a maintenance credential, or restore a backup", strings.Join(wrong, "; "))
+		l.Say("streams", finding.Broken, `%s; somebody changed them: "askbus ledger set --replicas %d" restores what can be changed of a stream, while brokers run; for the rest restore a backup`, strings.Join(wrong, "; "), in.Settings.Replicas)
 	} else {
 		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s; NATS does not report sync_interval", days(in.Settings.Retention), days(in.Settings.Margin))
 	}
