@@ -201,7 +201,7 @@ func (l *Ledger) openClock(ctx context.Context) error {
 			return nil
 		}
 		if try == 1 {
-			l.opts.Logger.ErrorContext(ctx, "waiting for the time of the NATS servers: most must run, and their system_account must be the one that \"askbus auth config\" prints", slog.Any("error", err))
+			l.opts.Logger.ErrorContext(ctx, "waiting for the time of the NATS servers: most must run, and their system_account must be the one that \"askbus auth config\" prints, or export $SYS.REQ.SERVER.PING and $SYS.REQ.SERVER.PING.JSZ to it", slog.Any("error", err))
 		}
 		if backOff(ctx, try) != nil {
 			return fmt.Errorf("ledger: %w", err)

@@ -147,6 +147,7 @@ follows its own directory: copy "auth" to the others after each run.`,
 
 func authConfigCmd(a *cli.App) *cobra.Command {
 	var leaf rights.Leaf
+	var system string
 	cmd := &cobra.Command{
 		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs,
 		Example: "  askbus auth config > askbus-auth.conf\n  askbus auth config --leaf-of tls://bus.example.com:7422 > askbus-leaf.conf",
@@ -154,6 +155,9 @@ func authConfigCmd(a *cli.App) *cobra.Command {
 a nats-server of your own; nothing in it is secret. It needs JetStream as well, with
 sync_interval: always. After a revocation print it again and reload the servers
 (nats-server --signal reload); see docs/identities.md.
+
+A server with an operator of its own already would forget its accounts. For such a server
+--system-account is its system account, and the output goes into its resolver_preload.
 
 With --leaf-of it is for a leaf node: a nats-server without JetStream in another region or network,
 whose clients reach the bus through it with the same credentials. Its own one, in the file of
@@ -163,7 +167,7 @@ its file there with --leaf-ca. All files are those of the leaf node, which need 
 			if (leaf.Cert == "") != (leaf.Key == "") {
 				return cli.Usage("give --leaf-cert and --leaf-key together")
 			}
-			text, err := rights.Config(a.Dir)
+			text, err := rights.Config(a.Dir, system)
 			if len(leaf.Hub) > 0 {
 				text, err = rights.LeafConfig(a.Dir, leaf)
 			}
@@ -174,10 +178,12 @@ its file there with --leaf-ca. All files are those of the leaf node, which need 
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&system, "system-account", "", "public key of the system account of a server with another operator")
 	cmd.Flags().StringSliceVar(&leaf.Hub, "leaf-of", nil, "URLs of the bus's servers for leaf nodes, such as tls://bus.example.com:7422")
 	cmd.Flags().StringVar(&leaf.Creds, "leaf-creds", leafCreds, "with --leaf-of: file with the leaf node's credential")
 	cmd.Flags().StringVar(&leaf.CA, "leaf-ca", "", "with --leaf-of: file with the CAs of the bus's certificate (default: the system's)")
 	cmd.Flags().StringVar(&leaf.Cert, "leaf-cert", "", "with --leaf-of: the leaf node's certificate, for servers with --tls-client-ca-file")
 	cmd.Flags().StringVar(&leaf.Key, "leaf-key", "", "with --leaf-cert: its key")
+	cmd.MarkFlagsMutuallyExclusive("system-account", "leaf-of")
 	return cmd
 }

@@ -46,7 +46,7 @@ func Clocks(s *servertime.Servers, now time.Time) finding.List {
 	own := s.Agreed().Differs(servertime.Reading{At: now, Time: now}, now)
 	switch err := s.Err(); {
 	case names == "":
-		l.Say("clocks", finding.Broken, `no server told its time, so no broker starts: the system_account of the servers must be the one that "askbus auth config" prints`)
+		l.Say("clocks", finding.Broken, `no server told its time, so no broker starts: the system_account of the servers must be the one that "askbus auth config" prints, or export what docs/identities.md says`)
 	case err != nil:
 		l.Say("clocks", finding.Broken, "%v", err)
 	case own.Abs() > servertime.MaxSkew:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/servertime"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/jwt/v2"
@@ -240,6 +241,38 @@ func (a *Accounts) resign(dir string, claims *jwt.AccountClaims) error {
 		return err
 	}
 	return file.SyncDir(at)
+}
+
+// Under makes the accounts ready for servers with another operator, whose
+// system account this is: it exports what askbus asks the servers. Nothing is
+// written; the accounts are signed with the operator's key of dir.
+func (a *Accounts) Under(dir, system string) error {
+	if !nkeys.IsValidPublicAccountKey(system) {
+		return fmt.Errorf("%.64q is no public key of an account, such as %s", system, a.Keys[System])
+	}
+	operator, err := operatorKey(dir)
+	if err != nil {
+		return err
+	}
+	own, err := a.Claims(System)
+	if err != nil {
+		return err
+	}
+	ledger, err := a.Claims(Ledger)
+	if err != nil {
+		return err
+	}
+	own.Exports = nil
+	own.Imports.Add(&jwt.Import{Name: "time", Subject: servertime.Subject, Account: system, Type: jwt.Service})
+	for _, i := range ledger.Imports {
+		i.Account = system
+	}
+	for _, claims := range []*jwt.AccountClaims{own, ledger} {
+		if a.Tokens[claims.Name], err = claims.Encode(operator); err != nil {
+			return fmt.Errorf("sign account %s: %w", claims.Name, err)
+		}
+	}
+	return nil
 }
 
 // operatorKey reads the operator's key, which may be stored elsewhere.

@@ -1,6 +1,7 @@
 package natsd_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,10 +9,15 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/connection"
 	store "github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/bus/servertime"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // The configuration that is shipped for an external nats-server syncs every
@@ -27,7 +33,7 @@ func TestTheShippedConfigurationOfNATS(t *testing.T) {
 	if _, err := natsd.Init(dir); err != nil {
 		t.Fatal(err)
 	}
-	auth, err := rights.Config(dir)
+	auth, err := rights.Config(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +51,23 @@ func TestTheShippedConfigurationOfNATS(t *testing.T) {
 	if !o.SyncAlways || len(o.Routes) != 3 || o.Cluster.Name != "askbus" || len(o.TrustedOperators) != 1 {
 		t.Errorf("sync always is %v, %d routes, %d operators", o.SyncAlways, len(o.Routes), len(o.TrustedOperators))
 	}
-	o.Host, o.Port, o.StoreDir, o.NoSigs, o.Cluster, o.Routes = "127.0.0.1", -1, t.TempDir(), true, server.ClusterOpts{}, nil
+	o.Cluster, o.Routes = server.ClusterOpts{}, nil
+	srv := external(t, o)
+	c, _ := handedOut(t, dir, srv.ClientURL(), rights.Role{Name: rights.RoleLedger})
+	nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if _, err := store.Open(t.Context(), nc, store.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// external starts a nats-server of somebody else's configuration.
+func external(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.Port, o.StoreDir, o.NoSigs = "127.0.0.1", -1, t.TempDir(), true
 	srv, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +77,84 @@ func TestTheShippedConfigurationOfNATS(t *testing.T) {
 	if !srv.ReadyForConnections(20 * time.Second) {
 		t.Fatal("it does not start")
 	}
-	c, _ := handedOut(t, dir, srv.ClientURL(), rights.Role{Name: rights.RoleLedger})
-	nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+	return srv
+}
+
+// A server that has an operator and a system account already keeps its accounts,
+// and a ledger opens there: its brokers ask that system account for the time.
+func TestBesideAnotherOperator(t *testing.T) {
+	t.Parallel()
+	public := func(kp nkeys.KeyPair, err error) (nkeys.KeyPair, string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := kp.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kp, key
+	}
+	signed := func(c jwt.Claims, by nkeys.KeyPair) string {
+		t.Helper()
+		token, err := c.Encode(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	theirs, operatorKey := public(nkeys.CreateOperator())
+	_, systemKey := public(nkeys.CreateAccount())
+	app, appKey := public(nkeys.CreateAccount())
+	operator, system := jwt.NewOperatorClaims(operatorKey), jwt.NewAccountClaims(systemKey)
+	operator.SystemAccount = systemKey
+	for _, s := range []string{servertime.Subject, subject.Servers} {
+		system.Exports.Add(&jwt.Export{Name: s, Subject: jwt.Subject(s), Type: jwt.Service, ResponseType: jwt.ResponseTypeStream})
+	}
+	dir, conf := t.TempDir(), t.TempDir()
+	if _, err := natsd.Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rights.Config(dir, operatorKey); err == nil {
+		t.Error("an operator's key is taken for a system account's")
+	}
+	accounts, err := rights.Config(dir, systemKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(nc.Close)
-	if _, err := store.Open(t.Context(), nc, store.Options{}); err != nil {
-		t.Error(err)
+	write(t, filepath.Join(conf, "askbus-accounts.conf"), accounts)
+	write(t, filepath.Join(conf, "nats-server.conf"), fmt.Sprintf("operator: [%s, %q]\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n%s: %s\n%s: %s\ninclude ./askbus-accounts.conf\n}\njetstream: {}\n",
+		signed(operator, theirs), filepath.Join(dir, "auth", "operator.jwt"), systemKey, systemKey, signed(system, theirs), appKey, signed(jwt.NewAccountClaims(appKey), theirs)))
+	o, err := server.ProcessConfigFile(filepath.Join(conf, "nats-server.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := external(t, o).ClientURL()
+	user, userKey := public(nkeys.CreateUser())
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := nats.Connect(url, nats.UserJWTAndSeed(signed(jwt.NewUserClaims(userKey), app), string(seed)))
+	if err != nil {
+		t.Fatalf("the server's own accounts are gone: %v", err)
+	}
+	own.Close()
+	as := func(role string) *nats.Conn {
+		t.Helper()
+		c, _ := handedOut(t, dir, url, rights.Role{Name: role})
+		nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	led, err := store.Open(t.Context(), as(rights.RoleLedger), store.Options{Servers: as(rights.RoleClock)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if skews, _ := led.ClockSkews(); len(skews) != 1 {
+		t.Errorf("the clocks of %v are known", skews)
 	}
 }

@@ -24,7 +24,7 @@ func TestANATSOfYourOwnKnowsTheCredentials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	configure := func() {
 		t.Helper()
-		text, err := rights.Config(dir)
+		text, err := rights.Config(dir, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,22 +171,30 @@ func Rotate(dir, role string, dropOld bool) error {
 }
 
 // Config returns the part of a nats-server's configuration that admits the
-// credentials of a directory. It contains no secret.
-func Config(dir string) (string, error) {
+// credentials of a directory. It contains no secret. With the system account of
+// another operator, it is what goes into resolver_preload beside that operator's
+// accounts.
+func Config(dir, system string) (string, error) {
 	a, err := identity.ReadAccounts(dir)
 	if err != nil {
 		return "", err
 	}
+	begin, end := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n", a.OperatorToken, a.Keys[identity.System]), "}\n"
+	if system != "" {
+		begin, end = fmt.Sprintf("# Include this in resolver_preload { }, and add askbus's operator to yours:\n# operator: [ …, %s ]\n", a.OperatorToken), ""
+		if err := a.Under(dir, system); err != nil {
+			return "", err
+		}
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n", a.OperatorToken, a.Keys[identity.System])
+	b.WriteString(begin)
 	for _, name := range identity.Names() {
 		if a.Tokens[name] == "" {
 			continue // of backups, in older keys that nothing has signed again
 		}
 		fmt.Fprintf(&b, "  # %s\n  %s: %s\n", name, a.Keys[name], a.Tokens[name])
 	}
-	b.WriteString("}\n")
-	return b.String(), nil
+	return b.String() + end, nil
 }
 
 // Leaf is where a leaf node finds the bus and its own files. Paths are relative to its working directory.
@@ -201,7 +209,7 @@ type Leaf struct {
 // clients reach the bus with the credentials of the directory. A connection that
 // is cut without a word is noticed within 15 s.
 func LeafConfig(dir string, leaf Leaf) (string, error) {
-	config, err := Config(dir)
+	config, err := Config(dir, "")
 	if err != nil {
 		return "", err
 	}
