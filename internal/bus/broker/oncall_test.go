@@ -105,6 +105,43 @@ func TestAScheduleDecidesAnAsk(t *testing.T) {
 	}
 }
 
+// said sends each line of a log that has a text.
+type said struct {
+	text  string
+	lines chan string
+}
+
+func (s said) Write(p []byte) (int, error) {
+	if line := string(p); strings.Contains(line, s.text) {
+		s.lines <- line
+	}
+	return len(p), nil
+}
+
+func TestAScheduleThatIsTakenOutOfTheFileIsMissed(t *testing.T) {
+	t.Parallel()
+	s := newStepping(t)
+	var f atomic.Pointer[approvals.File]
+	f.Store(policies(t, fmt.Sprintf(`schedules: [ { name: sre, start: %q, every: 1h, people: ["os:mei"] } ]`, time.Now().Add(-30*time.Minute).UTC().Format(time.RFC3339))))
+	missed := said{"no longer has", make(chan string, 10)}
+	s.broker(broker.Options{Approvals: f.Load, Logger: slog.New(slog.NewTextHandler(missed, nil))})
+	a := ladder("a1")
+	a.Audience, a.Escalate = []string{"schedule:sre"}, nil
+	if _, err := newClient(t, s.Bus, "s1").Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	f.Store(policies(t, `schedules: [ { name: other, start: "2020-01-01T00:00:00Z", every: 1h, people: ["os:mei"] } ]`))
+	s.ahead.Add(int64(time.Minute)) // the next sweep is due
+	select {
+	case line := <-missed.lines:
+		if !strings.Contains(line, "ask_id=a1 schedule=sre") {
+			t.Errorf("it says %s", line)
+		}
+	case <-t.Context().Done():
+		t.Fatal("nobody says that the ask waits for a schedule that is gone")
+	}
+}
+
 // A turn that begins while the ledger takes no writes is written once it does.
 func TestATurnThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	t.Parallel()

@@ -114,6 +114,12 @@ func (b *Broker) rewritten(ctx context.Context, k ask.Key, e lifecycle.Event) {
 		b.opts.Logger.InfoContext(ctx, "escalated", slog.String("ask_id", k.ID), slog.Int("step", e.Step.N))
 	case lifecycle.Relieved:
 		b.opts.Logger.InfoContext(ctx, "others are on call and may decide an ask", slog.String("ask_id", k.ID))
+		for _, name := range e.Ask.Schedules() {
+			if _, known := b.duty("schedule:" + name); !known {
+				b.opts.Logger.WarnContext(ctx, "an ask waits for who is on call by a schedule that the approvals file no longer has: nobody decides it by that; put the schedule back, or abort the ask",
+					slog.String("tenant", k.Tenant), slog.String("session", k.Session), slog.String("ask_id", k.ID), slog.String("schedule", name))
+			}
+		}
 	case lifecycle.Asked, lifecycle.Voted, lifecycle.Left, lifecycle.Ended:
 	case lifecycle.Looked:
 		b.opts.Logger.InfoContext(ctx, "escalation waits, because somebody looks", slog.String("ask_id", k.ID), slog.Int("step", e.Seen.N))
