@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 type InboxFacts struct {
 	URL  string
 	Leaf *x509.Certificate // its certificate; nil: none
+	Date time.Time         // by its clock; zero: not known
 	Err  error             // error of the connection
 	Now  time.Time
 }
@@ -46,31 +47,52 @@ func Inbox(f InboxFacts) finding.List {
 	default:
 		say(&l, "inbox", "its certificate", "renew it; askbus reads the new files by itself", f.Leaf.NotAfter, f.Now)
 	}
+	return append(l, inboxClock(f)...)
+}
+
+// clockOff is from when on a wrong clock of the inbox matters: links and sign-ins are valid for minutes.
+const clockOff = 10 * time.Second
+
+// inboxClock judges the clock of the inbox, by which login links and sign-ins end.
+func inboxClock(f InboxFacts) finding.List {
+	var l finding.List
+	off := f.Date.Sub(f.Now)
+	if f.Date.IsZero() || off.Abs() < clockOff {
+		return l
+	}
+	by := "ahead of"
+	if off < 0 {
+		by = "behind"
+	}
+	l.Say("inbox's clock", finding.Missing, "it is %s %s this machine's: login links that are made elsewhere count as expired there, and sign-ins end early or late; set the wrong one by NTP", off.Abs().Round(time.Second), by)
 	return l
 }
 
-// lookAtInbox makes a TLS handshake with the inbox, with the CAs of trust.
+// lookAtInbox asks the inbox for a page, with the CAs of trust.
 func lookAtInbox(ctx context.Context, at string, trust *x509.CertPool) InboxFacts {
 	f := InboxFacts{URL: at, Now: time.Now()}
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme != "https" {
+	if err != nil || u.Host == "" {
 		return f
-	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, at, nil)
 	if err != nil {
 		f.Err = err
 		return f
 	}
-	defer conn.Close() //nolint:errcheck // nothing was written
-	if t, ok := conn.(*tls.Conn); ok && len(t.ConnectionState().PeerCertificates) > 0 {
-		f.Leaf = t.ConnectionState().PeerCertificates[0]
+	once := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
+	resp, err := once.RoundTrip(req)
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	defer resp.Body.Close() //nolint:errcheck // it has none
+	f.Now = time.Now()
+	f.Date, _ = http.ParseTime(resp.Header.Get("Date")) // zero: not known
+	if resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
+		f.Leaf = resp.TLS.PeerCertificates[0]
 	}
 	return f
 }

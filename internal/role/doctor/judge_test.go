@@ -86,6 +86,12 @@ func TestEachFindingOfTheInbox(t *testing.T) {
 		v.facts.Now = now
 		said(t, doctor.Inbox(v.facts), "inbox", v.state, v.words)
 	}
+	for off, words := range map[time.Duration]string{10 * time.Minute: "10m0s ahead of this machine's", -time.Hour: "1h0m0s behind this machine's"} {
+		said(t, doctor.Inbox(doctor.InboxFacts{URL: "http://127.0.0.1:8420", Date: now.Add(off), Now: now}), "inbox's clock", finding.Missing, words)
+	}
+	if l := doctor.Inbox(doctor.InboxFacts{URL: "http://127.0.0.1:8420", Date: now.Add(-time.Second), Now: now}); len(l) != 1 {
+		t.Errorf("a clock that is right: %+v", l)
+	}
 }
 
 func inspection() *ledger.Inspection {
