@@ -155,10 +155,15 @@ func inbox(t *testing.T) (*bus, *script, string) {
 	return b, p, issuer
 }
 
+// principal returns who a person of the provider is on the bus.
+func principal(issuer, subject string) string {
+	return "oidc:" + strings.TrimPrefix(issuer, "http://") + "#" + subject
+}
+
 // TestSomebodySignsInAtAForeignProvider signs in with a real browser at an
 // unmodified provider, and answers.
 func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
-	b, _, _ := inbox(t)
+	b, _, issuer := inbox(t)
 	tab := browsertest.Open(t)
 	tab.Do(chromedp.Navigate(b.url + "/login/oidc"))
 	tab.Wait(`!!document.querySelector('input[name=login]')`)
@@ -175,7 +180,7 @@ func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
 	}
 	select {
 	case rec := <-b.ended:
-		if by := rec.Outcome.By; by.Principal != "oidc:mei" || by.Proof != ask.ProofOIDC || strings.Join(by.Groups, " ") != "platform" {
+		if by := rec.Outcome.By; by.Principal != principal(issuer, "mei") || by.Proof != ask.ProofOIDC || strings.Join(by.Groups, " ") != "platform" {
 			t.Errorf("answered by %+v", by)
 		}
 	case <-time.After(time.Minute):

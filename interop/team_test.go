@@ -95,7 +95,7 @@ func TestATeamOfThreeAnAgentAndOneWhoLeaves(t *testing.T) {
 	if status := answer(ana); status != http.StatusForbidden {
 		t.Errorf("Ana answers: %d", status)
 	}
-	b.command("people", "sign-out", "oidc:tom")
+	b.command("people", "sign-out", principal(issuer, "tom"))
 	tom.ends(streams["tom"], "an operator signed him out")
 	if status := answer(tom); status != http.StatusUnauthorized {
 		t.Errorf("Tom answers: %d", status)
@@ -103,7 +103,7 @@ func TestATeamOfThreeAnAgentAndOneWhoLeaves(t *testing.T) {
 	if status := answer(mei); status != http.StatusOK {
 		t.Errorf("Mei answers: %d", status)
 	}
-	if out := <-answered; !strings.Contains(out, `"principal":"oidc:mei"`) || !strings.Contains(out, `"proof":"oidc"`) || !strings.Contains(out, `"status":"answered"`) {
+	if out := <-answered; !strings.Contains(out, `"principal":"`+principal(issuer, "mei")+`"`) || !strings.Contains(out, `"proof":"oidc"`) || !strings.Contains(out, `"status":"answered"`) {
 		t.Errorf("the agent got %s", out)
 	}
 	select {

@@ -157,9 +157,10 @@ func TestASignInOverSSHNeedsStandardInput(t *testing.T) {
 
 // oidcPlace returns a bus of separate processes whose people sign in at a provider, and the URL of
 // its web inbox.
-func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
+func oidcPlace(t *testing.T, issuer bool) (pl place, at *openidtest.Provider, base string) {
 	t.Helper()
-	env := oidcSettings(t, openidtest.Start(t), "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [acme]\n"+
+	at = openidtest.Start(t)
+	env := oidcSettings(t, at, "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [acme]\n"+
 		"- when: {groups: [platform]}\n  role: reader\n  tenants: [beta]\n")
 	pl = place{t, filepath.Join(t.TempDir(), "state")}
 	part := func(args ...string) *process {
@@ -171,7 +172,7 @@ func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
 		part("issuer").err.wait(t, "issuer on")
 	}
 	part("web", "--http-addr", "127.0.0.1:0").err.wait(t, "inbox at")
-	return pl, pl.pages()
+	return pl, at, pl.pages()
 }
 
 // oidcVisitor returns a browser without scripts, signed in at the provider.
@@ -204,7 +205,7 @@ func (v visitor) confirm(link string, form url.Values) (page, code string) {
 // tenant.
 func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	t.Parallel()
-	pl, base := oidcPlace(t, true)
+	pl, at, base := oidcPlace(t, true)
 	v, l := oidcVisitor(t, base), newLaptop(t)
 	in, typed, err := os.Pipe()
 	if err != nil {
@@ -213,7 +214,7 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	defer in.Close()
 	defer typed.Close()
 	login := l.startReading(in, "login", base, "--no-browser", "--output", "json")
-	_, code := v.confirm(terminalLinkOf(login), url.Values{"as": {"oidc:mei"}, "how": {"code"}})
+	_, code := v.confirm(terminalLinkOf(login), url.Values{"as": {at.Principal("mei")}, "how": {"code"}})
 	if _, err := io.WriteString(typed, strings.ToLower(code)+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	if _, said, code := l.run("answer", "s1/a1", "--select", "Yes"); code != 0 {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if by := pl.must(0, "wait", "s1/a1", "--tenant", "acme")["by"].(map[string]any); by["principal"] != "oidc:mei" || by["responder"] != "tui" || by["proof"] != "oidc" {
+	if by := pl.must(0, "wait", "s1/a1", "--tenant", "acme")["by"].(map[string]any); by["principal"] != at.Principal("mei") || by["responder"] != "tui" || by["proof"] != "oidc" {
 		t.Errorf("answered by %v", by)
 	}
 	// A terminal's credential does not cover what the person may only read.
@@ -274,7 +275,7 @@ func callTerminal(t *testing.T, base, path, secret string, body any) (int, strin
 //nolint:tparallel // the last uses up what an address may guess
 func TestOnlyTheConfirmingPersonSignsATerminalIn(t *testing.T) {
 	t.Parallel()
-	_, base := oidcPlace(t, false)
+	_, at, base := oidcPlace(t, false)
 	v := oidcVisitor(t, base)
 	const verifier = "VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV"
 	asks := web.TerminalRequest{Challenge: auth.Challenge(verifier), Client: "mei@laptop"}
@@ -282,7 +283,7 @@ func TestOnlyTheConfirmingPersonSignsATerminalIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	right := url.Values{"as": {"oidc:mei"}, "how": {"code"}}
+	right := url.Values{"as": {at.Principal("mei")}, "how": {"code"}}
 	redeem := func(code, verifier string) (int, string) {
 		return callTerminal(t, base, "token", "", map[string]string{"code": code, "verifier": verifier})
 	}
@@ -305,7 +306,7 @@ func TestOnlyTheConfirmingPersonSignsATerminalIn(t *testing.T) {
 		}
 	})
 	t.Run("somebody else than the page showed confirms nothing", func(t *testing.T) {
-		if page, code := v.confirm(base+path, url.Values{"as": {"oidc:tom"}, "how": {"code"}}); code != "" || !strings.Contains(page, "signed in as somebody else") {
+		if page, code := v.confirm(base+path, url.Values{"as": {at.Principal("tom")}, "how": {"code"}}); code != "" || !strings.Contains(page, "signed in as somebody else") {
 			t.Error(page)
 		}
 	})

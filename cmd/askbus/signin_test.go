@@ -67,7 +67,7 @@ func TestPeopleSignInAtTheirProvider(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	out, said, _ := pl.run("wait", "s1/mine", "--output", "json")
-	if !strings.Contains(out, `"principal":"oidc:mei"`) || !strings.Contains(out, `"proof":"oidc"`) {
+	if !strings.Contains(out, `"principal":"`+at.Principal("mei")+`"`) || !strings.Contains(out, `"proof":"oidc"`) {
 		t.Errorf("the outcome is %s %s", out, said)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/events", nil)

@@ -314,7 +314,7 @@ func (r *Process) inbox(ln net.Listener, w config.Web, p config.Push, l *config.
 	}
 	atOnce := auth.Options{Idle: w.Web.Idle, Life: w.Web.Life, Tenant: role.Tenant, Logger: r.Log}
 	if ways.provider != nil {
-		atOnce.Refresh, atOnce.Every, atOnce.Key = ways.provider.Refresh, w.Web.OIDC.Refresh, tokenKey(cookieKey)
+		atOnce.Issuer, atOnce.Refresh, atOnce.Every, atOnce.Key = w.Web.OIDC.Issuer, ways.provider.Refresh, w.Web.OIDC.Refresh, tokenKey(cookieKey)
 	}
 	sessions, err := auth.NewSessions(nc, atOnce)
 	if err != nil {

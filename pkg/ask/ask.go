@@ -56,7 +56,7 @@ type Ask struct {
 	MinProof string `json:"min_proof,omitempty"`
 	// ExcludeAsker forbids the asker to decide: see [Ask.Excludes]. It needs
 	// Asker: one principal for each way in which that person answers, such as
-	// "os:mei" and "oidc:mei@example.com". The broker sets Asker if the
+	// "os:mei" and "oidc:id.example.com#mei@example.com". The broker sets Asker if the
 	// credential that asks says for whom; otherwise these are the ask's own words.
 	ExcludeAsker bool     `json:"exclude_asker,omitempty"`
 	Asker        []string `json:"asker,omitempty"`

@@ -16,6 +16,7 @@ type Flow struct {
 
 // Logout is a provider's message that somebody has signed out there.
 type Logout struct {
+	Issuer  string // the provider
 	Subject string // whose sessions to end
 	Session string // or only this one
 	Issued  time.Time

@@ -117,7 +117,7 @@ func (s *Sessions) EndOf(ctx context.Context, out Logout) (int, error) {
 	var ended []string
 	for i := range all {
 		var r record
-		if err := json.Unmarshal(all[i].Value, &r); err != nil || r.Subject == "" {
+		if err := json.Unmarshal(all[i].Value, &r); err != nil || r.Subject == "" || r.Issuer != out.Issuer {
 			continue
 		}
 		if subject != "" && r.Subject != subject || session != "" && r.Provider != session || r.Created.After(out.Issued.Add(skew)) {

@@ -23,31 +23,44 @@ func provided(token string) auth.SignIn {
 	return in
 }
 
-// A subject names a person at one provider: while people of one are signed in, those of another one, to whom an inbox beside
-// it leads, would be the same principals.
-func TestPeopleOfTwoProvidersAreNotSignedInTogether(t *testing.T) {
+// An inbox of one provider leaves the sign-ins of another one alone: its provider does not know their tokens, and its messages
+// are about other people.
+func TestAProviderIsNotAskedAboutThePeopleOfAnother(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	company, contractors := running(t, b, auth.Options{}), running(t, b, auth.Options{})
-	in := provided("")
+	asked := make(chan string, 2)
+	at := func(issuer string) *auth.Sessions {
+		return running(t, b, auth.Options{
+			Key: []byte(strings.Repeat("k", 32)), Now: func() time.Time { return time.Now().Add(time.Hour) }, Cache: state.CacheOptions{FailAfter: 1000 * time.Hour},
+			Issuer: issuer, Every: time.Second,
+			Refresh: func(context.Context, string) (auth.Refreshed, error) {
+				asked <- issuer
+				return auth.Refreshed{}, errors.New("away")
+			},
+		})
+	}
+	company, contractors := at("https://company.example"), at("https://contractors.example")
+	in := provided("a token")
 	in.Issuer = "https://company.example"
-	first, err := company.Begin(t.Context(), in)
+	early := running(t, b, auth.Options{Key: []byte(strings.Repeat("k", 32)), Refresh: func(context.Context, string) (auth.Refreshed, error) { return auth.Refreshed{}, nil }, Every: time.Second})
+	id, err := early.Begin(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	natstest.Eventually(t, "the other inbox knows the sign-in", func() bool {
-		_, err := contractors.Find(t.Context(), first, false)
-		return err == nil
-	})
-	if _, err := contractors.Begin(t.Context(), in); err != nil {
-		t.Error("the same provider:", err)
+	for _, s := range []*auth.Sessions{contractors, company} {
+		natstest.Eventually(t, "each inbox knows the sign-in", func() bool {
+			_, err := s.Find(t.Context(), id, false)
+			return err == nil
+		})
 	}
-	if _, err := contractors.Begin(t.Context(), signIn("by a link")); err != nil {
-		t.Error("no provider:", err)
+	if by := <-asked; by != in.Issuer {
+		t.Error("the token was sent to", by)
 	}
-	in.Issuer = "https://contractors.example"
-	if _, err := contractors.Begin(t.Context(), in); !errors.Is(err, ask.ErrForbidden) || !strings.Contains(err.Error(), "https://company.example") {
-		t.Error("another provider:", err)
+	if n, err := contractors.EndOf(t.Context(), auth.Logout{Issuer: "https://contractors.example", Subject: in.Subject, Issued: time.Now()}); n != 0 || err != nil {
+		t.Error("another provider ended", n, err)
+	}
+	if n, err := contractors.EndOf(t.Context(), auth.Logout{Issuer: in.Issuer, Subject: in.Subject, Issued: time.Now()}); n != 1 || err != nil {
+		t.Error("its own provider ended", n, err)
 	}
 }
 

@@ -39,6 +39,7 @@ type Options struct {
 	// in, with the refresh token. The error is [ask.ErrForbidden] if not: the
 	// session ends. Other errors are retried. Nil: no refresh.
 	Refresh func(ctx context.Context, token string) (Refreshed, error)
+	Issuer  string        // the provider that Refresh asks; sessions of others are left to their inboxes
 	Every   time.Duration // between refreshes; default 10m
 	Key     []byte        // encrypts the tokens in shared state, 32 bytes; required with Refresh
 
@@ -136,12 +137,8 @@ func (s *Sessions) key(id string) state.Key {
 	return state.Key{Tenant: s.opts.Tenant, Name: SessionEntry(id)}
 }
 
-// Begin signs a person in and returns the secret id of the session. It refuses people of a provider while those of another
-// one are signed in: a subject names a person at one provider only.
+// Begin signs a person in and returns the secret id of the session.
 func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) {
-	if err := s.oneProvider(in.Issuer); err != nil {
-		return "", err
-	}
 	s.makeRoom(ctx, in.By.Principal)
 	id = rand.Text() + rand.Text()
 	now := s.opts.Now().UTC()
@@ -163,21 +160,6 @@ func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) 
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return id, nil
-}
-
-// oneProvider refuses a sign-in at a provider while somebody is signed in at another one.
-func (s *Sessions) oneProvider(issuer string) error {
-	if issuer == "" {
-		return nil
-	}
-	all, _ := s.cache.All() // while it is unknown, the sign-in itself fails
-	for i := range all {
-		var r record
-		if json.Unmarshal(all[i].Value, &r) == nil && r.Issuer != "" && r.Issuer != issuer && s.opts.Now().Before(r.end(s.opts.Life)) {
-			return Tell(ask.CodeForbidden, "people are signed in here at another provider, %s, and the same name could be two people", ask.CleanLine(r.Issuer))
-		}
-	}
-	return nil
 }
 
 // makeRoom ends the least recently active sessions of a person who has
@@ -229,7 +211,7 @@ func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, 
 		return record{}, ask.Refuse(ask.CodeNotFound, "this session has ended")
 	}
 	switch {
-	case r.Token != "" && s.opts.Refresh != nil && !now.Before(r.Check):
+	case r.Token != "" && s.opts.Refresh != nil && r.Issuer == s.opts.Issuer && !now.Before(r.Check):
 		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, revision, now, active) }) //nolint:contextcheck // outlives the request
 	case active && now.Sub(r.Seen) >= min(s.opts.Idle/20, 5*time.Minute):
 		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, revision, now) }) //nolint:contextcheck // outlives the request

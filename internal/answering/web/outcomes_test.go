@@ -61,7 +61,7 @@ func TestWhoCanCauseAnOutcomeAtTheInbox(t *testing.T) {
 			u := withProvider(t, b, provider, rules[access]).stranger(t)
 			u.get("/login/oidc?to=/")
 			return u, nil
-		}, "answered human oidc:mei oidc"},
+		}, "answered human " + provider.Principal("mei") + " oidc"},
 		"a proxy":                {behind("127.0.0.0/8"), "answered human proxy:mei proxy"},
 		"a proxy's header alone": {behind("10.0.0.0/8"), ""},
 		"nobody": {func(t *testing.T, b *bus, _ string) (user, []string) {

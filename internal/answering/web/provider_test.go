@@ -50,7 +50,7 @@ func TestSignInAtAProvider(t *testing.T) {
 			t.Fatalf("it leads to %d %s", res.status, res.path)
 		}
 		u.post("/ask/"+k.String()+"/answer", url.Values{"text:t": {"fine"}, "answer_id": {"x"}})
-		if o := b.outcome(k); o == nil || o.By.Principal != "oidc:mei" || o.By.Proof != "oidc" || o.By.Groups[0] != "platform" {
+		if o := b.outcome(k); o == nil || o.By.Principal != at.Principal("mei") || o.By.Proof != "oidc" || o.By.Groups[0] != "platform" {
 			t.Errorf("the outcome is %+v", o)
 		}
 	})

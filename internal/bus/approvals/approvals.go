@@ -217,7 +217,7 @@ func (d *Demand) check(at string, fault func(string, ...any)) {
 	}
 	for i, p := range d.Exclude {
 		if err := assertion.CheckAsker([]string{p}); err != nil {
-			fault("%s.exclude[%d]: %.80q is not the principal of a person, such as oidc:mei@example.com", at, i, p)
+			fault("%s.exclude[%d]: %.80q is not the principal of a person, such as oidc:id.example.com#mei@example.com", at, i, p)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func (f *File) link(fault func(string, ...any)) {
 		}
 		names[p.Name] = true
 		if len(p.Principals) == 0 {
-			fault("%s.principals: is missing; give the principals of %.80q, such as oidc:mei@example.com and os:mei", at, p.Name)
+			fault("%s.principals: is missing; give the principals of %.80q, such as oidc:id.example.com#mei@example.com and os:mei", at, p.Name)
 		}
 		if err := assertion.CheckAsker(p.Principals); err != nil {
 			fault("%s.principals: %s", at, err)

@@ -57,7 +57,7 @@ func (r *BreakGlass) check(f *File, at string, fault func(string, ...any)) {
 		case scheduled && !slices.ContainsFunc(f.Schedules, func(s Schedule) bool { return s.Name == schedule && entry == "schedule:"+schedule }):
 			fault("%s.from[%d]: %.80q is none of the schedules of this file", at, i, entry)
 		case !scheduled && !grouped && (assertion.CheckAsker([]string{entry}) != nil || !(ask.By{Principal: entry}).IsPerson()):
-			fault("%s.from[%d]: %.80q is neither group:<name>, schedule:<name> nor the principal of a person, such as oidc:mei@example.com", at, i, entry)
+			fault("%s.from[%d]: %.80q is neither group:<name>, schedule:<name> nor the principal of a person, such as oidc:id.example.com#mei@example.com", at, i, entry)
 		}
 	}
 	if r.MinProof == "" {

@@ -87,7 +87,7 @@ func (s *Schedule) checkRotation(f *File, at string, fault func(string, ...any))
 	for j, who := range s.People {
 		principals := f.principals(who)
 		if len(principals) == 0 {
-			fault("%s.people[%d]: %.80q is neither a name of people nor the principal of a person, such as oidc:mei@example.com", at, j, who)
+			fault("%s.people[%d]: %.80q is neither a name of people nor the principal of a person, such as oidc:id.example.com#mei@example.com", at, j, who)
 		}
 		s.turns = append(s.turns, principals)
 	}
@@ -161,7 +161,7 @@ func (f *File) contact(c oncall.Contact) (principals []string, linked bool) {
 	if c.Email != "" {
 		for i := range f.People {
 			for _, p := range f.People[i].Principals {
-				if _, rest, ok := strings.Cut(p, ":"); ok && strings.EqualFold(rest, c.Email) {
+				if strings.EqualFold(address(p), c.Email) {
 					return f.People[i].Principals, true
 				}
 			}
@@ -174,6 +174,15 @@ func (f *File) contact(c oncall.Contact) (principals []string, linked bool) {
 		return []string{"mailto:" + c.Email}, false
 	}
 	return nil, false
+}
+
+// address returns what a principal has after its kind, and one of OpenID after its provider.
+func address(principal string) string {
+	kind, rest, _ := strings.Cut(principal, ":")
+	if _, value, named := strings.Cut(rest, "#"); named && kind == ask.ProofOIDC {
+		return value
+	}
+	return rest
 }
 
 // Duty is who is on call by a schedule at a time.

@@ -14,7 +14,7 @@ import (
 func TestWhoIsOnCall(t *testing.T) {
 	t.Parallel()
 	f := parse(t, `
-people: [ { name: Mei, principals: ["oidc:mei@example.com", "os:mei"] } ]
+people: [ { name: Mei, principals: ["oidc:id.example.com#mei@example.com", "os:mei"] } ]
 schedules:
   - { name: sre, start: "2026-11-23T09:00:00+01:00", every: 168h, people: [Mei, "os:jo"] }
 `)
@@ -35,10 +35,10 @@ schedules:
 		want []string
 	}{
 		"before its start":   {start.Add(-time.Second), nil},
-		"the first turn":     {start, []string{"oidc:mei@example.com", "os:mei"}},
-		"its last moment":    {start.Add(168*time.Hour - 1), []string{"oidc:mei@example.com", "os:mei"}},
+		"the first turn":     {start, []string{"oidc:id.example.com#mei@example.com", "os:mei"}},
+		"its last moment":    {start.Add(168*time.Hour - 1), []string{"oidc:id.example.com#mei@example.com", "os:mei"}},
 		"the next":           {start.Add(168 * time.Hour), []string{"os:jo"}},
-		"and from the first": {start.Add(2 * 168 * time.Hour), []string{"oidc:mei@example.com", "os:mei"}},
+		"and from the first": {start.Add(2 * 168 * time.Hour), []string{"oidc:id.example.com#mei@example.com", "os:mei"}},
 	} {
 		if got := f.OnCall(c.at, nil); len(got) != 1 || got[0].Schedule != "sre" || !slices.Equal(got[0].People, c.want) {
 			t.Errorf("%s: %+v", name, got)
@@ -79,7 +79,7 @@ func TestPeopleOfASchedule(t *testing.T) {
 	t.Parallel()
 	f := parse(t, `
 people:
-  - { name: Mei, principals: ["oidc:Mei@example.com", "slack:T01/U02"] }
+  - { name: Mei, principals: ["oidc:id.example.com#Mei@example.com", "slack:T01/U02"] }
   - { name: Jo, principals: ["os:jo", "mailto:jo@example.com"] }
 schedules:
   - { name: sre, ical: "https://example.com/x.ics" }
@@ -95,7 +95,7 @@ schedules:
 		unknown   bool
 		asOf      bool
 	}{
-		"an address in any letter case":   {oncall.Reading{At: now, Shifts: []oncall.Shift{shift(oncall.Contact{Email: "mei@example.com"})}}, []string{"oidc:Mei@example.com", "slack:T01/U02"}, nil, false, false},
+		"an address in any letter case":   {oncall.Reading{At: now, Shifts: []oncall.Shift{shift(oncall.Contact{Email: "mei@example.com"})}}, []string{"oidc:id.example.com#Mei@example.com", "slack:T01/U02"}, nil, false, false},
 		"an address for e-mail":           {oncall.Reading{At: now, Shifts: []oncall.Shift{shift(oncall.Contact{Email: "jo@example.com", Name: "Mei"})}}, []string{"os:jo", "mailto:jo@example.com"}, nil, false, false},
 		"a name":                          {oncall.Reading{At: now, Shifts: []oncall.Shift{shift(oncall.Contact{Name: "jo"}, oncall.Contact{Name: "Eve"})}}, []string{"os:jo", "mailto:jo@example.com"}, []string{"Eve"}, false, false},
 		"a name beside a foreign address": {oncall.Reading{At: now, Shifts: []oncall.Shift{shift(oncall.Contact{Email: "eve@example.com", Name: "Mei"})}}, []string{"mailto:eve@example.com"}, []string{"eve@example.com"}, false, false},

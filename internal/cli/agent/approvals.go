@@ -39,7 +39,7 @@ Schedules and calendars of elsewhere (ical, pagerduty) are read by the brokers; 
 from here, once, as a broker would, and says what is wrong with them.`,
 		Example: `  askbus approvals check ask.json
   askbus approvals check approvals.yaml
-  askbus approvals check ask.json --approvals approvals.yaml --tenant acme --session deploy --asker oidc:mei@example.com`,
+  askbus approvals check ask.json --approvals approvals.yaml --tenant acme --session deploy --asker oidc:id.example.com#mei@example.com`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch filepath.Ext(args[0]) {

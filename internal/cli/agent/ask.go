@@ -92,7 +92,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 	fl.StringSliceVar(&f.audience, "audience", nil, `who may answer: "group:name", "schedule:name" or a principal`)
 	fl.StringVar(&f.minProof, "min-proof", "", "how strongly the answering person's identity must be proven: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
 	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "the asker may not answer: neither the principals of --asker nor people without a proven identity")
-	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:mei@example.com"; repeatable (default: the user who runs this)`)
+	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:id.example.com#mei@example.com"; repeatable (default: the user who runs this)`)
 	fl.StringArrayVar(&f.approveBy, "approve-by", nil, `how many votes approve it, and whose, such as 2:group:sre or 1:os:mei,os:jo; repeatable, one is enough`)
 	fl.StringVar(&f.denyBy, "deny-by", "", `how many votes deny it, and whose (default: 1 of those who may approve)`)
 	fl.StringArrayVar(&f.approveOptions, "approve-option", nil, "label of an option that approves, with --approve-by; repeatable; all others deny")

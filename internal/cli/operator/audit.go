@@ -41,7 +41,7 @@ With --output json each line is one record; docs/audit.md describes them. Search
 the audit as well.`,
 		Example: `  askbus audit --since 7d --action ask.answered
   askbus audit --ask deploy-42 --whole --output json
-  askbus audit --principal oidc:mei --since 2026-01-01
+  askbus audit --principal oidc:id.example.com#mei --since 2026-01-01
   askbus audit --kind token,refused --credential 4fGkTq0aBcD
   askbus audit --follow
   askbus audit --all --output json > audit.jsonl`,

@@ -97,7 +97,7 @@ type handed struct {
 
 func handedOut() []handed {
 	return []handed{
-		{role: rights.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h\n  askbus auth agent --session s1 --asker oidc:mei@example.com", allowAll: true, asks: true},
+		{role: rights.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h\n  askbus auth agent --session s1 --asker oidc:id.example.com#mei@example.com", allowAll: true, asks: true},
 		{role: rights.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, asserts: true},
 		{role: rights.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", asserts: true},
 		{role: rights.RoleGateway, short: "Serves the HTTP API", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
@@ -147,7 +147,7 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 		flags.StringArrayVar(&f.groups, "group", nil, "a group that it may assert for people; may end in * (with --asserts)")
 	}
 	if h.asks {
-		flags.StringArrayVar(&f.asker, "asker", nil, "a principal of the person for whom it asks, such as oidc:mei@example.com: exclude_asker and policies count them")
+		flags.StringArrayVar(&f.asker, "asker", nil, "a principal of the person for whom it asks, such as oidc:id.example.com#mei@example.com: exclude_asker and policies count them")
 	}
 	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent or a host, 1h for maintenance, else 2160h)")
 	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")

@@ -15,7 +15,7 @@ import (
 func PeopleCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "people", Short: "List who is signed in at the web inbox and whose the accounts in chats are, and end both",
-		Example: "  askbus people list\n  askbus people sign-out oidc:mei",
+		Example: "  askbus people list\n  askbus people sign-out oidc:id.example.com#mei",
 	}
 	cmd.AddCommand(peopleListCmd(a), peopleSignOutCmd(a), peopleLinksCmd(a), peopleUnlinkCmd(a), peopleKeysCmd(a), peopleRemoveCmd(a))
 	return cmd
@@ -68,7 +68,7 @@ func peopleListCmd(a *cli.App) *cobra.Command {
 func peopleSignOutCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "sign-out PRINCIPAL | ID", Short: "End one or all of a person's sessions; open pages close within a second", Args: cobra.ExactArgs(1),
-		Example: "  askbus people sign-out oidc:mei",
+		Example: "  askbus people sign-out oidc:id.example.com#mei",
 		RunE: asOperator(a, "see who is signed in", func(ctx context.Context, b *cli.Bus, args []string) error {
 			gone, err := auth.NewPeople(b.NC).End(ctx, args[0])
 			for _, s := range gone {

@@ -14,7 +14,7 @@ import (
 func peopleLinksCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "links [PRINCIPAL]", Short: "List which members of chats people said they are", Args: cobra.MaximumNArgs(1),
-		Example: "  askbus people links\n  askbus people links oidc:mei",
+		Example: "  askbus people links\n  askbus people links oidc:id.example.com#mei",
 		RunE: asOperator(a, "see who is who", func(ctx context.Context, b *cli.Bus, args []string) error {
 			all, err := state.ListLinks(ctx, state.Open(b.NC, state.Operator(), state.Links))
 			if err != nil {
@@ -43,7 +43,7 @@ func peopleLinksCmd(a *cli.App) *cobra.Command {
 func peopleUnlinkCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink PRINCIPAL", Short: "End the links of a member of a chat, or all of a person", Args: cobra.ExactArgs(1),
-		Example: "  askbus people unlink telegram:4711\n  askbus people unlink oidc:mei",
+		Example: "  askbus people unlink telegram:4711\n  askbus people unlink oidc:id.example.com#mei",
 		RunE: asOperator(a, "end links", func(ctx context.Context, b *cli.Bus, args []string) error {
 			links := state.Open(b.NC, state.Operator(), state.Links)
 			all, err := state.ListLinks(ctx, links)

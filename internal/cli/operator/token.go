@@ -49,8 +49,8 @@ tenant (an agent's default). People answer with screens, responders
 and operators: only these may have a person's --principal. A host's is the user who runs
 it, os:<user>.`,
 		Example: `  askbus token issue --role agent --session build-42 --expires 24h
-  askbus token issue --session build-42 --asker oidc:mei@example.com,os:mei
-  askbus token issue --role screen --session build-42 --principal oidc:mei --name Mei --groups platform`,
+  askbus token issue --session build-42 --asker oidc:id.example.com#mei@example.com,os:mei
+  askbus token issue --role screen --session build-42 --principal oidc:id.example.com#mei --name Mei --groups platform`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Role, t.Tenant = token.Role(role), a.Tenant
 			if !cmd.Flags().Changed("session") && a.Session != "" && (t.Role == token.Agent || t.Role == token.Host || t.Role == token.Screen) {
@@ -100,7 +100,7 @@ it, os:<user>.`,
 	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is valid")
 	f.StringSliceVar(&endpoints, "endpoints", nil, "where it is accepted: http, ws, mcp, hook, nats, a2a (default: everywhere)")
 	f.StringVar(&t.Principal, "principal", "", "principal that it answers as (default: token:<id>; of a host: os:<user>)")
-	f.StringSliceVar(&t.Asker, "asker", nil, "principals of the person for whom an agent or operator asks, such as oidc:mei@example.com: exclude_asker and policies count them (default of an operator: --principal)")
+	f.StringSliceVar(&t.Asker, "asker", nil, "principals of the person for whom an agent or operator asks, such as oidc:id.example.com#mei@example.com: exclude_asker and policies count them (default of an operator: --principal)")
 	f.StringVar(&t.Name, "name", "", "name to show with its answers")
 	f.StringSliceVar(&t.Groups, "groups", nil, "groups of that principal, for audiences")
 	return cmd

@@ -33,7 +33,7 @@ of their own; each answer says for whom it was given. Somebody whom an ask exclu
 its asker, cannot decide it in this way. Without flags it lists who stands in for whom.
 --end ends your own; an operator ends those of others with --end --of.`,
 		Example: `  askbus away --until friday --for-me os:ana
-  askbus away --until 2026-12-04T18:00:00+01:00 --for-me oidc:ana@example.com --tenant acme
+  askbus away --until 2026-12-04T18:00:00+01:00 --for-me oidc:id.example.com#ana@example.com --tenant acme
   askbus away
   askbus away --end`,
 		Args: cobra.NoArgs,

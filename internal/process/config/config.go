@@ -120,7 +120,7 @@ type Web struct {
 			ClientSecretFile string        `split_words:"true" desc:"file that holds the secret of that client"`
 			Scopes           []string      `default:"openid,profile,email" desc:"scopes to ask for; offline_access if the provider requires it for refresh tokens"`
 			GroupsClaim      string        `split_words:"true" default:"groups" desc:"claim that holds a person's groups, or a path such as realm_access.roles"`
-			PrincipalClaim   string        `split_words:"true" default:"sub" desc:"claim that names a person: oidc:<value>; email must be verified"`
+			PrincipalClaim   string        `split_words:"true" default:"sub" desc:"claim that names a person: oidc:<issuer>#<value>; email must be verified"`
 			AllowedGroups    []string      `split_words:"true" desc:"groups whose members may see and decide everything, * is everybody; instead of ASKBUS_WEB_RULES"`
 			Life             time.Duration `default:"12h" desc:"a sign-in at the provider ends after this time at the latest"`
 			Refresh          time.Duration `default:"10m" desc:"how often a sign-in is refreshed at the provider, if it gave a refresh token"`
@@ -212,7 +212,7 @@ type Slack struct {
 		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
 		Replicas          int      `default:"1" desc:"processes that may share this bot token; its limits are divided by those that live; at most 3 with Socket Mode"`
 		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
-		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
+		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:id.example.com#\"; default: never"`
 		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`
 		URL               string   `default:"https://slack.com/api/" desc:"Slack's Web API"`
 	}

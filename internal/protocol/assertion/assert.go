@@ -80,7 +80,7 @@ func CheckAsker(principals []string) error {
 	}
 	for _, p := range principals {
 		if !pattern(p) || strings.HasSuffix(p, "*") || strings.HasPrefix(p, "group:") || utf8.RuneCountInString(p) > ask.MaxName {
-			return fmt.Errorf("invalid asker %.80q: use a principal of one person, such as oidc:mei@example.com or os:mei", p)
+			return fmt.Errorf("invalid asker %.80q: use a principal of one person, such as oidc:id.example.com#mei@example.com or os:mei", p)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ type Rule struct {
 	Type     string            `json:"type,omitempty"`     // responder
 	Tenant   string            `json:"tenant"`             // {claim} is replaced by the claim's value
 	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end matches any rest
-	Asker    []string          `json:"asker,omitempty"`    // of an agent: the principals of the person for whom it asks, such as "oidc:{email}"
+	Asker    []string          `json:"asker,omitempty"`    // of an agent: the principals of the person for whom it asks, such as "oidc:id.example.com#{email}"
 	Life     wire.Duration     `json:"life,omitempty"`     // maximum life of a credential; default 1 h
 }
 

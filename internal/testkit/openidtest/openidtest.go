@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,11 @@ func Start(t testing.TB) *Provider {
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
 	return p
+}
+
+// Principal returns who a person with this subject, or value of another claim, is on the bus.
+func (p *Provider) Principal(value string) string {
+	return "oidc:" + strings.TrimPrefix(p.URL, "http://") + "#" + value
 }
 
 // Says sets the claims of everybody who signs in or is signed in.

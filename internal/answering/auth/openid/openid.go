@@ -51,7 +51,7 @@ type Options struct {
 	Redirect     string   // where the provider sends people back
 
 	GroupsClaim    string // or a path such as realm_access.roles; default: groups
-	PrincipalClaim string // makes "oidc:<value>"; default: sub
+	PrincipalClaim string // makes "oidc:<issuer>#<value>"; default: sub
 	Rules          *auth.Rules
 	Life           time.Duration // maximum, of a session; default 12h
 
@@ -82,9 +82,7 @@ type discovered struct {
 func New(opts Options) (*Provider, error) {
 	issuer, err := url.Parse(opts.Issuer)
 	switch {
-	case strings.ContainsAny(opts.Issuer, ",; \t"):
-		return nil, fmt.Errorf("invalid issuer %q: give one; a second provider's people sign in through the first one", opts.Issuer)
-	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && !plain(issuer):
+	case err != nil || issuer.Host == "" || strings.ContainsAny(opts.Issuer, "#?,; \t") || issuer.Scheme != "https" && !plain(issuer):
 		return nil, fmt.Errorf("invalid issuer %q: use https://…, exactly as the provider writes it", opts.Issuer)
 	case opts.ClientID == "":
 		return nil, errors.New("no client id: register this inbox at the provider")
@@ -320,5 +318,5 @@ func (p *Provider) Logout(ctx context.Context, token string) (auth.Logout, error
 	if t.IssuedAt.IsZero() || t.Subject == "" && t.SessionID == "" {
 		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token lacks a session or the time of issue")
 	}
-	return auth.Logout{Subject: t.Subject, Session: t.SessionID, Issued: t.IssuedAt}, nil
+	return auth.Logout{Issuer: p.opts.Issuer, Subject: t.Subject, Session: t.SessionID, Issued: t.IssuedAt}, nil
 }

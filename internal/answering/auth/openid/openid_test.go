@@ -88,7 +88,7 @@ func TestAPersonIsWhoTheProviderSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.By.Principal != "oidc:mei" || in.By.Name != "Mei" || in.By.Proof != "oidc" || !slices.Equal(in.By.Groups, []string{"platform"}) {
+	if in.By.Principal != at.Principal("mei") || in.By.Name != "Mei" || in.By.Proof != "oidc" || !slices.Equal(in.By.Groups, []string{"platform"}) {
 		t.Errorf("%+v", in.By)
 	}
 	if !in.Access.Decides(in.By, ask.Key{Tenant: "any", Session: "s"}, nil) || in.Subject != "mei" || in.Session != "s1" || in.Token == "" {
@@ -104,6 +104,33 @@ func TestAPersonIsWhoTheProviderSays(t *testing.T) {
 	other.Verifier = strings.Repeat("w", 43)
 	if _, err := p.Finish(t.Context(), other, code(t, p, flow)); !errors.Is(err, ask.ErrInvalid) {
 		t.Errorf("a code with another verifier: %v", err)
+	}
+}
+
+// A subject names a person at its provider only, and so does an address: another provider's are other people.
+func TestPeopleOfTwoProvidersAreTwoPeople(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*openid.Options){"by subject": func(*openid.Options) {}, "by address": func(o *openid.Options) { o.PrincipalClaim = "email" }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := map[string]bool{}
+			for range 2 {
+				at := openidtest.Start(t)
+				p := provider(t, at, change)
+				in, err := p.Finish(t.Context(), flow, code(t, p, flow))
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := p.Logout(t.Context(), at.LogoutToken(nil))
+				if err != nil || in.Issuer != at.URL || out.Issuer != at.URL {
+					t.Errorf("%+v, %+v, %v", in, out, err)
+				}
+				seen[in.By.Principal] = true
+			}
+			if len(seen) != 2 {
+				t.Error("the two are one:", seen)
+			}
+		})
 	}
 }
 
@@ -154,23 +181,23 @@ func TestWhatClaimsMake(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims, info map[string]any
 		change       func(*openid.Options)
-		want         string // of the principal; empty: refused
+		want         string // what names the person; empty: refused
 	}{
-		"an e-mail address":         {nil, nil, email, "oidc:mei@example.com"},
+		"an e-mail address":         {nil, nil, email, "mei@example.com"},
 		"one that is not verified":  {map[string]any{"email_verified": false}, nil, email, ""},
-		"a long number":             {map[string]any{"uid": json.Number("9007199254740993")}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "oidc:9007199254740993"},
+		"a long number":             {map[string]any{"uid": json.Number("9007199254740993")}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "9007199254740993"},
 		"a list":                    {map[string]any{"sub": "mei", "ids": []string{"mei", "ceo"}}, nil, func(o *openid.Options) { o.PrincipalClaim = "ids" }, ""},
 		"an empty claim":            {map[string]any{"uid": ""}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, ""},
 		"a very long claim":         {map[string]any{"uid": strings.Repeat("m", 300)}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, ""},
-		"another kind of principal": {map[string]any{"uid": "os:mei"}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "oidc:os:mei"},
+		"another kind of principal": {map[string]any{"uid": "os:mei"}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "os:mei"},
 		"one elsewhere":             {map[string]any{"email": "mei@evil.example"}, nil, email, ""},
 		"groups at userinfo alone":  {map[string]any{"groups": nil}, map[string]any{"groups": []string{"platform"}}, func(*openid.Options) {}, ""},
 		"groups that the token lacks": {map[string]any{"roles": []string{"x"}}, map[string]any{"teams": []string{"platform"}}, func(o *openid.Options) {
 			o.GroupsClaim, o.Rules = "teams", auth.GroupRules("teams", []string{"platform"})
-		}, "oidc:mei"},
-		"groups below a path":          {map[string]any{"realm_access": map[string]any{"roles": []string{"platform"}}}, nil, func(o *openid.Options) { o.Rules = auth.GroupRules("realm_access.roles", []string{"platform"}) }, "oidc:mei"},
+		}, "mei"},
+		"groups below a path":          {map[string]any{"realm_access": map[string]any{"roles": []string{"platform"}}}, nil, func(o *openid.Options) { o.Rules = auth.GroupRules("realm_access.roles", []string{"platform"}) }, "mei"},
 		"no group":                     {map[string]any{"groups": []string{}}, nil, func(*openid.Options) {}, ""},
-		"everybody":                    {map[string]any{"groups": []string{}}, nil, func(o *openid.Options) { o.Rules = auth.GroupRules("groups", []string{"*"}) }, "oidc:mei"},
+		"everybody":                    {map[string]any{"groups": []string{}}, nil, func(o *openid.Options) { o.Rules = auth.GroupRules("groups", []string{"*"}) }, "mei"},
 		"a principal with a space":     {map[string]any{"sub": "mei tom"}, nil, func(*openid.Options) {}, ""},
 		"a principal that hides signs": {map[string]any{"sub": "mei\u202e"}, nil, func(*openid.Options) {}, ""},
 	} {
@@ -181,7 +208,7 @@ func TestWhatClaimsMake(t *testing.T) {
 			at.SaysAtUserinfo(c.info)
 			p := provider(t, at, c.change)
 			in, err := p.Finish(t.Context(), flow, code(t, p, flow))
-			if c.want == "" && !errors.Is(err, ask.ErrForbidden) || c.want != "" && (err != nil || in.By.Principal != c.want) {
+			if c.want == "" && !errors.Is(err, ask.ErrForbidden) || c.want != "" && (err != nil || in.By.Principal != at.Principal(c.want)) {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})
@@ -195,7 +222,7 @@ func TestAnAddressIsVerifiedWhereItStands(t *testing.T) {
 		info map[string]any
 		want string
 	}{
-		"the same address at userinfo":  {map[string]any{"email": "ceo@example.com", "email_verified": true}, "oidc:ceo@example.com"},
+		"the same address at userinfo":  {map[string]any{"email": "ceo@example.com", "email_verified": true}, "ceo@example.com"},
 		"another address at userinfo":   {map[string]any{"email": "mei@evil.example", "email_verified": true}, ""},
 		"no address at userinfo":        {map[string]any{"email_verified": true}, ""},
 		"nothing at userinfo":           {nil, ""},
@@ -212,7 +239,7 @@ func TestAnAddressIsVerifiedWhereItStands(t *testing.T) {
 			at.SaysAtUserinfo(c.info)
 			p := provider(t, at, func(o *openid.Options) { o.PrincipalClaim = "email" })
 			in, err := p.Finish(t.Context(), flow, code(t, p, flow))
-			if (err == nil) != (c.want != "") || in.By.Principal != c.want {
+			if (err == nil) != (c.want != "") || err == nil && in.By.Principal != at.Principal(c.want) {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})

@@ -67,6 +67,13 @@ func exactly(read func(any) error, claims *auth.Claims) error {
 	return d.Decode(claims)
 }
 
+// principal returns whom a value of the principal claim names: a subject is a name at its issuer only, and so is the
+// address that a provider vouches for. An issuer has no fragment, so the first # ends it.
+func (p *Provider) principal(value string) string {
+	_, issuer, _ := strings.Cut(p.opts.Issuer, "://")
+	return ask.ProofOIDC + ":" + issuer + "#" + value
+}
+
 // person maps claims to a person and their access.
 func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 	value := claims.One(p.opts.PrincipalClaim)
@@ -75,10 +82,10 @@ func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the provider has no verified e-mail address of yours")
 	case value == "":
 		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the provider's claims about you lack %s", p.opts.PrincipalClaim)
-	case value != ask.CleanLine(value) || strings.ContainsAny(value, " \t") || utf8.RuneCountInString(value) > ask.MaxName-len("oidc:"):
+	case value != ask.CleanLine(value) || strings.ContainsAny(value, " \t") || utf8.RuneCountInString(p.principal(value)) > ask.MaxName:
 		return auth.Person{}, auth.Tell(ask.CodeForbidden, "your %s at the provider cannot be a principal", p.opts.PrincipalClaim)
 	}
-	by := ask.By{Principal: "oidc:" + value, Proof: ask.ProofOIDC}
+	by := ask.By{Principal: p.principal(value), Proof: ask.ProofOIDC}
 	by.Name = fmt.Sprintf("%.*s", ask.MaxName, ask.CleanLine(cmp.Or(claims.One("name"), claims.One("preferred_username"), claims.One("email"), value)))
 	for _, g := range claims.All(p.opts.GroupsClaim) {
 		if g != "" && g == ask.CleanLine(g) && utf8.RuneCountInString(g) <= ask.MaxName {

@@ -34,7 +34,7 @@ type Options struct {
 	// closes leaves no gap; default 2.
 	Connections int
 	// EmailPrefix plus a member's e-mail address is a principal that the member may answer as, such
-	// as "oidc:"; empty: none.
+	// as "oidc:id.example.com#"; empty: none.
 	EmailPrefix string
 	// Strangers are ids of other workspaces whose members may answer in shared channels; default:
 	// none.
