@@ -77,7 +77,7 @@ func session(t *testing.T) string {
 func question(more map[string]any) map[string]any {
 	args := map[string]any{"questions": []any{map[string]any{
 		"question": "Which database?", "header": "Storage", "multiSelect": false,
-		"options": []any{map[string]any{"label": "PostgreSQL", "description": "operated already"}, map[string]any{"label": "SQLite", "description": "one file"}},
+		"options": []any{map[string]any{"label": "PostgreSQL", "description": "already deployed"}, map[string]any{"label": "SQLite", "description": "one file"}},
 	}}}
 	maps.Copy(args, more)
 	return args

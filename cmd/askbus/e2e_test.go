@@ -74,7 +74,7 @@ func TestAskIsAnsweredInTheBrowserWithKeys(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	b := pl.login()
-	asker := start(t, "", "ask", "--question", "Where shall it live?", "--option", "PostgreSQL|operated already", "--option", "SQLite|one file", "--dir", pl.dir)
+	asker := start(t, "", "ask", "--question", "Where shall it live?", "--option", "PostgreSQL|already deployed", "--option", "SQLite|one file", "--dir", pl.dir)
 	b.Wait(`document.querySelector("#card article")?.innerText.includes("Where shall it live?")`) // the row comes first
 	b.Do(chromedp.KeyEvent("2"))
 	b.Wait(`[...document.querySelectorAll("input:checked")].some(i => i.closest("label")?.innerText.includes("SQLite"))`)

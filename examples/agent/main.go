@@ -59,7 +59,7 @@ func run(ctx context.Context, credentialFile string, out io.Writer) error {
 		Questions: []ask.Question{{
 			ID: "db", Text: "Which database should the ledger use?", Header: "Storage",
 			Options: []ask.Option{
-				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true},
+				{ID: "pg", Label: "PostgreSQL", Description: "already deployed", Recommended: true},
 				{ID: "lite", Label: "SQLite", Description: "one file"},
 			},
 		}},

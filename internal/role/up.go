@@ -199,7 +199,7 @@ func greet(ctx context.Context, a *cli.App, r *Process, s upSettings, link, page
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
-		try := `askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"`
+		try := `askbus ask --question "Which database?" --option "PostgreSQL|already deployed" --option "SQLite|one file"`
 		if a.Dir != config.DefaultDir() {
 			try += " --dir " + cli.Quote(a.Dir)
 		}

@@ -16,7 +16,7 @@ function request(tool_name, input) {
 async function turn() {
   say({ type: 'system', subtype: 'init', session_id: session, uuid: randomUUID(), tools: [], mcp_servers: [], model: 'scripted', permissionMode: 'default', cwd: '/', apiKeySource: 'none', slash_commands: [], output_style: 'default', claude_code_version: '2.1.0' })
   const asked = await request('AskUserQuestion', {
-    questions: [{ question: 'Which database?', header: 'Storage', multiSelect: false, options: [{ label: 'PostgreSQL', description: 'operated already' }, { label: 'SQLite', description: 'one file' }] }],
+    questions: [{ question: 'Which database?', header: 'Storage', multiSelect: false, options: [{ label: 'PostgreSQL', description: 'already deployed' }, { label: 'SQLite', description: 'one file' }] }],
   })
   const used = await request('Bash', { command: 'make deploy' })
   const result = JSON.stringify([asked.updatedInput?.answers ?? asked.message, used.updatedInput ?? used.message])

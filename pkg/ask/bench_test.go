@@ -12,7 +12,7 @@ func benchAsk() ask.Ask {
 	return ask.Ask{
 		ID: "deploy-42", Tenant: "acme", Session: "s1", Title: "Ledger storage", Context: "What I am doing and why I ask.", Timeout: time.Hour,
 		Questions: []ask.Question{
-			{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "operated already"}, {ID: "lite", Label: "SQLite"}}},
+			{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "already deployed"}, {ID: "lite", Label: "SQLite"}}},
 			{ID: "n", Kind: ask.KindNumber, Text: "How many replicas?", Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}},
 		},
 	}

@@ -244,7 +244,7 @@ func FuzzParseReply(f *testing.F) {
 func ExampleAsk_Plain() {
 	a := ask.Ask{ID: "deploy", Title: "Ledger storage", Questions: []ask.Question{
 		{ID: "db", Header: "Storage", Text: "Which database should the ledger use?", Options: []ask.Option{
-			{Label: "PostgreSQL", Description: "operated already", Recommended: true},
+			{Label: "PostgreSQL", Description: "already deployed", Recommended: true},
 			{Label: "SQLite", Preview: &ask.Preview{Body: "ledger.db\n"}},
 			{Label: "Neither", Cancels: true},
 		}},
@@ -257,7 +257,7 @@ func ExampleAsk_Plain() {
 	// Ledger storage
 	//
 	// [db] Storage: Which database should the ledger use?
-	//   1. PostgreSQL (recommended) - operated already
+	//   1. PostgreSQL (recommended) - already deployed
 	//   2. SQLite
 	//      | ledger.db
 	//   3. Neither (ends the whole ask)

@@ -40,7 +40,7 @@ func ended(r *ask.Record, o ask.Outcome) *ask.Record {
 
 func database() ask.Question {
 	return ask.Question{ID: "db", Header: "Storage", Text: "Which database should the ledger use?", Options: []ask.Option{
-		{ID: "pg", Label: "PostgreSQL (Recommended)", Description: "operated already", Recommended: true},
+		{ID: "pg", Label: "PostgreSQL (Recommended)", Description: "already deployed", Recommended: true},
 		{ID: "lite", Label: "SQLite", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "+--------+    +----+\n| ledger |--->| S3 |\n+--------+    +----+\n"}},
 		{ID: "stop", Label: "Neither", Cancels: true},
 	}}

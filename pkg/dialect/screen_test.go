@@ -18,7 +18,7 @@ func mixed() *ask.Ask {
 		Agent: ask.Agent{ID: "a-7", Name: "builder"}, Metadata: map[string]any{"source": "remember"},
 		Questions: []ask.Question{
 			{ID: "db", Header: "Storage", Text: "Which database should the ledger use?", Options: []ask.Option{
-				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true, Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "```\ndb: pg\n```"}},
+				{ID: "pg", Label: "PostgreSQL", Description: "already deployed", Recommended: true, Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "```\ndb: pg\n```"}},
 				{ID: "lite", Label: "SQLite", Description: "one file"},
 				{ID: "stop", Label: "Neither", Cancels: true},
 			}},

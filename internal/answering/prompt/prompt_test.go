@@ -80,7 +80,7 @@ func TestPreviewsAreSideBySideIfTheyFit(t *testing.T) {
 
 func TestEveryKindIsAnsweredWithALine(t *testing.T) {
 	t.Parallel()
-	db := ask.Question{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "operated already"}, {ID: "lite", Label: "SQLite"}}}
+	db := ask.Question{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "already deployed"}, {ID: "lite", Label: "SQLite"}}}
 	parts := db
 	parts.Multiple = true
 	stop := ask.Question{ID: "go", Text: "Go on?", Options: []ask.Option{{ID: "yes", Label: "Yes"}, {ID: "stop", Label: "Stop all", Cancels: true}}}
@@ -91,7 +91,7 @@ func TestEveryKindIsAnsweredWithALine(t *testing.T) {
 		want  ask.Answer
 		says  string
 	}{
-		{"one option by its number", db, "2\n", ask.Answer{QuestionID: "db", Selected: []string{"lite"}}, "  1. PostgreSQL - operated already"},
+		{"one option by its number", db, "2\n", ask.Answer{QuestionID: "db", Selected: []string{"lite"}}, "  1. PostgreSQL - already deployed"},
 		{"own words", db, "Oracle\n", ask.Answer{QuestionID: "db", Other: "Oracle"}, ""},
 		{"a number that is none, then one", db, "7\n1\n", ask.Answer{QuestionID: "db", Selected: []string{"pg"}}, `"7" is not one of the options`},
 		{"several", parts, "1,2\n", ask.Answer{QuestionID: "db", Selected: []string{"pg", "lite"}}, ""},

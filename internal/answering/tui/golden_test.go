@@ -48,7 +48,7 @@ func database() ask.Ask {
 	return ask.Ask{
 		Title: "Ledger storage", Context: "I am writing the ledger service and must choose its storage.",
 		Questions: []ask.Question{{ID: "db", Header: "DB", Text: "Which database should the ledger use?", Options: []ask.Option{
-			{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true, Preview: &ask.Preview{Body: "+--------+   +----+\n| ledger |-->| PG |\n+--------+   +----+"}},
+			{ID: "pg", Label: "PostgreSQL", Description: "already deployed", Recommended: true, Preview: &ask.Preview{Body: "+--------+   +----+\n| ledger |-->| PG |\n+--------+   +----+"}},
 			{ID: "lite", Label: "SQLite", Description: "one file", Preview: &ask.Preview{Body: "+--------+\n| ledger |--> file\n+--------+"}},
 		}}},
 	}

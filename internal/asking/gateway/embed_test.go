@@ -94,7 +94,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	wait(inside + `?.documentElement.dataset.live === 'on'`)
 
 	d.do(agent, "POST", "/v1/asks", `{"id":"one","questions":[{"text":"Which database, <b>please</b>?","options":[`+
-		strings.Repeat(`{"label":"PostgreSQL %","description":"operated already"},`, 1)+`{"label":"SQLite","description":"one file"},{"label":"三"},{"label":"four"},{"label":"five"},{"label":"six"},{"label":"seven"}]}]}`).want(t, 201)
+		strings.Repeat(`{"label":"PostgreSQL %","description":"already deployed"},`, 1)+`{"label":"SQLite","description":"one file"},{"label":"三"},{"label":"four"},{"label":"five"},{"label":"six"},{"label":"seven"}]}]}`).want(t, 201)
 	wait(inside + `.querySelectorAll('button.option').length === 7`)
 	if h := js(`String(` + inside + `.getElementById('panel').getBoundingClientRect().height <= 200 && ` + inside + `.getElementById('panel').scrollHeight > 200)`); h != "true" {
 		t.Error("the panel is not at most 200 px high, with its own scroll")

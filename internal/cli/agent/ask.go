@@ -56,7 +56,7 @@ JSON (with --output text: the answer in words); everything else goes to standard
 error. Ctrl-C leaves the ask pending and prints how to resume it.
 
 ` + cli.ExitCodes,
-		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"
+		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|already deployed" --option "SQLite|one file"
   askbus ask --file examples/database.json --timeout 2h
   askbus ask --question "What should I call it?" --text --wait 0`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -188,7 +188,7 @@ func question(purpose string) ask.Ask {
 		Questions: []ask.Question{{
 			ID: "db", Kind: ask.KindChoice, Header: "Storage", Text: "Which database should the ledger use?",
 			Options: []ask.Option{
-				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true},
+				{ID: "pg", Label: "PostgreSQL", Description: "already deployed", Recommended: true},
 				{ID: "lite", Label: "SQLite", Description: "one file, no server"},
 				{ID: "stop", Label: "Neither", Cancels: true},
 			},

@@ -239,7 +239,7 @@ func tool(n int64) (string, error) {
 	q := numbered(n)
 	body, err := json.Marshal(map[string]any{"questions": []any{map[string]any{
 		"question": q.Title + ": " + q.Questions[0].Text, "header": q.Questions[0].Header, "multiSelect": false,
-		"options": []any{map[string]any{"label": "PostgreSQL", "description": "operated already"}, map[string]any{"label": "SQLite", "description": "one file, no server"}},
+		"options": []any{map[string]any{"label": "PostgreSQL", "description": "already deployed"}, map[string]any{"label": "SQLite", "description": "one file, no server"}},
 	}}})
 	return string(body), err
 }

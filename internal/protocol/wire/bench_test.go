@@ -17,7 +17,7 @@ func asked(b *testing.B) *ask.Ask {
 		Agent: ask.Agent{ID: "a-7", Name: "builder"}, Timeout: time.Hour,
 		Questions: []ask.Question{
 			{ID: "db", Text: "Which database should the ledger use?", Options: []ask.Option{
-				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true}, {ID: "lite", Label: "SQLite", Description: "one file"},
+				{ID: "pg", Label: "PostgreSQL", Description: "already deployed", Recommended: true}, {ID: "lite", Label: "SQLite", Description: "one file"},
 			}},
 			{ID: "n", Kind: ask.KindNumber, Text: "How many replicas?", Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}},
 		},
