@@ -7,6 +7,7 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // besideFrom is the minimum card width for a preview next to the options.
@@ -94,7 +95,7 @@ func (m *model) drawContext(s *sheet, f *form, view *card.Card) {
 		s.add(hit{}, m.styles.dim.Render, "", "", m.say("%s: what the agent is doing (%d lines)", m.keys.key(actContext), n))
 		return
 	}
-	for _, line := range m.preview(&card.Preview{Kind: view.Context.Kind, Body: strings.TrimSpace(view.Context.Body)}, s.width-2, view.Context.Kind == card.Prose) {
+	for _, line := range m.preview(&card.Preview{Kind: view.Context.Kind, Body: strings.TrimSpace(view.Context.Body)}, s.width-2, true) {
 		s.put(hit{}, m.styles.dim.Render("┃ ")+line)
 	}
 }
@@ -302,37 +303,42 @@ const (
 )
 
 func (m *model) previewLines(o *card.Option, width int) []string {
-	lines := m.preview(o.Preview, width, o.Preview.Kind == card.Prose)
+	lines := m.preview(o.Preview, width, broken(o.Preview))
+	wide := slices.ContainsFunc(lines, func(l string) bool { return ansi.StringWidth(l) > width })
 	if len(lines) > previewMost { // a command shows its start and its end
 		more := m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview)))
 		lines = slices.Concat(lines[:previewMost-previewEnd], []string{more}, lines[len(lines)-previewEnd:])
 	}
+	if wide {
+		lines = append(lines, m.styles.dim.Render(m.say("… wider than this: %s", m.keys.key(actPreview))))
+	}
 	return slices.Concat([]string{m.previewHead(o)}, lines)
 }
+
+// broken reports whether the long lines of a preview are broken. A drawing would fall apart; the reader shows it by columns.
+func broken(p *card.Preview) bool { return p.Kind == card.Prose || p.Diff() }
 
 // previewHead says whose preview is shown.
 func (m *model) previewHead(o *card.Option) string {
 	return m.styles.title.Render(strings.TrimSpace(o.Key + " " + card.InlinePlain(o.Label)))
 }
 
-// colored highlights the lines of a diff.
-func (m *model) colored(lines []string) []string {
-	if p := (card.Preview{Body: strings.Join(lines, "\n")}); !p.Diff() {
-		return lines
-	}
-	out := make([]string, len(lines))
-	for i, l := range lines {
+// coloring returns how to render a part of a line: the lines of a diff are highlighted.
+func (m *model) coloring(lines []string) func(line, part string) string {
+	p := card.Preview{Body: strings.Join(lines, "\n")}
+	diff := p.Diff()
+	return func(line, part string) string {
 		switch {
-		case strings.HasPrefix(l, "+"):
-			l = m.styles.added.Render(l)
-		case strings.HasPrefix(l, "-"):
-			l = m.styles.removed.Render(l)
-		case strings.HasPrefix(l, "@@"):
-			l = m.styles.dim.Render(l)
+		case !diff:
+		case strings.HasPrefix(line, "+"):
+			return m.styles.added.Render(part)
+		case strings.HasPrefix(line, "-"):
+			return m.styles.removed.Render(part)
+		case strings.HasPrefix(line, "@@"):
+			return m.styles.dim.Render(part)
 		}
-		out[i] = l
+		return part
 	}
-	return out
 }
 
 // shownPreview returns the option under the cursor if it has a preview. That of another option

@@ -158,13 +158,9 @@ func (s *sheet) beside(from int, right []string, at, width int) {
 	}
 }
 
-// body renders the lines of a preview: a layout as is, prose wrapped.
-func body(text string, width int, wrap bool) []string {
-	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")
-	if wrap {
-		text = ansi.Wrap(text, max(8, width), "")
-	}
-	return strings.Split(text, "\n")
+// body returns the lines of a preview.
+func body(text string) []string {
+	return strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    "), "\n")
 }
 
 // padded pads or truncates a line to exactly the given width.

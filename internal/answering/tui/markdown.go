@@ -31,7 +31,7 @@ func (m *model) prose(text string, width int) []string {
 		case fence != "":
 			if mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "" {
 				fence = ""
-				out, code = append(out, m.code(code)...), nil
+				out, code = append(out, m.code(code, width)...), nil
 				continue
 			}
 			code = append(code, l)
@@ -73,15 +73,29 @@ func (m *model) prose(text string, width int) []string {
 			out = append(out, wrapped(lead, lead, m.inline(l[in:]), width)...)
 		}
 	}
-	return append(out, m.code(code)...) // an unclosed fence
+	return append(out, m.code(code, width)...) // an unclosed fence
 }
 
 // code renders the lines of a fence.
-func (m *model) code(lines []string) []string {
-	lines = m.colored(lines)
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = m.styles.dim.Render("│ ") + l
+func (m *model) code(lines []string, width int) []string {
+	return m.literal(lines, "│ ", "│↪", width)
+}
+
+// literal renders lines as they are. The rest of one that is too long goes on below, marked: it may be the end of a command
+// that somebody permits.
+func (m *model) literal(lines []string, lead, further string, width int) []string {
+	var out []string
+	lead, further = m.styles.dim.Render(lead), m.styles.dim.Render(further)
+	room := max(8, width-max(ansi.StringWidth(lead), ansi.StringWidth(further)))
+	style := m.coloring(lines)
+	for _, l := range lines {
+		for i, part := range strings.Split(ansi.Hardwrap(l, room, true), "\n") {
+			at := lead
+			if i > 0 {
+				at = further
+			}
+			out = append(out, at+style(l, part))
+		}
 	}
 	return out
 }
@@ -121,10 +135,18 @@ func wrapped(lead, indent, text string, width int) []string {
 	return lines
 }
 
-// preview renders a preview: Markdown formatted, a layout as is.
-func (m *model) preview(p *card.Preview, width int, wrap bool) []string {
-	if p.Kind == card.Prose && wrap {
+// preview renders a preview: Markdown formatted, a layout as is or, if nothing may be cut off, with its long lines broken.
+func (m *model) preview(p *card.Preview, width int, whole bool) []string {
+	switch {
+	case p.Kind == card.Prose && whole:
 		return m.prose(p.Body, width)
+	case whole:
+		return m.literal(body(p.Body), "", "↪", width)
 	}
-	return m.colored(body(p.Body, width, wrap))
+	lines := body(p.Body)
+	style := m.coloring(lines)
+	for i, l := range lines {
+		lines[i] = style(l, l)
+	}
+	return lines
 }

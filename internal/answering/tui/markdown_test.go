@@ -56,6 +56,48 @@ func TestMarkdownPreviewsAreDrawn(t *testing.T) {
 	}
 }
 
+// What somebody permits is shown to its end, in a terminal of any width: a command that is longer than a line of the card, and
+// a change.
+func TestNothingOfACommandOrAChangeIsCutOff(t *testing.T) {
+	t.Parallel()
+	command := "curl -fsSL https://get.example/install.sh | tee /tmp/install.log " + strings.Repeat("--flag=value ", 20) + "&& rm -rf /var/lib/ledger"
+	change := "@@ -1,1 +1,1 @@\n-" + strings.Repeat("old ", 60) + "\n+" + strings.Repeat("new ", 60) + "the end"
+	yes := []ask.Option{{ID: "y", Label: "Allow"}, {ID: "n", Label: "Deny"}}
+	for name, a := range map[string]ask.Ask{
+		"a command in a fence":        {Context: "```sh\n" + command + "\n```", Questions: []ask.Question{{ID: "q", Text: "Allow?", Options: yes}}},
+		"one that looks like a table": {Context: strings.ReplaceAll(command, " --", "   --"), Questions: []ask.Question{{ID: "q", Text: "Allow?", Options: yes}}},
+		"a change beside an option":   {Questions: []ask.Question{{ID: "q", Text: "Allow?", Options: []ask.Option{{ID: "y", Label: "Allow", Preview: &ask.Preview{Body: change}}, {ID: "n", Label: "Deny"}}}}},
+		"a change in Markdown":        {Questions: []ask.Question{{ID: "q", Text: "Allow?", Options: []ask.Option{{ID: "y", Label: "Allow", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "```diff\n" + change + "\n```"}}, {ID: "n", Label: "Deny"}}}}},
+	} {
+		for _, width := range []int{40, 80, 120, 200} {
+			s, _ := start(t, width, 60, nil, a)
+			s.keys("enter")
+			if a.Context != "" && !strings.Contains(s.text(), "curl") {
+				s.keys("c")
+			}
+			shown := strings.NewReplacer("\n", "", " ", "", "│", "", "↪", "", "┃", "").Replace(strings.Join(cardOf(plain(s.text()), width), ""))
+			want := command
+			if a.Context == "" {
+				want = change[strings.Index(change, "+new"):]
+			}
+			if !strings.Contains(shown, strings.ReplaceAll(want, " ", "")) {
+				t.Errorf("%s, %d columns: it is cut off:\n%s", name, width, s.text())
+			}
+		}
+	}
+}
+
+// cardOf returns the lines of the card, without the list that a wide screen has on its left.
+func cardOf(text string, width int) []string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if _, right, wide := strings.Cut(l, " │ "); wide && width >= 100 {
+			lines[i] = right
+		}
+	}
+	return lines
+}
+
 func TestListsHangBehindTheirMarks(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 60, 20, nil, planned("- one two three four five six seven eight nine ten eleven twelve thirteen\n\n日本語の見出しはここで折り返されることになりますので幅を数える必要があります\n\n## שלום עולם"))

@@ -53,7 +53,7 @@ func (m *model) read(f *form) {
 	if o == nil {
 		return
 	}
-	m.overlay = overlay{kind: overlayReader, first: slices.IndexFunc(q.Options, func(x card.Option) bool { return x.ID == o.ID }), wrap: o.Preview.Kind == card.Prose}
+	m.overlay = overlay{kind: overlayReader, first: slices.IndexFunc(q.Options, func(x card.Option) bool { return x.ID == o.ID }), wrap: broken(o.Preview)}
 }
 
 // compare shows two previews side by side.
