@@ -99,17 +99,12 @@ func (m *model) listLines(width int) []listLine {
 	return lines
 }
 
-// listRow renders an ask in the list: a mark, the question, and its age.
-func (m *model) listRow(row, width int) string {
-	h := &m.heads[m.rows[row]]
-	mark := "◆"
-	if h.Priority == ask.PriorityUrgent {
-		mark = m.styles.urgent.Render("▲")
-	}
-	if f := m.forms[h.Key]; f != nil && f.touched {
-		mark = "✎"
-	}
-	now := m.opts.Now()
+// headingLeast is what the headings need before a column beside them says who asks.
+const headingLeast = 36
+
+// rowEnd returns the end of an ask's row: its age or its deadline, and what people do with it.
+func (m *model) rowEnd(row, width int) string {
+	h, now := &m.heads[m.rows[row]], m.opts.Now()
 	age := m.opts.Viewer.When(h.AskedAt, now, card.Since).Words
 	if left := h.Deadline.Sub(now); !h.Deadline.IsZero() && left < 24*time.Hour {
 		age = m.opts.Viewer.When(h.Deadline, now, card.Until).Words
@@ -120,7 +115,7 @@ func (m *model) listRow(row, width int) string {
 	if until, is := m.off[h.Key]; is {
 		age = m.say("back %s", m.opts.Viewer.When(until, now, card.Until).Words)
 	}
-	if h.Approval != nil && width > listWidth {
+	if h.Approval != nil && width > listLeast {
 		rec := h.Record()
 		age = card.NewRow(&rec, m.opts.Viewer, now).Votes + " · " + age
 	}
@@ -134,6 +129,42 @@ func (m *model) listRow(row, width int) string {
 	}
 	if f := m.forms[h.Key]; f != nil && m.busy(f) {
 		age = m.say("sending …")
+	}
+	return age
+}
+
+// columns are the widths of what stands beside the headings: who asks, if that differs and there is room, and the ends.
+func (m *model) columns(seen []listLine, width int) (whoWidth, ends int) {
+	differ := false
+	for i := range seen {
+		if seen[i].row < 0 {
+			continue
+		}
+		ends = max(ends, ansi.StringWidth(m.rowEnd(seen[i].row, width)))
+		by := ask.CleanLine(m.heads[m.rows[seen[i].row]].Agent)
+		differ = differ || by != ask.CleanLine(m.heads[m.rows[0]].Agent)
+		whoWidth = max(whoWidth, ansi.StringWidth(by))
+	}
+	if whoWidth = min(whoWidth, width/5); !differ || width-4-whoWidth-4-ends < headingLeast {
+		whoWidth = 0
+	}
+	return whoWidth, ends
+}
+
+// listRow renders an ask in the list: a mark, the question, who asks if there is room, and its end, which is right-aligned in
+// the given width.
+func (m *model) listRow(row, width, whoWidth, ends int) string {
+	h := &m.heads[m.rows[row]]
+	mark := "◆"
+	if h.Priority == ask.PriorityUrgent {
+		mark = m.styles.urgent.Render("▲")
+	}
+	if f := m.forms[h.Key]; f != nil && f.touched {
+		mark = "✎"
+	}
+	age := m.rowEnd(row, width)
+	if whoWidth > 0 {
+		age = " " + padded(ask.CleanLine(h.Agent), whoWidth) + strings.Repeat(" ", 2+max(0, ends-ansi.StringWidth(age))) + age
 	}
 	room := max(4, width-4-ansi.StringWidth(age))
 	heading := ansi.Truncate(card.InlinePlain(h.Heading), room, "…")
@@ -160,9 +191,10 @@ func (m *model) window(lines []listLine, width, height int) []listLine {
 	}
 	m.top = max(0, min(m.top, len(lines)-height))
 	seen := lines[m.top:min(len(lines), m.top+height)]
+	whoWidth, ends := m.columns(seen, width)
 	for i := range seen {
 		if seen[i].row >= 0 {
-			seen[i].text = m.listRow(seen[i].row, width)
+			seen[i].text = m.listRow(seen[i].row, width, whoWidth, ends)
 		}
 	}
 	return seen

@@ -9,13 +9,23 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Minimum screen width for showing the list next to the card, and the list's width then.
+// Minimum screen width for showing the list next to the card; the list's least width then, and the card's width from which
+// the list takes the rest, up to two fifths of the screen.
 const (
-	wideFrom  = 100
-	listWidth = 36
+	wideFrom   = 100
+	listLeast  = 36
+	cardEnough = 108
 )
 
 func (m *model) wide() bool { return m.width >= wideFrom && !m.single() }
+
+// listWidth returns the width of the list.
+func (m *model) listWidth() int {
+	if !m.wide() {
+		return m.width
+	}
+	return max(listLeast, min(m.width*2/5, m.width-3-cardEnough))
+}
 
 // View renders the screen.
 func (m *model) View() tea.View {
@@ -41,13 +51,14 @@ func (m *model) screen() (lines []string, caret *point) {
 	lines = append(lines, m.head(), m.styles.dim.Render(strings.Repeat("─", m.width)))
 	switch {
 	case m.wide():
-		left := m.listPane(listWidth, height)
-		right, at := m.cardPane(m.width-listWidth-3, height)
+		list := m.listWidth()
+		left := m.listPane(list, height)
+		right, at := m.cardPane(m.width-list-3, height)
 		for i := range height {
-			lines = append(lines, padded(left[i], listWidth)+m.styles.dim.Render(" │ ")+right[i])
+			lines = append(lines, padded(left[i], list)+m.styles.dim.Render(" │ ")+right[i])
 		}
 		if at != nil {
-			caret = &point{at.x + listWidth + 3, at.y + 2}
+			caret = &point{at.x + list + 3, at.y + 2}
 		}
 	case m.inCard:
 		right, at := m.cardPane(m.width, height)
@@ -190,16 +201,16 @@ func (m *model) hitAt(x, y int) hit {
 	if y < 0 || y >= height {
 		return hit{}
 	}
-	inList := !m.inCard
+	inList, list := !m.inCard, m.listWidth()
 	if m.wide() {
-		inList = x < listWidth
-		x -= listWidth + 3
+		inList = x < list
+		x -= list + 3
 	}
 	if inList {
 		if len(m.rows) == 0 {
 			return hit{}
 		}
-		lines := m.window(m.listLines(listWidth), listWidth, height)
+		lines := m.window(m.listLines(list), list, height)
 		if y < len(lines) && lines[y].row >= 0 {
 			return hit{hitRow, lines[y].row}
 		}
@@ -211,7 +222,7 @@ func (m *model) hitAt(x, y int) hit {
 	}
 	width := m.width
 	if m.wide() {
-		width = m.width - listWidth - 3
+		width = m.width - list - 3
 	}
 	s := m.cardSheet(f, width)
 	if at := m.scrolled(f, s, height) + y; at < len(s.hits) {
