@@ -4,7 +4,10 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cli"
@@ -46,6 +49,57 @@ func TestNextAnswersTheMostUrgentAsk(t *testing.T) {
 	if _, stderr, code := pl.runWith("/quit\n", "next"); code != cli.ExitPending {
 		t.Errorf("left open: exit %d, %s", code, stderr)
 	}
+}
+
+// A terminal that is closed sends what is held, and keeps what is not sent.
+func TestATerminalThatIsClosedLosesNothing(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(3, "ask", "--question", "Which one?", "--option", "Lynx", "--option", "Puma", "--id", "first", "--session", "s", "--wait", "0")
+	pl.must(3, "ask", "--question", "Which other one?", "--option", "Wolf", "--option", "Zebu", "--id", "second", "--session", "s", "--wait", "0")
+	open := func() (*process, *os.File) {
+		return onTerminal(t, 100, 30, []string{"ASKBUS_UNDO=10s"}, "tui", "--dir", pl.dir)
+	}
+	closed, keys := open()
+	closed.out.wait(t, "Puma")
+	typed(t, keys, "\r2\r")
+	closed.out.wait(t, "Zebu")
+	typed(t, keys, "n库")
+	closed.out.wait(t, "库")
+	if err := closed.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	<-closed.done
+	if o, ok := pl.must(0, "get", "s/first")["outcome"].(map[string]any); !ok || o["status"] != "answered" {
+		t.Errorf("what was held: %v", o)
+	}
+	killed, keys := open()
+	killed.out.wait(t, "This is your draft from before")
+	typed(t, keys, "\r2")
+	killed.out.wait(t, "(•)")
+	for before := draftsIn(t, pl.dir); draftsIn(t, pl.dir) == before; {
+		runtime.Gosched() // it is kept within a second
+	}
+	_ = killed.cmd.Process.Kill()
+	<-killed.done
+	again, _ := open()
+	again.out.wait(t, "(•)")
+}
+
+// draftsIn returns the drafts that a directory has.
+func draftsIn(t *testing.T, dir string) (all string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "drafts", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err == nil { // else it is being replaced
+			all += string(data)
+		}
+	}
+	return all
 }
 
 func TestAnswerPromptsAtATerminal(t *testing.T) {

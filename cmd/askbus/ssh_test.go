@@ -68,6 +68,21 @@ func TestTheInboxOverSSH(t *testing.T) {
 	if by, ok := o["by"].(map[string]any); !ok || by["principal"] != "ssh:mei" || by["proof"] != "ssh-key" || by["responder"] != "ssh" {
 		t.Errorf("answered by %v", o["by"])
 	}
+	// A connection that breaks off loses nothing that was typed.
+	pl.must(3, "ask", "--question", "Which region?", "--option", "eu-west", "--option", "eu-north", "--id", "region", "--session", "s", "--audience", "group:ops", "--wait", "0")
+	broken, typedIn := onTerminalOf(t, 100, 30, ssh("mei"))
+	broken.out.wait(t, "eu-north")
+	typed(t, typedIn, "\rn库")
+	broken.out.wait(t, "库")
+	_ = broken.cmd.Process.Kill()
+	<-broken.done
+	again, typedIn := onTerminalOf(t, 100, 30, ssh("mei"))
+	again.out.wait(t, "This is your draft from before")
+	again.out.wait(t, "库")
+	typed(t, typedIn, "2\r")
+	again.out.wait(t, "You chose eu-north at ")
+	typed(t, typedIn, "q")
+	again.wait()
 	for name, cmd := range map[string]*exec.Cmd{"an unknown key": ssh("stranger"), "a subsystem": ssh("mei", "-s", "sftp")} {
 		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "uid=") {
 			t.Errorf("%s: %v, %s", name, err, out)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -109,9 +110,13 @@ func (r *Process) ssh(ctx context.Context, s config.SSH) (*nats.Conn, string, er
 	if role.Session == "" { // others may not report
 		opts.Refused = sshRefusals(r.reports(nc, "ssh", audit.Surface(sshType, role.Tenant)))
 	}
+	drafts, err := tui.OpenDrafts(filepath.Join(r.a.Dir, "drafts"))
+	if err != nil {
+		r.Log.Warn("what people have not sent is lost with their connection", slog.Any("error", err))
+	}
 	images := picture.NewDecoder()
 	opts.Serve = func(ctx context.Context, t sshserver.Terminal) error {
-		return r.inboxOn(ctx, t, board, resp, images)
+		return r.inboxOn(ctx, t, board, resp, images, drafts)
 	}
 	srv, err := sshserver.New(opts)
 	if err != nil {
@@ -127,7 +132,7 @@ func (r *Process) ssh(ctx context.Context, s config.SSH) (*nats.Conn, string, er
 }
 
 // inboxOn runs the inbox on the terminal of a signed-in person.
-func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *board.Board, resp *responder.Responder, images *picture.Decoder) error {
+func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *board.Board, resp *responder.Responder, images *picture.Decoder, drafts *tui.Drafts) error {
 	if leave, err := resp.Present("", ""); err == nil {
 		defer leave()
 	}
@@ -142,7 +147,7 @@ func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *boar
 	_, err := tui.Run(ctx, tui.Terminal{
 		In: t, Out: t, Env: env, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
-		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo, File: resp.File, Images: images,
+		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo, File: resp.File, Images: images, Drafts: drafts,
 		Viewer: card.Viewer{By: t.By, StandIns: board.StandIns, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
 		Notify: func(n int) string { return cli.Notification(tag, n) },
 	}, tui.Board(board))

@@ -56,6 +56,7 @@ type form struct {
 	fresh    bool   // a digit has just brought up this question
 	destroys string // the destructive options that Enter found; the confirm key sends them
 	breaking bool   // the reason of break-glass is complete; the confirm key sends it
+	kept     []byte // the draft as it is stored; nil: it is not
 }
 
 func newForm(rec ask.Record, context bool) *form {
@@ -89,7 +90,7 @@ func (f *form) begun() []string {
 // grab focuses the answer's field if the answer can only be typed. Moving to an ask does not call
 // it, so that keys for the list are not typed into the field.
 func (f *form) grab() {
-	if f.end == nil && !f.review && typed(f.question()) {
+	if f.end == nil && !f.review && f.typing == typingNothing && typed(f.question()) {
 		f.typing = typingValue
 	}
 }

@@ -159,7 +159,7 @@ func (m *model) listRow(row, width, whoWidth, ends int) string {
 	if h.Priority == ask.PriorityUrgent {
 		mark = m.styles.urgent.Render("▲")
 	}
-	if f := m.forms[h.Key]; f != nil && f.touched {
+	if f := m.forms[h.Key]; f != nil && f.touched || f == nil && m.opts.Drafts.has(draftOf(m.opts.By, h.Key, h.Life)) {
 		mark = "✎"
 	}
 	age := m.rowEnd(row, width)

@@ -52,6 +52,7 @@ type Options struct {
 	Keys    map[string][]string // keys of actions; default: those of the help
 	Theme   Theme               // default: ThemeAuto
 	OneKey  bool                // a digit sends a single choice
+	Drafts  *Drafts             // keep what is not sent; nil: it ends with the screen
 	Once    ask.Key             // show only this ask, then quit
 	First   bool                // show only the most urgent ask, then quit
 
@@ -218,6 +219,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.BlurMsg:
 		m.blurred = true
 	case tickMsg:
+		m.keepDrafts()
 		return tea.Batch(tick(), m.attend())
 	case movedMsg:
 		return m.moved(msg)
@@ -379,6 +381,9 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		}
 	}
 	f := newForm(msg.rec, card.OpensContext(&msg.rec.Ask))
+	if m.resume(f) && msg.key == m.focus && f.end == nil {
+		m.message = m.say("This is your draft from before: look at it before you send it")
+	}
 	if m.single() || m.opening && msg.key == m.focus {
 		f.grab()
 		m.opening = false

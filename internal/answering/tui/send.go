@@ -209,7 +209,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			o = refused.Outcome
 		case refused.Code == ask.CodeVoted:
 			voted := newForm(f.rec, f.context) // another answer is another vote
-			voted.rec.Votes = refused.Votes
+			voted.rec.Votes, voted.kept = refused.Votes, f.kept
 			m.forms[msg.key] = voted
 			m.message = "✓ " + m.opts.Viewer.Voted(&f.rec, refused.Votes, m.opts.Now())
 			return nil

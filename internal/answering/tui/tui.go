@@ -59,6 +59,7 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 	}()
 	_, err = p.Run()
 	unsent := m.flush() //nolint:contextcheck // the person has decided: a closed terminal does not take it back
+	m.keepDrafts()
 	cancel()
 	<-told
 	<-passed

@@ -119,10 +119,11 @@ func (m *model) flush() error {
 			ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
 			defer cancel()
 			o, err := h.send(ctx, h.key())
+			refused, is := errors.AsType[*ask.Error](err)
+			h.form.touched = err != nil && (!is || refused.Outcome == nil) && !errors.Is(err, ask.ErrVoted)
 			if errors.Is(err, ask.ErrVoted) {
 				return
 			}
-			refused, is := errors.AsType[*ask.Error](err)
 			if is && refused.Outcome != nil {
 				o = *refused.Outcome
 			}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/programstatus"
@@ -180,6 +182,9 @@ func runScreen(ctx context.Context, a *cli.App, b *cli.Bus, opts tui.Options) (*
 	opts.Source, opts.Team, opts.Decider, opts.By = board, board, r, by
 	opts.Viewer = card.Viewer{By: by, StandIns: board.StandIns, Surface: cli.SurfaceType, Zone: time.Local, Inbox: a.InboxURL(), Lang: a.Language()}
 	opts.Session, opts.File, opts.SignedOut = a.Session, r.File, a.SignedOut
+	opts.Drafts, _ = tui.OpenDrafts(filepath.Join(a.Dir, "drafts")) // without a directory they end with the screen
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)          // the terminal is closed
+	defer stop()
 	opts.Open = func(url string) { cli.OpenBrowser(context.WithoutCancel(ctx), url) }
 	opts.Notify = func(n int) string { return cli.Notification(a.Language(), n) }
 	if a.Terminal.OSC7501 && a.Needed() != nil {
