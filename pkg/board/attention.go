@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -89,6 +90,25 @@ func (b *Board) Leave(v Viewer, k ask.Key) error {
 		return k.Check()
 	}
 	return b.attention(k, Attention{Principal: v.By.Principal, Gone: true})
+}
+
+// Depart tells other surfaces that the viewer has left every ask that they had open at this board, as after a sign-out. Another
+// screen of theirs, which is still there, says so again within 10 s.
+func (b *Board) Depart(v Viewer) error {
+	b.mu.Lock()
+	var left []ask.Key
+	for name, people := range b.attended {
+		h := b.held[name]
+		if h != nil && slices.ContainsFunc(people, func(a Attention) bool { return a.Principal == v.By.Principal && a.From == b.id }) {
+			left = append(left, h.id())
+		}
+	}
+	b.mu.Unlock()
+	errs := make([]error, len(left))
+	for i, k := range left {
+		errs[i] = b.Leave(v, k)
+	}
+	return errors.Join(errs...)
 }
 
 // attention records and publishes where a viewer is.

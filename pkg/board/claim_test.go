@@ -98,6 +98,31 @@ func TestOnePersonIsOfferedTheSameAskTwice(t *testing.T) {
 	}
 }
 
+// Who is signed out is nowhere at once: nobody waits until they are forgotten.
+func TestWhoDepartsIsNowhere(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	web, other := run(t, surface(t, b, responder.Options{}), board.Options{}), run(t, surface(t, b, responder.Options{}), board.Options{})
+	c := agent(t, b, "acme", "s1")
+	ask1(t, c, "a1")
+	ask1(t, c, "a2")
+	mei, tom := person("mei"), person("tom")
+	for _, br := range []*board.Board{web, other} {
+		natstest.Eventually(t, "the asks are there", func() bool { return br.Status().Pending == 2 })
+	}
+	if err := errors.Join(web.Look(mei, key("a1"), false), web.Look(mei, key("a2"), true), web.Look(tom, key("a2"), false)); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "others see them", func() bool { return len(other.Attending(key("a1"))) == 1 && len(other.Attending(key("a2"))) == 2 })
+	if err := web.Depart(mei); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "others see Tom alone", func() bool {
+		at := other.Attending(key("a2"))
+		return len(other.Attending(key("a1"))) == 0 && len(at) == 1 && at[0].Principal == tom.By.Principal
+	})
+}
+
 // Without an echo a viewer is not kept waiting: what nobody else is known to read is theirs.
 func TestALostEchoDelaysAReader(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,13 @@ func (b *bus) Leave(v board.Viewer, k ask.Key) error {
 	return nil
 }
 
+func (b *bus) Depart(v board.Viewer) error {
+	for k := range b.there {
+		_ = b.Leave(v, k)
+	}
+	return nil
+}
+
 func (b *bus) Attending(k ask.Key) []board.Attention {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/auth"
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // people is an in-memory fake of the sessions on the bus. The real ones are
@@ -158,6 +159,7 @@ func TestACookieHoldsOnlyASessionID(t *testing.T) {
 func TestSigningOutEndsTheSessionEverywhere(t *testing.T) {
 	t.Parallel()
 	b := newBus()
+	k := b.ask(question("here", text("t", "Here?")), 0)
 	one, two := serve(t, b), serve(t, b)
 	u := one.signedIn(t, mei)
 	cookie := u.client.Jar.Cookies(mustURL(t, one.URL))[0]
@@ -171,10 +173,16 @@ func TestSigningOutEndsTheSessionEverywhere(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	defer res.Body.Close()
+	if err := b.Look(board.Viewer{By: mei}, k, false); err != nil {
+		t.Fatal(err)
+	}
 	u.post("/logout", nil)
 	buf := make([]byte, 1024)
 	for err == nil { // until the stream ends
 		_, err = res.Body.Read(buf)
+	}
+	if there := b.Attending(k); len(there) != 0 {
+		t.Errorf("others still see %v", there)
 	}
 	if again := two.stranger(t).do(http.MethodGet, "/", nil, "Cookie", cookie.Name+"="+cookie.Value); again.status != http.StatusUnauthorized {
 		t.Errorf("a copy of the cookie after signing out: %d", again.status)

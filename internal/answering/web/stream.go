@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -214,6 +215,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me board.Viewer)
 	defer leaveFeed()
 	signedOut, leave := s.watch(r)
 	defer leave()
+	defer func() {
+		if _, err := s.whoIs(r, false); errors.Is(err, errSignedOut) { // the page cannot say that it is gone
+			_ = s.board.Depart(me)
+		}
+	}()
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

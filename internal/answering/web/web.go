@@ -41,6 +41,7 @@ type Board interface {
 	// has left it.
 	Look(v board.Viewer, k ask.Key, answering bool) error
 	Leave(v board.Viewer, k ask.Key) error
+	Depart(v board.Viewer) error
 	Attending(k ask.Key) []board.Attention
 	// Snooze and HandOver change whose list an ask is on.
 	Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error
