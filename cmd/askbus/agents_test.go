@@ -59,6 +59,7 @@ func TestHookFailsOpen(t *testing.T) {
 		"malformed":     {`{"hook_event_name":`, []string{"hook"}, 0},
 		"nothing":       {"", []string{"hook"}, 0},
 		"another mode":  {hookEvent, []string{"hook", "--mode", "what"}, 0},
+		"another host":  {hookEvent, []string{"hook", "--host", "what"}, 0},
 		"another flag":  {hookEvent, []string{"hook", "--what"}, 1}, // 2 would refuse the host's tool
 		"bad credsfile": {hookEvent, []string{"hook", "--creds", "nobody"}, 0},
 	} {
@@ -120,6 +121,9 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		{"mcp", "opencode", "opencode"},
 		{"mcp", "zed", "Zed"},
 		{"hook", "claude-code", "Claude Code"},
+		{"hook", "codex", "Codex"},
+		{"hook", "qwen", "Qwen Code"},
+		{"hook", "copilot", "GitHub Copilot CLI"},
 	} {
 		file := filepath.Join(pl.dir, c.kind+"-"+c.name)
 		printed, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file)

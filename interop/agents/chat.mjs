@@ -12,7 +12,7 @@ createServer(async (req, res) => {
   for await (const chunk of req) text += chunk
   if (!req.url.includes('/chat/completions')) return res.writeHead(404).end()
   const request = JSON.parse(text)
-  appendFileSync(log, JSON.stringify({ tools: (request.tools ?? []).map((tool) => tool.function.name), messages: request.messages }) + '\n')
+  appendFileSync(log, JSON.stringify({ tools: (request.tools ?? []).map((tool) => tool.function?.name ?? tool.custom?.name), messages: request.messages }) + '\n')
   const last = request.messages.at(-1)
   const content = typeof last.content === 'string' ? last.content : (last.content ?? []).map((p) => p.text ?? '').join('\n')
   const call = last.role === 'user' && request.tools?.length ? content.match(/^CALL (\S+) (\{.*\})$/m) : null

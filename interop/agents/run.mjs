@@ -58,6 +58,7 @@ const names = { codex: ['Codex', '@openai/codex'], gemini: ['Gemini CLI', '@goog
 const runs = [
   ['clients.mjs', [join(packages, '.bin'), askbus], ''],
   ['chat-agents.mjs', [join(packages, '.bin'), askbus], ''],
+  ['hooks.mjs', [join(packages, '.bin'), askbus], ''],
   ['opencode.mjs', [join(packages, '.bin'), askbus], ''],
   ['codex.mjs', [join(packages, '.bin'), askbus, join(packages, '@modelcontextprotocol/server-everything/dist/index.js')], ''],
   ['guard.mjs', [packages, askbus], ''],

@@ -77,12 +77,13 @@ type Call struct {
 	Limit   time.Duration // maximum wait; less than the host's timeout
 	Timeout time.Duration // of the ask; default: the protocol's
 	Outlive bool          // asks stay open when nobody waits for them
+	Host    hostcall.Host // default: Claude Code
 	Stopped bool          // the call's context ends only when the host stops waiting
 	Human   ask.By        // the person at the host; without a principal its dialog cannot answer
 
 	Language string        // of the words of permissions; default: English
 	After    time.Duration // how long the host's dialog alone asks for a permission
-	Forms    time.Duration // how long a form waits before the host's dialog has it; default: Limit
+	Forms    time.Duration // how long others alone are asked, where the host's dialog opens after the hook; default: Limit
 	MinProof string        // what the answer to a permission must prove; lasting permissions need [ask.ProofOS] or more
 	// Work sets the repository and the branch of a directory of the host. Nil if the host runs on
 	// another machine.
@@ -105,7 +106,7 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 		}
 		return nil, ""
 	}
-	event, ok, err := hostcall.ReadEvent(body)
+	event, ok, err := c.Host.ReadEvent(body)
 	if err != nil {
 		return nil, "no decision: " + err.Error()
 	}
@@ -203,7 +204,8 @@ func (r *run) ask(ctx context.Context, waits bool) (*ask.Outcome, error) {
 // wait waits for the outcome, up to the call's limit.
 func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 	limit := r.Limit
-	if r.event.Form() && r.Forms > 0 {
+	first := r.event.Form() || r.Host.First
+	if first && r.Forms > 0 {
 		limit = min(limit, r.Forms)
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
@@ -219,7 +221,7 @@ func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 		return nil, r.stopped(ctx)
 	case errors.Is(err, client.ErrClosed):
 		return nil, fmt.Errorf("askbus is stopping; the question stays open as %s", r.event.Ask.Key())
-	case errors.Is(err, context.DeadlineExceeded) && (r.event.Permission() || r.event.Form()):
+	case errors.Is(err, context.DeadlineExceeded) && (r.event.Permission() || first):
 		return nil, r.withdrawn(ctx, "only the agent's terminal asks now")
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("nobody answered within %s; the question stays open as %s", r.Limit, r.event.Ask.Key())

@@ -13,7 +13,7 @@ import (
 // alone waits while only the host's dialog asks for a permission. It is false if the host stopped the hook
 // meanwhile: then nobody else was asked.
 func (r *run) alone(ctx context.Context) bool {
-	if r.After <= 0 || !r.event.Permission() {
+	if r.After <= 0 || !r.event.Permission() || r.Host.First {
 		return ctx.Err() == nil
 	}
 	select {

@@ -47,8 +47,26 @@ var errSharedHook = errors.New("the askbus hook shares an entry with another com
 // quoted matches an argument in quotes.
 var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 
+// HookHost is a coding agent's CLI that has hooks as Claude Code has them.
+type HookHost struct {
+	Name, Title string
+	File        func(Place) string
+	Note        string // next step for the person
+}
+
+// HookHosts returns the known ones besides Claude Code. They get the permission prompts only.
+func HookHosts() []HookHost {
+	const first = " For 30 s only other screens ask for a permission, then the terminal's dialog does (askbus hook --forms)."
+	return []HookHost{
+		{"codex", "Codex", under(home, ".codex", "hooks.json"), `Start Codex again and choose "Trust all and continue": without that the hook does not run.` + first},
+		{"qwen", "Qwen Code", under(home, ".qwen", "settings.json"), `Start Qwen Code again; "/hooks" shows it.` + first},
+		{"copilot", "GitHub Copilot CLI", under(home, ".copilot", "hooks", "askbus.json"), `Start Copilot again.` + first},
+	}
+}
+
 // Hook is what SetHook writes.
 type Hook struct {
+	First   bool // of a [HookHost]
 	Command string
 	Seconds int // the host's timeout for it
 	// Permissions is the host's matcher of the tools whose permission the hook asks for, such as
@@ -62,6 +80,8 @@ func (h Hook) matcher(event string) (string, bool) {
 	switch {
 	case slices.Contains(endEvents(), event):
 		return "", true
+	case h.First:
+		return h.Permissions, event == "PermissionRequest"
 	case event == form:
 		return "", h.Forms
 	case h.Permissions == "" || event == "PreToolUse":

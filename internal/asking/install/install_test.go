@@ -160,6 +160,21 @@ func TestHooksStandBesideOthers(t *testing.T) {
 	}
 }
 
+// The CLIs besides Claude Code get the hook of their permission prompts, and those that withdraw what is left open.
+func TestOtherHostsGetTheHookOfTheirPrompts(t *testing.T) {
+	t.Parallel()
+	for _, host := range install.HookHosts() {
+		line := "/opt/askbus hook --host " + host.Name
+		after, err := install.SetHook("", install.Hook{First: true, Command: line, Seconds: 600, Permissions: "*"})
+		if err != nil || strings.Count(after, line) != 5 || strings.Count(after, `"matcher"`) != 1 || !strings.Contains(after, `"PermissionRequest"`) || strings.Contains(after, "ToolUse") {
+			t.Errorf("%s: %v\n%s", host.Name, err, after)
+		}
+		if without, err := install.RemoveHook(after); err != nil || squeeze(without) != "{}" {
+			t.Errorf("%s: taken out, %v: %s", host.Name, err, without)
+		}
+	}
+}
+
 // What is added and removed again leaves every byte of the file, whoever formatted it.
 func TestAFileIsAsItWas(t *testing.T) {
 	t.Parallel()

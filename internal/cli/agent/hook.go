@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/checkout"
 	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/asking/hook/hostcall"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ const hookBytes = 4 << 20
 
 // HookCmd is "askbus hook".
 func HookCmd(a *cli.App) *cobra.Command {
-	var mode string
+	var mode, host string
 	var limit, timeout, after, forms time.Duration
 	var outlive bool
 	var minProof string
@@ -47,6 +48,9 @@ or writes the CLI's settings.
   --mode race   the CLI's own dialog opens at once, along with the other screens
   --mode defer  the CLI's process ends, and gets the answer when it is resumed
 
+With --host codex, qwen or copilot it serves the permission prompts of that CLI. They have no
+race: its dialog opens after --forms.
+
 It fails open: any failure ends with one line on standard error and exit code
 0, and the CLI continues on its own. It never invents an answer.`,
 		Example: `  askbus hook install --write
@@ -56,7 +60,12 @@ It fails open: any failure ends with one line on standard error and exit code
 			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
 				limit = time.Nanosecond
 			}
-			out, say := runHook(cmd.Context(), a, cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout, Outlive: outlive, After: after, Forms: forms, MinProof: minProof})
+			of, ok := hostcall.HostOf(host)
+			if !ok {
+				a.Note("askbus: no decision: unknown --host %q: use %s", host, strings.Join(hostcall.Hosts(), ", "))
+				return nil
+			}
+			out, say := runHook(cmd.Context(), a, cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Host: of, Limit: limit, Timeout: timeout, Outlive: outlive, After: after, Forms: forms, MinProof: minProof})
 			if say != "" {
 				a.Note("askbus: %s", ask.CleanLine(say))
 			}
@@ -67,13 +76,15 @@ It fails open: any failure ends with one line on standard error and exit code
 		},
 	}
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
+	cmd.Flags().StringVar(&host, "host", hostcall.Hosts()[0], "whose hook this is: "+strings.Join(hostcall.Hosts(), ", "))
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
 	cmd.Flags().DurationVar(&after, "after", 5*time.Second, "for how long only the terminal asks for a permission; when nobody is at the terminal (claude -p), others are asked at once")
-	cmd.Flags().DurationVar(&forms, "forms", 30*time.Second, "for how long only other screens have the form of an MCP server, before the terminal's dialog opens; as long as --limit when nobody is at the terminal")
+	cmd.Flags().DurationVar(&forms, "forms", 30*time.Second, "for how long only other screens have the form of an MCP server, or what another --host asks, before the terminal's dialog opens; as long as --limit when nobody is at the terminal")
 	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; with os or stronger, what stays in the settings can be permitted too (default: any, for this session at most)")
 	outliveFlag(cmd, &outlive)
 	cli.Fixed(cmd, "mode", "wait", "race", "defer")
+	cli.Fixed(cmd, "host", hostcall.Hosts()...)
 	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
 	cmd.AddCommand(hookTestCmd(a), hookInstallCmd(a))
 	return cmd
@@ -101,6 +112,9 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	if call.MinProof != "" && !slices.Contains(ask.MinProofs(), call.MinProof) {
 		return nil, fmt.Sprintf("no decision: invalid --min-proof %q: use %s", call.MinProof, strings.Join(ask.MinProofs(), ", "))
 	}
+	if call.Host.Name == "copilot" && !terminal() { // copilot -p in CI; Codex and Qwen Code then ask no hook
+		call.Forms = 0
+	}
 	if os.Getenv(attended) == "0" {
 		call.After, call.Forms = 0, 0
 		if err := noteSilent(ctx, a, body); err != nil {
@@ -120,6 +134,15 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	call.Human, call.Stopped = cli.Sitting(), true
 	call.Work = func(dir string, a *ask.Agent) { checkout.Of(dir).Fill(a) }
 	return hook.New(lazy, hook.Options{Logger: a.Logger(), Answerer: native, Waiting: a.NeededFor()}).Run(ctx, call, body)
+}
+
+// terminal reports whether this process has a terminal that it could ask at.
+func terminal() bool {
+	f, err := os.Open("/dev/tty")
+	if err == nil {
+		err = f.Close()
+	}
+	return err == nil
 }
 
 func hookTestCmd(a *cli.App) *cobra.Command {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/asking/hook/hostcall"
 	"github.com/askbus/askbus/internal/asking/install"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
@@ -172,7 +174,7 @@ func hookInstallCmd(a *cli.App) *cobra.Command {
 	var mode, permissions, minProof string
 	var project, forms bool
 	cmd := &cobra.Command{
-		Use:   "install [claude-code]",
+		Use:   "install [" + strings.Join(hostcall.Hosts(), " | ") + "]",
 		Short: "Print or write the settings that make a coding agent's CLI call the hook",
 		Long: `Prints what to put into the settings of Claude Code, and where. --write changes the
 file and keeps everything else in it; a second run changes nothing.
@@ -183,11 +185,13 @@ not wait.
 
 With --permissions the hook also asks for the permission of every tool call that the CLI
 would ask for, or of the tools that a matcher names ("Bash|mcp__.*"). Others may then permit a
-call once or for the session; with --min-proof os, also in the settings.`,
-		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"claude-code"},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] != "claude-code" {
-				return cli.Usage("unknown coding agent %q; use claude-code", args[0])
+call once or for the session; with --min-proof os, also in the settings.
+
+For codex, qwen and copilot it writes the hook of their permission prompts.`,
+		Args: cobra.MaximumNArgs(1), ValidArgs: hostcall.Hosts(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && !slices.Contains(hostcall.Hosts(), args[0]) {
+				return cli.Usage("unknown coding agent %q; use one of: %s", args[0], strings.Join(hostcall.Hosts(), ", "))
 			}
 			if m := hook.Mode(mode); m != hook.Wait && m != hook.Race && m != hook.Defer {
 				return cli.Usage("invalid --mode %q: use wait, race or defer", mode)
@@ -196,14 +200,21 @@ call once or for the session; with --min-proof os, also in the settings.`,
 			if err != nil {
 				return err
 			}
+			arguments := []string{"hook", "--mode", mode}
+			other := slices.IndexFunc(install.HookHosts(), func(h install.HookHost) bool { return len(args) == 1 && h.Name == args[0] })
 			path := f.file
 			switch {
+			case other >= 0 && (project || forms || cmd.Flags().Changed("mode")):
+				return cli.Usage("--mode, --forms and --project are for claude-code only")
+			case other >= 0:
+				permissions = cmp.Or(permissions, "*")
+				arguments = []string{"hook", "--host", args[0]}
+				path = cmp.Or(path, install.HookHosts()[other].File(place))
 			case path == "" && project:
 				path = filepath.Join(place.Dir, ".claude", "settings.json")
 			case path == "":
 				path = filepath.Join(place.Home, ".claude", "settings.json")
 			}
-			arguments := []string{"hook", "--mode", mode}
 			if minProof != "" {
 				if !slices.Contains(ask.MinProofs(), minProof) {
 					return cli.Usage("invalid --min-proof %q: use %s", minProof, strings.Join(ask.MinProofs(), ", "))
@@ -220,7 +231,11 @@ call once or for the session; with --min-proof os, also in the settings.`,
 			}
 			line := strings.Join(words, " ")
 			set := func(text string) (string, error) {
-				return install.SetHook(text, install.Hook{Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions, Forms: forms})
+				return install.SetHook(text, install.Hook{First: other >= 0, Command: line, Seconds: int(hostLimit / time.Second), Permissions: permissions, Forms: forms})
+			}
+			if other >= 0 {
+				host := install.HookHosts()[other]
+				return installClient(a, f, host.Title, path, host.Note, set, install.RemoveHook)
 			}
 			if err := installClient(a, f, "Claude Code", path, `"/hooks" shows it.`, set, install.RemoveHook); err != nil || f.remove {
 				return err

@@ -81,11 +81,9 @@ func ReadAction(a Action, l *lang.Language) (Prompt, error) {
 
 // Decision returns what a person chose.
 func (p *Prompt) Decision(o *ask.Outcome) Decision {
-	var out hookOutput
-	if raw := p.event.permit(o); raw == nil || json.Unmarshal(raw, &out) != nil || out.Specific.Dialog == nil {
+	switch v := p.event.permit(o); {
+	case v == nil:
 		return Decision{}
-	}
-	switch v := out.Specific.Dialog; {
 	case v.Interrupt:
 		return Decision{Choice: Stopped}
 	case v.Behavior != "allow":
@@ -109,5 +107,5 @@ func (p *Prompt) Reply(d Decision) ask.Reply {
 
 // hides reports whether the diff says what a member of an edit's input says.
 func (p *permission) hides(key string) bool {
-	return p.changes != "" && slices.Contains([]string{"filePath", "oldString", "newString", "content"}, key)
+	return p.changes != "" && (slices.Contains([]string{"filePath", "oldString", "newString", "content"}, key) || p.text(key) == p.changes)
 }

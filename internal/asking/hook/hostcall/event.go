@@ -32,13 +32,31 @@ type Event struct {
 	permission *permission // instead of a question
 	form       bool        // of an MCP server, instead of a question
 	server     string      // of the form
+	host       Host
 }
+
+// ReadEvent decodes an event of Claude Code.
+func ReadEvent(body []byte) (Event, bool, error) { return Host{}.ReadEvent(body) }
 
 // ReadEvent decodes the JSON on a hook's standard input. An event about neither a question nor a
 // permission is not an error: then ok is false and the hook prints nothing. The ask of a permission or of a form
 // needs [Event.Word].
-func ReadEvent(body []byte) (e Event, ok bool, err error) {
+func (h Host) ReadEvent(body []byte) (e Event, ok bool, err error) {
 	fields, _ := members(body) // what is not an object the dialect refuses below
+	if fields != nil && h.First {
+		if fields, ok = h.claudes(fields); !ok {
+			return Event{}, false, nil
+		}
+		body = join(fields)
+	}
+	e, ok, err = readEvent(body, fields)
+	if e.host = h; e.permission != nil {
+		e.permission.changes = h.patch(e.permission)
+	}
+	return e, ok, err
+}
+
+func readEvent(body []byte, fields []member) (e Event, ok bool, err error) {
 	name := textOf(fields, "hook_event_name")
 	switch {
 	case fields == nil:
@@ -78,14 +96,17 @@ type hookOutput struct {
 func (e Event) Decide(o *ask.Outcome) []byte {
 	switch {
 	case e.permission != nil:
-		return e.permit(o)
+		return e.host.decision(e.permit(o))
 	case e.form:
 		return e.fill(o)
 	}
 	updated := updatedInput(&e.Ask, e.input, e.worded(o))
 	declined := o.Status == ask.StatusCancelled && o.CancelledBy == nil
-	if updated == nil && !declined {
+	switch {
+	case updated == nil && !declined:
 		return nil
+	case e.host.First: // it takes answers from its own dialog only; as the reason of a refusal the model reads them
+		return e.host.decision(&verdict{Behavior: "deny", Message: dialect.Report(&e.Ask, o)})
 	}
 	var out hookOutput
 	out.Specific.Event = e.Name

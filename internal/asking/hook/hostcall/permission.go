@@ -132,14 +132,16 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 	if p.mute {
 		why = l.Say("The agent goes on without it, and is not told why.")
 	}
-	q.Options = append(q.Options,
-		ask.Option{ID: refuseOption, Label: l.Say("No"), Description: why},
-		ask.Option{ID: stopOption, Label: l.Say("No, and stop"), Description: l.Say("The agent's turn ends.")},
-	)
+	denies := []string{refuseOption}
+	q.Options = append(q.Options, ask.Option{ID: refuseOption, Label: l.Say("No"), Description: why})
+	if !e.host.First {
+		denies = append(denies, stopOption)
+		q.Options = append(q.Options, ask.Option{ID: stopOption, Label: l.Say("No, and stop"), Description: l.Say("The agent's turn ends.")})
+	}
 	e.Ask.Questions = []ask.Question{q}
 	e.Ask.Context = p.context(l, e.CWD)
-	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits(), ask.MetadataTool: p.tool, ask.MetadataDenies: []string{refuseOption, stopOption}}
-	if command := p.text("command"); command != "" {
+	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits(), ask.MetadataTool: p.tool, ask.MetadataDenies: denies}
+	if command := p.text("command"); command != "" && command != p.changes {
 		e.Ask.Metadata[ask.MetadataCommand] = command
 	}
 }
@@ -201,13 +203,13 @@ func fitting(label string) string {
 	return label
 }
 
-// permit returns the output for the outcome of a permission: nil leaves the decision to the host. Only the
+// permit returns the decision for the outcome of a permission: nil leaves it to the host. Only the
 // choice of one option by a person allows anything.
-func (e Event) permit(o *ask.Outcome) []byte {
+func (e Event) permit(o *ask.Outcome) *verdict {
 	if e.Name != PermissionRequest {
 		return nil
 	}
-	v := verdict{Behavior: "deny"}
+	v := &verdict{Behavior: "deny"}
 	chosen := o.Answer("permission")
 	switch {
 	case o.Status == ask.StatusCancelled && o.CancelledBy == nil:
@@ -237,7 +239,5 @@ func (e Event) permit(o *ask.Outcome) []byte {
 		}
 		v.Behavior, v.Permissions = "allow", encode([]json.RawMessage{join(e.permission.scopes[i].given)})
 	}
-	var out hookOutput
-	out.Specific.Event, out.Specific.Dialog = e.Name, &v
-	return encode(out)
+	return v
 }

@@ -29,6 +29,9 @@ func (p *permission) question(l *lang.Language) string {
 	case "Bash", "PowerShell":
 		return l.Say("May the agent run this command?")
 	case "Edit", "MultiEdit", "NotebookEdit":
+		if p.changes != "" && p.text("file_path", "filePath") == "" {
+			return l.Say("May the agent make these changes?")
+		}
 		return l.Say("May the agent edit %s?", file)
 	case "Write":
 		return l.Say("May the agent write %s?", file)

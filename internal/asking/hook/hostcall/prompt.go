@@ -75,11 +75,10 @@ func (p *Prompt) Decide(o *ask.Outcome) []byte {
 	if p.question != nil {
 		return p.question.Decide(o)
 	}
-	var out hookOutput
-	if raw := p.event.permit(o); raw == nil || json.Unmarshal(raw, &out) != nil || out.Specific.Dialog == nil {
+	v := p.event.permit(o)
+	if v == nil {
 		return encode(verdict{Behavior: "deny", Message: dialect.Report(&p.Ask, o)})
 	}
-	v := *out.Specific.Dialog
 	if v.Behavior == "allow" {
 		v.Updated = p.input
 	}
