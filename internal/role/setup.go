@@ -59,6 +59,8 @@ var programs = []struct{ name, program string }{ //nolint:gochecknoglobals // ne
 	{"crush", "crush"},
 	{"amp", "amp"},
 	{"goose", "goose"},
+	{"continue", "cn"},
+	{"kimi", "kimi"},
 	{"cursor", "cursor"},
 	{"zed", "zed"},
 	{"vscode", "code"},

@@ -78,6 +78,11 @@ func goose(c Command) string {
 		quote(c.Path) + "\n    args: [" + quoteAll(c.Args) + "]\n"
 }
 
+// continues is an entry of Continue, in YAML.
+func continues(c Command) string {
+	return "mcpServers:\n  - name: " + entryName + "\n    command: " + quote(c.Path) + "\n    args: [" + quoteAll(c.Args) + "]\n"
+}
+
 func home(p Place) string   { return p.Home }
 func dir(p Place) string    { return p.Dir }
 func config(p Place) string { return p.Config }
@@ -141,6 +146,14 @@ func Clients() []Client {
 		{
 			Name: "goose", Title: "Goose", File: under(config, "goose", "config.yaml"), text: goose,
 			Note: "Start Goose again.",
+		},
+		{
+			Name: "continue", Title: "Continue CLI", File: under(home, ".continue", "config.yaml"), text: continues,
+			Note: "Start cn again.",
+		},
+		{
+			Name: "kimi", Title: "Kimi Code", File: under(home, ".kimi-code", "mcp.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Start Kimi Code again.",
 		},
 		{
 			Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: listed,

@@ -291,6 +291,11 @@ func TestGooseIsPrinted(t *testing.T) {
 	if text, err := goose.Set("", self); err != nil || text != want {
 		t.Errorf("%v:\n%s", err, text)
 	}
+	continues, _ := install.Lookup("continue")
+	const asList = "mcpServers:\n  - name: askbus\n    command: \"/opt/askbus\"\n    args: [\"mcp\", \"--dir\", \"/a \\\"b\\\"\"]\n"
+	if text, err := continues.Set("", self); err != nil || text != asList {
+		t.Errorf("%v:\n%s", err, text)
+	}
 }
 
 func TestClaudeCodeAsksWithOurTools(t *testing.T) {
