@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -266,9 +267,7 @@ func ReadCreds(path string) (client.Credential, error) {
 			return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
 		}
 		c.Name, c.Expires = who.Name, who.Expires
-		if c.InboxPrefix == "" {
-			c.InboxPrefix = who.InboxPrefix
-		}
+		c.InboxPrefix = cmp.Or(c.InboxPrefix, who.InboxPrefix)
 		return c, nil
 	}
 	c, err := read()
@@ -319,9 +318,7 @@ func LocalUser(groups []string) ask.By {
 	by := ask.By{Principal: "os:" + strconv.Itoa(os.Getuid()), Groups: groups, Proof: ask.ProofOS}
 	if u, err := user.Current(); err == nil {
 		by.Principal, by.Name = "os:"+u.Username, u.Name
-		if by.Name == "" {
-			by.Name = u.Username
-		}
+		by.Name = cmp.Or(by.Name, u.Username)
 		by.Name, _, _ = strings.Cut(by.Name, ",") // the GECOS field has more than the name
 	}
 	return by

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,10 +20,7 @@ func (a *App) Keys() (*rights.Issuer, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	url := a.NATS.URL
-	if url == "" {
-		url = ctx.NATSURL
-	}
+	url := cmp.Or(a.NATS.URL, ctx.NATSURL)
 	keys, err := rights.LoadIssuer(a.Dir)
 	if errors.Is(err, identity.ErrNone) {
 		err = fmt.Errorf("no server found in %s, and no keys; start \"askbus up\" or \"askbus server\" there, or run \"askbus auth init\", or set ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,9 +133,7 @@ func (a *App) personally() (cred client.Credential, ok bool, err error) {
 		return cred, false, err
 	}
 	a.login, cred = &p.By, p.Credential
-	if a.HTTP.URL == "" {
-		a.HTTP.URL = l.Inbox
-	}
+	a.HTTP.URL = cmp.Or(a.HTTP.URL, l.Inbox)
 	cred.Renew = func() (string, error) { // at each reconnect: the previous one may have been revoked
 		l, err := ReadLogin()
 		if err == nil && l == nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -23,9 +24,7 @@ func (a *App) Trust(c client.Credential) client.Credential {
 		ctx, err := ReadContext(a.Dir)
 		if err == nil && ctx.NATSCAFile != "" && c.URL == ctx.NATSURL {
 			c.CAFile = ctx.NATSCAFile
-			if c.ServerName == "" {
-				c.ServerName = ctx.NATSServerName
-			}
+			c.ServerName = cmp.Or(c.ServerName, ctx.NATSServerName)
 		}
 	}
 	if a.NATS.ServerName != "" {

@@ -23,10 +23,7 @@ func AnswerWords(o *ask.Outcome) string {
 			if ans == nil {
 				continue
 			}
-			line := q.Words(*ans)
-			if line == "" {
-				line = "(skipped)"
-			}
+			line := cmp.Or(q.Words(*ans), "(skipped)")
 			if len(o.Ask.Questions) > 1 {
 				line = q.ID + ": " + line
 			}

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -149,10 +150,7 @@ func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session str
 
 // named returns the session that a request names, as a token.
 func named(req *http.Request) string {
-	session := req.Header.Get("Askbus-Session")
-	if session == "" {
-		session = req.URL.Query().Get("session")
-	}
+	session := cmp.Or(req.Header.Get("Askbus-Session"), req.URL.Query().Get("session"))
 	if session == "" {
 		return ""
 	}
@@ -177,9 +175,7 @@ func mayAsk(t *token.Token, req *http.Request, session string) (tenant string, e
 	if name := req.Header.Get("Askbus-Tenant"); name != "" && t.Role == token.Operator {
 		tenant = name
 	}
-	if tenant == "" {
-		tenant = ask.DefaultTenant
-	}
+	tenant = cmp.Or(tenant, ask.DefaultTenant)
 	if !ask.ValidToken(tenant) || !t.MayAsk(tenant, session) {
 		return "", ask.Refuse(ask.CodeForbidden, "this token %s; it may not ask for session %.64s of tenant %.64s", t.Scope(), session, tenant)
 	}

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -184,9 +185,7 @@ func (c *chatEntry) setBy() string {
 // chatInbox returns the URL of the inbox for links in chats; empty: none is known. Other machines cannot reach a loopback
 // address, so it is one only if it was configured. Own is the address of an inbox in this process.
 func chatInbox(a *cli.App, inbox, own string) string {
-	if inbox == "" {
-		inbox = a.HTTP.URL
-	}
+	inbox = cmp.Or(inbox, a.HTTP.URL)
 	if inbox == "" {
 		inbox = own
 		if before, err := cli.ReadContext(a.Dir); inbox == "" && err == nil {

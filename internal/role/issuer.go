@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,9 +113,7 @@ func (r *Process) issuer(keys *rights.Issuer, s config.Issuer) (*nats.Conn, stri
 		},
 		Tokens: func(ctx context.Context, secret string) (exchange.Proof, error) { return apiToken(ctx, tokens, secret) },
 		Sign: func(g exchange.Grant, address string) ([]byte, string, error) {
-			if address == "" {
-				address = cred.URL
-			}
+			address = cmp.Or(address, cred.URL)
 			role := rights.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}
 			c, err := keys.HandOut(address, role, g.May, g.Life, g.Note)
 			if err != nil {

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -229,9 +230,7 @@ func (q *Question) optionIDs() string {
 
 func (q *Question) checkText(text string, say, limit func(FaultCode, ...any)) {
 	n, most := utf8.RuneCountInString(text), q.Limits.MaxLength
-	if most == 0 {
-		most = MaxLong
-	}
+	most = cmp.Or(most, MaxLong)
 	switch {
 	case n < q.Limits.MinLength:
 		limit(FaultTextTooShort, n, q.Limits.MinLength)

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -9,12 +10,8 @@ import (
 // kinds, formats, the priority and the action at the deadline. It does not set
 // the deadline; see [Ask.Due].
 func (a *Ask) Normalize() {
-	if a.Priority == "" {
-		a.Priority = PriorityNormal
-	}
-	if a.AtDeadline == "" {
-		a.AtDeadline = AtDeadlineExpire
-	}
+	a.Priority = cmp.Or(a.Priority, PriorityNormal)
+	a.AtDeadline = cmp.Or(a.AtDeadline, AtDeadlineExpire)
 	for i := range a.Questions {
 		a.Questions[i].normalize(i)
 	}
@@ -24,9 +21,7 @@ func (a *Ask) Normalize() {
 }
 
 func (q *Question) normalize(i int) {
-	if q.ID == "" {
-		q.ID = "q" + strconv.Itoa(i+1)
-	}
+	q.ID = cmp.Or(q.ID, "q"+strconv.Itoa(i+1))
 	if q.Kind == "" {
 		q.Kind = KindText
 		if len(q.Options) > 0 {
@@ -44,9 +39,7 @@ func (q *Question) normalize(i int) {
 	}
 	for j := range q.Options {
 		o := &q.Options[j]
-		if o.ID == "" {
-			o.ID = "o" + strconv.Itoa(j+1)
-		}
+		o.ID = cmp.Or(o.ID, "o"+strconv.Itoa(j+1))
 		if o.Preview != nil && o.Preview.Format == "" {
 			o.Preview.Format = PreviewText
 		}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -18,10 +19,7 @@ func (r *source) cache(bucket string, changed func(old, now *state.Entry)) *stat
 
 // askOf returns the ask whose session and id end an entry's name, and what is before them.
 func askOf(old, now *state.Entry, tokens int) (k ask.Key, before string, ok bool) {
-	e := now
-	if e == nil {
-		e = old
-	}
+	e := cmp.Or(now, old)
 	parts := strings.SplitN(e.Key.Name, ".", tokens)
 	if len(parts) < tokens {
 		return k, "", false

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -89,9 +90,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *lang.Language) {
 		if label := cancelLabel(a, o); label != "" && o.CancelledBy.QuestionID == q.ID {
 			l.Answer = label
 		}
-		if l.Answer == "" {
-			l.Answer = w.Say("no answer")
-		}
+		l.Answer = cmp.Or(l.Answer, w.Say("no answer"))
 		e.Detailed = e.Detailed || l.Note != "" || l.Files != nil || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
 		e.Lines = append(e.Lines, l)
 	}

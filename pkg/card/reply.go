@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -126,9 +127,7 @@ func (d *Draft) Review() []Line {
 		q := &d.card.ask.Questions[i]
 		ans := d.answers[q.ID]
 		l := Line{Question: short(q, d.card.words), Answer: said(q, &ans, d.card.words), Note: text(ans.Notes)}
-		if l.Answer == "" {
-			l.Answer = d.card.words.Say("no answer")
-		}
+		l.Answer = cmp.Or(l.Answer, d.card.words.Say("no answer"))
 		lines = append(lines, l)
 	}
 	return lines

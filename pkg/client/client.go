@@ -100,9 +100,7 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 	case opts.MaxSessions < 0:
 		return nil, fmt.Errorf("client: MaxSessions is %d; give 1 or more, or 0 for %d", opts.MaxSessions, DefaultMaxSessions)
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	tracer := tracing.New(opts.TracerProvider, opts.Propagator)
 	if opts.Trace == nil {
 		opts.Trace = traceOf
@@ -113,9 +111,7 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.MaxSessions == 0 {
-		opts.MaxSessions = DefaultMaxSessions
-	}
+	opts.MaxSessions = cmp.Or(opts.MaxSessions, DefaultMaxSessions)
 	return &Client{
 		nc: nc, on: connection.On(nc), opts: opts, tracer: tracer,
 		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, unused: unusedFor, now: opts.Now},

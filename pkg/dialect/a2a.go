@@ -154,9 +154,7 @@ func (b *builder) native(v value) {
 		return
 	}
 	questions := a.Questions
-	if a.ID == "" {
-		a.ID = b.ask.ID
-	}
+	a.ID = cmp.Or(a.ID, b.ask.ID)
 	a.Session, a.Questions, a.Metadata = b.ask.Session, nil, nil
 	b.ask = a
 	for _, name := range []string{"title", "context", "agent", "priority", "audience", "min_proof", "at_deadline", "timeout", "deadline"} {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -59,10 +60,7 @@ func (b *builder) byIDQuestion(i int, v value, cancels []string) ask.Question {
 // byIDLabel returns a label that can be shown: not empty, not too long and
 // unique. Ids decide, so nothing is lost.
 func (b *builder) byIDLabel(v value, id string, before []string) string {
-	label := strings.TrimSpace(v.string())
-	if label == "" {
-		label = id
-	}
+	label := cmp.Or(strings.TrimSpace(v.string()), id)
 	if n := utf8.RuneCountInString(label); n > ask.MaxLabel {
 		v.warn("has %d characters; the first %d are shown", n, ask.MaxLabel-1)
 		label = ask.Clip(label, ask.MaxLabel)

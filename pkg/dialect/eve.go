@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -212,9 +213,7 @@ func eveShow(a *ask.Ask) ([]byte, []Warning) {
 		prompt, display = q.Text, "confirmation" // the call stands beside it
 	}
 	call, _ := a.Metadata[ask.MetadataCall].(string)
-	if call == "" {
-		call = a.ID
-	}
+	call = cmp.Or(call, a.ID)
 	input, err := (&reader{}).parse([]byte(recall(a, "{}", "input")))
 	if err != nil || typeName(input.raw) != "object" {
 		input.raw = ordered()

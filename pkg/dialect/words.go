@@ -117,10 +117,7 @@ func sentence(a *ask.Ask, o *ask.Outcome) string {
 // voted says whose votes decided an ask, or that one person did alone; empty: it needed
 // none.
 func voted(a *ask.Ask, o *ask.Outcome) string {
-	decided := o.Ask
-	if decided == nil {
-		decided = a
-	}
+	decided := cmp.Or(o.Ask, a)
 	if decided.Approval == nil { // that of a policy is in the outcome only
 		return ""
 	}

@@ -13,6 +13,7 @@
 package responder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,9 +97,7 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	keys, err := lru.New[string, ask.Key](maxKeys)
 	if err != nil {
 		return nil, fmt.Errorf("responder: %w", err)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -50,19 +51,13 @@ type Options struct {
 }
 
 func (o *Options) fill() error {
-	if o.Idle == 0 {
-		o.Idle = defaultIdle
-	}
-	if o.Life == 0 {
-		o.Life = defaultLife
-	}
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
+	o.Life = cmp.Or(o.Life, defaultLife)
 	if o.Idle < time.Minute || o.Life < time.Minute || o.Life > maxLife {
 		return fmt.Errorf("sign-in sessions: idle %s, life %s; use at least 1m, and a life of at most %s", o.Idle, o.Life, maxLife)
 	}
 	o.Idle = min(o.Idle, o.Life)
-	if o.Every == 0 {
-		o.Every = defaultEvery
-	}
+	o.Every = cmp.Or(o.Every, defaultEvery)
 	if o.Every < time.Second {
 		return fmt.Errorf("sign-in sessions: refresh every %s; use at least 1s", o.Every)
 	}
@@ -72,9 +67,7 @@ func (o *Options) fill() error {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Cache.Now, o.Cache.Logger = o.Now, o.Logger
 	return nil
 }

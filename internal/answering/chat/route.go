@@ -270,10 +270,7 @@ func (r *Routes) Principal(user string, named []string) (principal string) {
 
 func (m *Match) matches(a *ask.Ask) bool {
 	source, _ := a.Metadata["source"].(string)
-	priority := string(a.Priority)
-	if priority == "" {
-		priority = string(ask.PriorityNormal)
-	}
+	priority := cmp.Or(string(a.Priority), string(ask.PriorityNormal))
 	return like(m.Tenant, a.Tenant) && like(m.Session, a.Session) && (like(m.Agent, a.Agent.ID) || like(m.Agent, a.Agent.Name)) && like(m.Source, source) &&
 		(len(m.Priority) == 0 || slices.Contains(m.Priority, priority)) &&
 		(len(m.Audience) == 0 || slices.ContainsFunc(m.Audience, func(pattern string) bool {

@@ -1,6 +1,7 @@
 package pagerduty
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,9 +47,7 @@ type App struct {
 // New makes the surface on a connection of a responder of type [Type]; without a
 // connection it has only a doctor. It starts nothing.
 func New(nc *nats.Conn, opts Options) (*App, error) {
-	if opts.URL == "" {
-		opts.URL = URL
-	}
+	opts.URL = cmp.Or(opts.URL, URL)
 	u, err := url.Parse(opts.URL)
 	switch {
 	case opts.RoutingKey == "":
@@ -59,9 +58,7 @@ func New(nc *nats.Conn, opts Options) (*App, error) {
 		return nil, errors.New("ASKBUS_PAGERDUTY_URL is not an https URL such as " + URL)
 	}
 	opts.URL = strings.TrimRight(opts.URL, "/")
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Client == nil {
 		opts.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}

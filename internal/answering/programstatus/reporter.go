@@ -1,6 +1,7 @@
 package programstatus
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 
@@ -33,9 +34,7 @@ func New(opts Options) *Reporter {
 	if opts.Screen && !opts.Tmux {
 		return nil
 	}
-	if opts.Path == "" {
-		opts.Path = "/dev/tty"
-	}
+	opts.Path = cmp.Or(opts.Path, "/dev/tty")
 	return &Reporter{opts: opts}
 }
 

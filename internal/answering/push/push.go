@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,12 +40,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Contact == "" {
-		o.Contact = "https://askbus.dev"
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Contact = cmp.Or(o.Contact, "https://askbus.dev")
 	if o.Client == nil {
 		o.Client = &http.Client{
 			Timeout:       sendLimit,

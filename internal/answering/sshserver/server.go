@@ -1,6 +1,7 @@
 package sshserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -78,9 +79,7 @@ func New(opts Options) (*Server, error) {
 	if opts.Logins <= 0 {
 		opts.Logins = 20
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
 }
 

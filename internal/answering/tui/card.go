@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -378,10 +379,7 @@ func (m *model) drawOptions(s *sheet, f *form, q *card.Question) {
 			cursor, s.near = "›", len(s.lines)
 			label = st.accent
 		}
-		key := o.Key
-		if key == "" {
-			key = " "
-		}
+		key := cmp.Or(o.Key, " ")
 		h := hit{hitOption, i}
 		s.add(h, asIs, cursor+st.dim.Render(key)+" "+mark(on)+" ", "       ", m.inlineIn(label, o.Label))
 		if len(o.Marks) > 0 {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -156,9 +157,7 @@ func newModel(opts Options) (*model, error) {
 	if opts.Images == nil {
 		opts.Images = picture.NewDecoder()
 	}
-	if opts.Theme == "" {
-		opts.Theme = ThemeAuto
-	}
+	opts.Theme = cmp.Or(opts.Theme, ThemeAuto)
 	opts.Viewer.By = opts.By
 	m := &model{opts: opts, keys: keys, theme: opts.Theme, colors: colorprofile.TrueColor, mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once, active: opts.Now()}
 	m.inCard = m.single()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -225,9 +226,7 @@ func (s *Server) replyTerminal(w http.ResponseWriter, r *http.Request, err error
 	status := map[string]int{
 		ask.CodeInvalid: http.StatusBadRequest, ask.CodeUnauthorized: http.StatusUnauthorized, ask.CodeForbidden: http.StatusForbidden, ask.CodeQuota: http.StatusTooManyRequests,
 	}[e.Code]
-	if status == 0 {
-		status = http.StatusServiceUnavailable
-	}
+	status = cmp.Or(status, http.StatusServiceUnavailable)
 	writeJSON(w, status, map[string]any{"status": status, "code": e.Code, "detail": e.Detail})
 }
 

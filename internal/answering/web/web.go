@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,9 +202,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.BaseURL == "" {
-		opts.BaseURL = "http://localhost"
-	}
+	opts.BaseURL = cmp.Or(opts.BaseURL, "http://localhost")
 	base, err := url.Parse(strings.TrimRight(opts.BaseURL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("web: base URL %q is not like http://host:port", opts.BaseURL)
@@ -211,18 +210,12 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	if opts.Undo < 0 || opts.Undo > MaxUndo {
 		return nil, fmt.Errorf("web: undo %s: use 0 to %s", opts.Undo, MaxUndo)
 	}
-	if opts.MaxStreams == 0 {
-		opts.MaxStreams = 2000
-	}
-	if opts.Heartbeat == 0 {
-		opts.Heartbeat = 8 * time.Second
-	}
+	opts.MaxStreams = cmp.Or(opts.MaxStreams, 2000)
+	opts.Heartbeat = cmp.Or(opts.Heartbeat, 8*time.Second)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if err := opts.Proxy.check(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,9 +67,7 @@ func ParseFile(data []byte, dir string, log *slog.Logger) (*File, error) {
 			fault := func(field, format string, args ...any) {
 				faults = append(faults, fmt.Errorf("%s.%s: %s", at, field, fmt.Sprintf(format, args...)))
 			}
-			if e.Tenant == "" {
-				e.Tenant = ask.DefaultTenant
-			}
+			e.Tenant = cmp.Or(e.Tenant, ask.DefaultTenant)
 			if !ask.ValidToken(e.Tenant) {
 				fault("tenant", "is %.80q; use 1 to %d of A-Z a-z 0-9 _ -", e.Tenant, ask.MaxToken)
 			}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -94,9 +95,7 @@ func (a *App) notify(d *delivery, e *Entry, rec *ask.Record) ([]byte, error) {
 	}
 	n.Priority = map[ask.Priority]int{ask.PriorityUrgent: 5, ask.PriorityHigh: 4, ask.PriorityLow: 2}[rec.Ask.Priority]
 	n.Tags = []string{map[bool]string{true: "rotating_light", false: "question"}[rec.Ask.Priority == ask.PriorityUrgent]}
-	if n.Priority == 0 {
-		n.Priority = 3
-	}
+	n.Priority = cmp.Or(n.Priority, 3)
 	cut := shorten(c)
 	text := c.Text()
 	n.Message = clipBytes(text, maxNotice)

@@ -5,6 +5,7 @@
 package checkout
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -146,16 +147,12 @@ func remote(config string) (host, path string) {
 			continue
 		}
 		value = strings.TrimSpace(value)
-		if first == "" {
-			first = value
-		}
+		first = cmp.Or(first, value)
 		if section == `[remote "origin"]` {
 			origin = value
 		}
 	}
-	if origin == "" {
-		origin = first
-	}
+	origin = cmp.Or(origin, first)
 	m := remotePattern().FindStringSubmatch(origin)
 	if m == nil {
 		return "", ""

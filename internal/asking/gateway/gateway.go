@@ -77,9 +77,7 @@ func (o *Options) fill() {
 			*n = v
 		}
 	}
-	if o.BaseURL == "" {
-		o.BaseURL = "http://localhost"
-	}
+	o.BaseURL = cmp.Or(o.BaseURL, "http://localhost")
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	if o.BodyTimeout <= 0 {
 		o.BodyTimeout = 15 * time.Second
@@ -92,9 +90,7 @@ func (o *Options) fill() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // Gateway serves the HTTP API, the WebSocket and the panel. It is safe for

@@ -7,6 +7,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,12 +107,8 @@ func (r *reader) record(raw json.RawMessage, outer record) {
 	if err := json.Unmarshal(raw, &rec); err != nil {
 		return // a line about something else
 	}
-	if rec.Time == "" {
-		rec.Time = outer.Time
-	}
-	if rec.SessionID == "" {
-		rec.SessionID = outer.SessionID
-	}
+	rec.Time = cmp.Or(rec.Time, outer.Time)
+	rec.SessionID = cmp.Or(rec.SessionID, outer.SessionID)
 	for _, inner := range append([]json.RawMessage{rec.Request, rec.Body}, rec.Messages...) {
 		if len(inner) > 0 {
 			r.record(inner, rec)

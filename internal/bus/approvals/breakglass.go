@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -60,9 +61,7 @@ func (r *BreakGlass) check(f *File, at string, fault func(string, ...any)) {
 			fault("%s.from[%d]: %.80q is neither group:<name>, schedule:<name> nor the principal of a person, such as oidc:id.example.com#mei@example.com", at, i, entry)
 		}
 	}
-	if r.MinProof == "" {
-		r.MinProof = ask.ProofPasskey
-	}
+	r.MinProof = cmp.Or(r.MinProof, ask.ProofPasskey)
 	if allowed := ask.MinProofs()[1:]; !slices.Contains(allowed, r.MinProof) { // somebody at the agent's host is nobody in particular
 		fault("%s.min_proof: %.40q is not one of %s", at, r.MinProof, strings.Join(allowed, ", "))
 	}

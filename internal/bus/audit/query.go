@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -44,9 +45,7 @@ func DecodeQuery(data []byte) (Query, error) {
 			return Query{}, err
 		}
 	}
-	if q.Limit == 0 {
-		q.Limit = maxPage
-	}
+	q.Limit = cmp.Or(q.Limit, maxPage)
 	var f []ask.Fault
 	if q.Limit < 1 || q.Limit > maxPage {
 		f = append(f, ask.NewFault("/limit", ask.FaultOutOfRange, q.Limit, 1, maxPage))

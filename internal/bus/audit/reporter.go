@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -88,9 +89,7 @@ type attempts struct {
 // NewReporter makes a reporter that sends with send, such as [Over]. It sends nothing until
 // [Reporter.Run].
 func NewReporter(send func(context.Context, Report) error, opts ReporterOptions) *Reporter {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Reporter{send: send, opts: opts, queue: make(chan Report, reportQueue), refusals: map[kind]*attempts{}, left: strangers, refilled: time.Now()}
 }
 

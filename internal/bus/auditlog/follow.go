@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +39,8 @@ func (o *Options) fill() {
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
-	if o.Settle == 0 {
-		o.Settle = 5 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Settle = cmp.Or(o.Settle, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // ErrDiffers means that the audit does not hold what the log says that it held.

@@ -12,6 +12,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,27 +78,13 @@ const (
 )
 
 func (o *Options) fill() {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Limit == 0 {
-		o.Limit = 5 * time.Second
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Second
-	}
-	if o.Settle == 0 {
-		o.Settle = removalSettle
-	}
-	if o.AuditWindow == 0 {
-		o.AuditWindow = auditWindow
-	}
-	if o.Sweep == 0 {
-		o.Sweep = sweepEvery
-	}
-	if o.Version == "" {
-		o.Version = unversioned
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Limit = cmp.Or(o.Limit, 5*time.Second)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.Settle = cmp.Or(o.Settle, removalSettle)
+	o.AuditWindow = cmp.Or(o.AuditWindow, auditWindow)
+	o.Sweep = cmp.Or(o.Sweep, sweepEvery)
+	o.Version = cmp.Or(o.Version, unversioned)
 }
 
 // Broker is one replica of the service.

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -13,17 +14,13 @@ import (
 // Connect connects with a credential and reconnects for ever, each time with a
 // fresh credential if it can get one.
 func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Conn, error) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	login, err := newLogin(c, logger)
 	if err != nil {
 		return nil, err
 	}
 	user, inboxPrefix := login.who.Name, c.InboxPrefix
-	if inboxPrefix == "" {
-		inboxPrefix = login.who.InboxPrefix
-	}
+	inboxPrefix = cmp.Or(inboxPrefix, login.who.InboxPrefix)
 	opts := []nats.Option{
 		nats.Name("askbus " + user), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second),
 		nats.Timeout(5 * time.Second), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),

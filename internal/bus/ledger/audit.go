@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,9 +52,7 @@ func (s AuditSettings) Check() error {
 // messages.
 func (l *Ledger) auditConfig() jetstream.StreamConfig {
 	s := l.opts.Audit
-	if s.Retention == 0 {
-		s.Retention = DefaultAuditRetention
-	}
+	s.Retention = cmp.Or(s.Retention, DefaultAuditRetention)
 	if s.Bytes == 0 {
 		s.Bytes = defaultAuditBytes
 		if all := l.budget.Load(); all > 0 {

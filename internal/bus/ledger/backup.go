@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -115,9 +116,7 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 
 // attach opens an existing ledger for reading.
 func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Settings, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
 	if err != nil {
 		return nil, Settings{}, fmt.Errorf("ledger: %w", err)

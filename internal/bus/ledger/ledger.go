@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,18 +62,10 @@ type Options struct {
 // settings returns the settings of a new ledger.
 func (o *Options) settings() Settings {
 	s := Settings{Partitions: o.Partitions, Replicas: o.Replicas, Retention: o.Retention, Margin: o.Margin}
-	if s.Partitions == 0 {
-		s.Partitions = defaultPartitions
-	}
-	if s.Replicas == 0 {
-		s.Replicas = 1
-	}
-	if s.Retention == 0 {
-		s.Retention = DefaultRetention
-	}
-	if s.Margin == 0 {
-		s.Margin = DefaultMargin
-	}
+	s.Partitions = cmp.Or(s.Partitions, defaultPartitions)
+	s.Replicas = cmp.Or(s.Replicas, 1)
+	s.Retention = cmp.Or(s.Retention, DefaultRetention)
+	s.Margin = cmp.Or(s.Margin, DefaultMargin)
 	return s
 }
 
@@ -118,21 +111,15 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	if err := errors.Join(opts.settings().check(), opts.Audit.Check()); err != nil {
 		return nil, err
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
 	if opts.Ahead == nil {
 		opts.Ahead = func() time.Duration { return 0 }
 	}
-	if opts.UploadLife == 0 {
-		opts.UploadLife = uploadLife
-	}
-	if opts.Lease == 0 {
-		opts.Lease = defaultLease
-	}
+	opts.UploadLife = cmp.Or(opts.UploadLife, uploadLife)
+	opts.Lease = cmp.Or(opts.Lease, defaultLease)
 	if err := CheckVersion(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}

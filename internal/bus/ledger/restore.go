@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,12 +69,8 @@ func (f *BackupFile) settings(opts *Options) error {
 		return fmt.Errorf("ledger: the backup's margin: %w", err)
 	}
 	opts.Retention, opts.Margin = retention, margin
-	if opts.Partitions == 0 {
-		opts.Partitions = f.Head.Partitions
-	}
-	if opts.Replicas == 0 {
-		opts.Replicas = f.Head.Replicas
-	}
+	opts.Partitions = cmp.Or(opts.Partitions, f.Head.Partitions)
+	opts.Replicas = cmp.Or(opts.Replicas, f.Head.Replicas)
 	return nil
 }
 

@@ -30,9 +30,7 @@ func (o *CacheOptions) fill() {
 	if o.Changed == nil {
 		o.Changed = func(_, _ *Entry) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // wholeEvery is how often everything is read: at most half of the time for which

@@ -136,9 +136,7 @@ func checkApproval(ctx context.Context, a *cli.App, name, policies string, asker
 	if err != nil {
 		return err
 	}
-	if q.ID == "" {
-		q.ID = "check"
-	}
+	q.ID = cmp.Or(q.ID, "check")
 	q.Tenant, q.Session = a.Tenant, cmp.Or(a.Session, ask.DefaultSession)
 	q.Normalize()
 	if err := q.Validate(time.Now()); err != nil {

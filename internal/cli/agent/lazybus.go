@@ -111,9 +111,7 @@ func (h *hostDialog) credential(tenant, session string) (cred client.Credential,
 	a := h.lazy.a
 	if a.Host.HostCreds != "" {
 		cred, err := cli.ReadCreds(a.Host.HostCreds)
-		if cred.URL == "" {
-			cred.URL = a.NATS.URL
-		}
+		cred.URL = cmp.Or(cred.URL, a.NATS.URL)
 		if b, err := h.lazy.get(); cred.URL == "" && err == nil {
 			cred.URL = b.Cred.URL
 		}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -373,9 +374,7 @@ func auditChosen(d *audit.Decision) string {
 	for i := range d.Answers {
 		answer := &d.Answers[i]
 		for _, c := range answer.Choices {
-			if c.Label == "" {
-				c.Label = c.ID
-			}
+			c.Label = cmp.Or(c.Label, c.ID)
 			words = append(words, c.Label)
 		}
 		switch {

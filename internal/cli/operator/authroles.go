@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,9 +172,7 @@ func rolesOf(a *cli.App, types []string, responders map[string]ledger.Group, lea
 			continue
 		}
 		g := responders[role]
-		if g.Type == "" {
-			g.Type = role
-		}
+		g.Type = cmp.Or(g.Type, role)
 		if files[role], err = filesOf(a, role, g, give); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package cloudevent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -303,10 +304,7 @@ func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error)
 		}
 	}
 	if ev.DataContentType() == "" {
-		ct := strings.TrimSpace(header(msg.Header, headerType))
-		if ct == "" {
-			ct = TypeJSON
-		}
+		ct := cmp.Or(strings.TrimSpace(header(msg.Header, headerType)), TypeJSON)
 		ev.SetDataContentType(ct)
 	}
 	ev.DataEncoded = msg.Data

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -29,9 +30,7 @@ func DecodeUpload(data []byte, id string) (ask.File, error) {
 	if err := Strict("upload", data, &f); err != nil {
 		return ask.File{}, err
 	}
-	if f.ID == "" {
-		f.ID = id
-	}
+	f.ID = cmp.Or(f.ID, id)
 	var faults []ask.Fault
 	add := func(at string, code ask.FaultCode, args ...any) {
 		faults = append(faults, ask.NewFault(at, code, args...))

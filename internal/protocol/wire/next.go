@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -35,9 +36,7 @@ func DecodeNext(data []byte) (Next, error) {
 	if n.Of != NextQuestion && n.Of != NextOutcome {
 		f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(n.Of), []string{NextQuestion, NextOutcome}))
 	}
-	if n.Max == 0 {
-		n.Max = 1
-	}
+	n.Max = cmp.Or(n.Max, 1)
 	if n.Max < 1 || n.Max > maxNext {
 		f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, n.Max, 1, maxNext))
 	}

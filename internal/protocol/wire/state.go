@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -74,9 +75,7 @@ func DecodeStateList(data []byte) (StateList, error) {
 			return StateList{}, err
 		}
 	}
-	if l.Limit == 0 {
-		l.Limit = maxChanges
-	}
+	l.Limit = cmp.Or(l.Limit, maxChanges)
 	if l.Limit < 1 || l.Limit > maxChanges {
 		return StateList{}, ask.InvalidError("list", []ask.Fault{ask.NewFault("/limit", ask.FaultOutOfRange, l.Limit, 1, maxChanges)})
 	}

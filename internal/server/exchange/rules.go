@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -85,9 +86,7 @@ func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 			fault("%s.issuer: %q is empty or listed twice; use the exact claim iss", at, p.Issuer)
 		}
 		names[p.Name], issuers[p.Issuer] = true, true
-		if p.Audience == "" {
-			p.Audience = audience
-		}
+		p.Audience = cmp.Or(p.Audience, audience)
 		if p.Audience == "" {
 			fault("%s.audience: missing; name the audience that tokens for askbus have, such as askbus", at)
 		}
@@ -145,9 +144,7 @@ func (r *Rule) check(at string, fault func(string, ...any)) {
 			fault("%s.match: %q: %q is invalid; give a value, or a prefix followed by *", at, claim, want)
 		}
 	}
-	if r.Role == "" {
-		r.Role = roleAgent
-	}
+	r.Role = cmp.Or(r.Role, roleAgent)
 	switch r.Role {
 	case roleAgent:
 		if len(r.Sessions) == 0 || r.Type != "" {

@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -39,21 +40,13 @@ func (b *Bounds) fill() {
 	if b.Connections == nil {
 		b.Connections = func(string) (int, int) { return 0, 0 }
 	}
-	if b.Messages == 0 {
-		b.Messages = 10_000
-	}
-	if b.Subscriptions == 0 {
-		b.Subscriptions = mostOfTenant
-	}
+	b.Messages = cmp.Or(b.Messages, 10_000)
+	b.Subscriptions = cmp.Or(b.Subscriptions, mostOfTenant)
 	if b.All == 0 {
 		b.All = min(server.DEFAULT_MAX_CONNECTIONS, max(64, descriptors()*3/8))
 	}
-	if b.Pause == 0 {
-		b.Pause = 10 * time.Second
-	}
-	if b.Excess == 0 {
-		b.Excess = 10 * time.Second
-	}
+	b.Pause = cmp.Or(b.Pause, 10*time.Second)
+	b.Excess = cmp.Or(b.Excess, 10*time.Second)
 }
 
 // descriptors returns how many files and sockets the process may have open.

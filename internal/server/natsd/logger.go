@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,9 +60,7 @@ func (l *logger) remember(s string) {
 	if !strings.Contains(strings.ToLower(s), "write error") {
 		return
 	}
-	if l.failed == "" {
-		l.failed = s
-	}
+	l.failed = cmp.Or(l.failed, s)
 	if _, rest, ok := strings.Cut(s, "Filestore ["); ok {
 		stream, _, _ := strings.Cut(rest, "]")
 		l.stuck[stream] = true

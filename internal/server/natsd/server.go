@@ -8,6 +8,7 @@
 package natsd
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -92,15 +93,9 @@ type Server struct {
 
 // Start starts the server and waits until it serves. The caller closes it.
 func Start(opts Options) (*Server, error) {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Addr == "" {
-		opts.Addr = "127.0.0.1:4280"
-	}
-	if opts.MaxStore == 0 {
-		opts.MaxStore = defaultMaxStore
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:4280")
+	opts.MaxStore = cmp.Or(opts.MaxStore, defaultMaxStore)
 	opts.Bounds.fill()
 	host, port, err := listenAddr(opts.Addr)
 	if err != nil {

@@ -1,6 +1,7 @@
 package storecheck
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func (b *block) add(r record) {
 	if r.removed {
 		return
 	}
-	if b.first == 0 {
-		b.first = r.seq
-	}
+	b.first = cmp.Or(b.first, r.seq)
 	switch _, kind, _, _ := subject.ParseLedger(r.subject); kind {
 	case subject.Outcome:
 		b.Outcomes++

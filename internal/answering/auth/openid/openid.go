@@ -8,6 +8,7 @@
 package openid
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,30 +92,20 @@ func New(opts Options) (*Provider, error) {
 	case opts.Rules == nil:
 		return nil, errors.New("no rules: everybody at the provider could sign in")
 	}
-	if opts.Name == "" {
-		opts.Name = issuer.Host
-	}
+	opts.Name = cmp.Or(opts.Name, issuer.Host)
 	if len(opts.Scopes) == 0 {
 		opts.Scopes = []string{oidc.ScopeOpenID, "profile", "email"}
 	}
 	if !slices.Contains(opts.Scopes, oidc.ScopeOpenID) {
 		return nil, errors.New(`the scopes lack "openid"`)
 	}
-	if opts.GroupsClaim == "" {
-		opts.GroupsClaim = defaultGroupsClaim
-	}
-	if opts.PrincipalClaim == "" {
-		opts.PrincipalClaim = defaultPrincipalClaim
-	}
-	if opts.Life == 0 {
-		opts.Life = defaultLife
-	}
+	opts.GroupsClaim = cmp.Or(opts.GroupsClaim, defaultGroupsClaim)
+	opts.PrincipalClaim = cmp.Or(opts.PrincipalClaim, defaultPrincipalClaim)
+	opts.Life = cmp.Or(opts.Life, defaultLife)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Provider{opts: opts, http: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport}, CheckRedirect: noRedirect}}, nil
 }
 

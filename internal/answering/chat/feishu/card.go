@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -344,9 +345,7 @@ func (d *drawing) fields(q *card.Question) (all []object) {
 
 // input returns a field for words.
 func (d *drawing) input(field string, n int, label, hint string, long bool) object {
-	if hint == "" {
-		hint = label
-	}
+	hint = cmp.Or(hint, label)
 	in := object{"tag": "input", "name": chat.Field(field, n), "placeholder": plain(hint, maxLabel), "max_length": maxInput, "width": "fill"}
 	if long {
 		in["input_type"], in["rows"] = "multiline_text", 3

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -43,9 +44,7 @@ func (s *App) quietly(ctx context.Context, m message, by chat.Said, text string,
 func (s *App) pressed(ctx context.Context, in *interaction, act *action, who actor) {
 	by, t, ok := chat.ParseSaid(act.Value)
 	m := in.message()
-	if m.Thread == "" {
-		m.Thread = by.Thread
-	}
+	m.Thread = cmp.Or(m.Thread, by.Thread)
 	switch {
 	case !ok:
 		return

@@ -203,9 +203,7 @@ func written(text string, name func(user string) string) string {
 		case kind == "@" && label == "":
 			label = name(id)
 		}
-		if label == "" {
-			label = strings.TrimPrefix(id, "subteam^")
-		}
+		label = cmp.Or(label, strings.TrimPrefix(id, "subteam^"))
 		if kind == "!" {
 			kind = "@"
 		}

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -12,9 +13,7 @@ import (
 // then demand an answer also of who declines.
 func (d *drawing) fields(q *card.Question) {
 	answer := element{ID: chat.Field(chat.FieldAnswer, q.Number-1), Label: title(q.Chip, 60), Placeholder: title(q.Placeholder, 150), Spacing: "Small"}
-	if answer.Label == "" {
-		answer.Label = d.Say("Answer")
-	}
+	answer.Label = cmp.Or(answer.Label, d.Say("Answer"))
 	switch q.Kind {
 	case ask.KindChoice, ask.KindBoolean:
 		for i, o := range q.Options {

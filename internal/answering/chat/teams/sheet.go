@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
@@ -154,9 +155,7 @@ func lines(to []element, text string, layout bool) []element {
 		if layout {
 			r.Text, r.Font = strings.ReplaceAll(strings.ReplaceAll(r.Text, "\t", "    "), " ", "\u00a0"), "Monospace"
 		}
-		if r.Text == "" {
-			r.Text = "\u00a0"
-		}
+		r.Text = cmp.Or(r.Text, "\u00a0")
 		to = append(to, line(spacing, r))
 	}
 	return to

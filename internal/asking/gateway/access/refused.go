@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -51,8 +52,6 @@ func route(r *http.Request) string {
 	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}, method) {
 		method = "another method"
 	}
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	return method + " " + path
 }

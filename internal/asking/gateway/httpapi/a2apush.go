@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,10 +236,7 @@ func (api *API) pushFor(r *http.Request, c *access.Caller, call *rpcCall, given 
 	case name == "":
 		return refuse("url is not the address of a callback that an operator registered for this tenant and token; registered: %s", strings.Join(names, ", "))
 	}
-	id := given.ID
-	if id == "" {
-		id = name
-	}
+	id := cmp.Or(given.ID, name)
 	return &wire.TaskPush{ID: id, Callback: name, URL: given.URL, Token: given.Token, V03: call.legacy}, nil
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -236,9 +237,7 @@ func (api *API) withdraw(w http.ResponseWriter, r *http.Request, c *access.Calle
 			return err
 		}
 	}
-	if reason.Reason == "" {
-		reason.Reason = r.URL.Query().Get("reason")
-	}
+	reason.Reason = cmp.Or(reason.Reason, r.URL.Query().Get("reason"))
 	o, err := api.end(r, k, reason.Reason)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -35,10 +36,7 @@ func (t *Token) validatePerson() error {
 // HostBy returns the principal of the answers that a host's token reports: the user who runs the
 // host, proven only by the host's dialog.
 func (t *Token) HostBy() ask.By {
-	name := t.Name
-	if name == "" {
-		name = strings.TrimPrefix(t.Principal, hostPrincipal)
-	}
+	name := cmp.Or(t.Name, strings.TrimPrefix(t.Principal, hostPrincipal))
 	return ask.By{Principal: t.Principal, Name: name, Proof: ask.ProofHostDialog}
 }
 

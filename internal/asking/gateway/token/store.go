@@ -2,6 +2,7 @@ package token
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,9 +43,7 @@ const usesLife = 400 * 24 * time.Hour
 
 // NewStore makes a store on the gateway's connection. It sends nothing.
 func NewStore(nc *nats.Conn, opts state.CacheOptions) *Store {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Store{
 		cache: state.NewCache(state.Open(nc, state.Gateway(), state.Tokens), opts),
 		uses:  state.Open(nc, state.Gateway(), state.TokenUses), log: opts.Logger, used: map[string]time.Time{},

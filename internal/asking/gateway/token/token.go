@@ -9,6 +9,7 @@
 package token
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,12 +114,8 @@ func (t *Token) By(name string) ask.By {
 	if t.Role.person() {
 		by.Principal, by.Groups = t.Principal, t.Groups
 	}
-	if by.Principal == "" {
-		by.Principal = "token:" + t.ID
-	}
-	if by.Name == "" {
-		by.Name = t.Name
-	}
+	by.Principal = cmp.Or(by.Principal, "token:"+t.ID)
+	by.Name = cmp.Or(by.Name, t.Name)
 	return by
 }
 

@@ -7,6 +7,7 @@ package exposition
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"mime"
@@ -216,9 +217,7 @@ func Negotiate(accept string) (contentType string, openMetrics bool) {
 		switch {
 		case q <= best:
 		case media == "application/openmetrics-text" && (version == "" || version == "0.0.1" || version == "1.0.0"):
-			if version == "" {
-				version = "0.0.1"
-			}
+			version = cmp.Or(version, "0.0.1")
 			best, openMetrics, contentType = q, true, "application/openmetrics-text; version="+version+"; charset=utf-8; escaping=underscores"
 		case media == "text/plain" && (version == "" || version == "0.0.4"):
 			best, openMetrics, contentType = q, false, Plain
