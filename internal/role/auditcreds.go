@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/nats-io/nats.go"
@@ -66,18 +67,12 @@ func (c *credentialAudit) Run(ctx context.Context) error {
 
 // reportEvery calls report until ctx ends, and logs what stops it.
 func reportEvery(ctx context.Context, log *slog.Logger, about string, report func(context.Context) error) error {
-	tick := time.NewTicker(credentialsEvery)
-	defer tick.Stop()
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, credentialsEvery) == nil {
 		if err := report(ctx); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "cannot report to the audit yet", slog.String("about", about), slog.Any("error", err))
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
+	return nil
 }
 
 func (c *credentialAudit) path(name string) string { return filepath.Join(c.dir, "auth", name) }

@@ -171,14 +171,7 @@ func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 
 // renewOperator renews the credential in context.json, which is valid for a day.
 func (r *Process) renewOperator(ctx context.Context) error {
-	tick := time.NewTicker(8 * time.Hour)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, 8*time.Hour) == nil {
 		operator, err := r.credential(rights.Role{Name: rights.RoleOperator})
 		if err == nil {
 			err = cli.UpdateContext(r.a.Dir, func(c *cli.Context) { c.Operator = &operator })
@@ -187,6 +180,7 @@ func (r *Process) renewOperator(ctx context.Context) error {
 			r.Log.Error("cannot renew the operator's credential in context.json", slog.Any("error", err))
 		}
 	}
+	return nil
 }
 
 // waitSaid is how often a role says again that it waits for its server.

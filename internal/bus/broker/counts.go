@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/process/tracing"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
@@ -106,16 +107,9 @@ func (b *Broker) countPending(ctx context.Context) {
 	if b.counts == nil {
 		return
 	}
-	tick := time.NewTicker(countEvery)
-	defer tick.Stop()
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, countEvery) == nil {
 		if err := b.countPendingOnce(ctx); err != nil && ctx.Err() == nil {
 			b.opts.Logger.WarnContext(ctx, "cannot count what is pending", slog.Any("error", err))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

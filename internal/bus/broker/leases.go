@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -212,15 +213,8 @@ func (l *leases) waits(r *request, s *lifecycle.State) {
 
 // run looks for lapsed leases until ctx ends.
 func (l *leases) run(ctx context.Context) {
-	tick := time.NewTicker(l.b.opts.Sweep)
-	defer tick.Stop()
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, l.b.opts.Sweep) == nil {
 		l.refresh(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -116,10 +117,8 @@ func (b *Broker) Notes() []string {
 // comparePeers compares the settings of all brokers until ctx ends. id is this
 // one's as a service.
 func (b *Broker) comparePeers(ctx context.Context, id string) {
-	tick := time.NewTicker(peersEvery)
-	defer tick.Stop()
 	var told []string
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, peersEvery) == nil {
 		own := b.settings()
 		peers, err := b.askPeers(ctx, id)
 		var lines []string
@@ -137,11 +136,6 @@ func (b *Broker) comparePeers(ctx context.Context, id string) {
 				}
 			}
 			told = lines
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/subject"
 )
@@ -118,15 +119,8 @@ func (l *Ledger) refreshLimits(ctx context.Context) {
 
 // KeepLimits asks again from time to time, until ctx ends.
 func (l *Ledger) KeepLimits(ctx context.Context) {
-	tick := time.NewTicker(limitsEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			l.refreshLimits(ctx)
-		case <-ctx.Done():
-			return
-		}
+	for backoff.Sleep(ctx, limitsEvery) == nil {
+		l.refreshLimits(ctx)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/askbus/askbus/internal/process/backoff"
 )
 
 // hostLook is how often a waiting hook looks for its host.
@@ -20,14 +22,7 @@ func withHost(ctx context.Context, out *os.File, cause error) (context.Context, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := os.Getppid()
 	go func() {
-		tick := time.NewTicker(hostLook)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for backoff.Sleep(ctx, hostLook) == nil {
 			if os.Getppid() != parent || unread(out) {
 				cancel(cause)
 				return

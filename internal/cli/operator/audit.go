@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/clipperhouse/displaywidth"
@@ -186,14 +187,7 @@ func searchAudit(ctx context.Context, a *cli.App, b *cli.Bus, tenant string, f *
 	if !f.follow {
 		return nil
 	}
-	tick := time.NewTicker(auditPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, auditPoll) == nil {
 		f.q.Cursor = max(next, 1)
 		for r, err := range audit.All(ctx, b.NC, tenant, f.q, &next) {
 			if ctx.Err() != nil {
@@ -210,6 +204,7 @@ func searchAudit(ctx context.Context, a *cli.App, b *cli.Bus, tenant string, f *
 			}
 		}
 	}
+	return nil
 }
 
 // auditPrinter returns a function that prints records, as JSON lines or in columns.

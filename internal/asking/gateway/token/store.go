@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -127,19 +128,12 @@ func (s *Store) Watches() int { return s.cache.Watches() }
 
 // writeUses periodically writes the last uses of tokens, for lists.
 func (s *Store) writeUses(ctx context.Context) {
-	tick := time.NewTicker(useEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
-			s.flush(last)
-			cancel()
-			return
-		case <-tick.C:
-			s.flush(ctx)
-		}
+	for backoff.Sleep(ctx, useEvery) == nil {
+		s.flush(ctx)
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
+	defer cancel()
+	s.flush(last)
 }
 
 func (s *Store) flush(ctx context.Context) {

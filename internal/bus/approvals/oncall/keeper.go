@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/process/backoff"
 )
 
 // Keeper holds what sources said last. It is safe for concurrent use.
@@ -59,15 +61,8 @@ func (s *Source) what() Source {
 
 // Run reads the sources, each at its interval, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, lookEvery) == nil {
 		k.Refresh(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }
 
