@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -185,8 +184,6 @@ func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchan
 	now := time.Now()
 	t, err := tokens.Check(ctx, secret, token.NATS, now)
 	switch {
-	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
-		return exchange.Proof{}, err
 	case err != nil:
 		return exchange.Proof{}, err
 	case t.Role != token.Agent:

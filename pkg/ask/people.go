@@ -1,6 +1,9 @@
 package ask
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // People says which principals belong to one person, as a list of the operator and
 // the links that people made themselves say it. The zero value says nothing.
@@ -35,17 +38,8 @@ func (p People) excludes(a *Ask, principal string) bool {
 	if name == "" {
 		return false
 	}
-	for _, other := range a.Exclude {
-		if p.Of(other) == name {
-			return true
-		}
-	}
-	for _, other := range a.Asker {
-		if a.ExcludeAsker && p.Of(other) == name {
-			return true
-		}
-	}
-	return false
+	is := func(other string) bool { return p.Of(other) == name }
+	return slices.ContainsFunc(a.Exclude, is) || a.ExcludeAsker && slices.ContainsFunc(a.Asker, is)
 }
 
 // NeedsPerson reports whether it matters which principals are one person: more

@@ -241,12 +241,9 @@ func (b *builder) hasQuestions() bool {
 // known: a value that could not be read also looks empty. Items of a list that
 // is merely too long were read.
 func (r *reader) within(pointer string, known []ask.Fault) bool {
-	for _, f := range known {
-		if f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") && !slices.Contains(r.counted, f.Pointer) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(known, func(f ask.Fault) bool {
+		return f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") && !slices.Contains(r.counted, f.Pointer)
+	})
 }
 
 // translate maps a pointer into an ask to one into the foreign body.

@@ -60,12 +60,8 @@ func isFreeText(v value) bool {
 	if _, isObject := v.raw.(*object); !isObject || v.field("type").raw != "string" {
 		return false
 	}
-	for _, demand := range []string{"oneOf", "enum", "format", "pattern", "minLength", "default"} {
-		if v.field(demand).given() {
-			return false
-		}
-	}
-	return true
+	demands := []string{"oneOf", "enum", "format", "pattern", "minLength", "default"}
+	return !slices.ContainsFunc(demands, func(demand string) bool { return v.field(demand).given() })
 }
 
 // fold makes the companions of a property a part of its question. In claude-agent-acp's form the message is the

@@ -261,12 +261,10 @@ func (f *form) mark(view *card.Card, faults []ask.Fault) (first int) {
 // cancels reports whether the question's answer ends the whole ask, so that no further questions
 // are asked.
 func (f *form) cancels() bool {
-	for _, id := range f.field().chosen {
-		if o := f.question().Option(id); o != nil && o.Cancels {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.field().chosen, func(id string) bool {
+		o := f.question().Option(id)
+		return o != nil && o.Cancels
+	})
 }
 
 // editor returns the text field that has the keyboard, or nil.

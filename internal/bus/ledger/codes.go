@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -102,16 +103,11 @@ func IsTemporary(err error) bool {
 		return true
 	case permanent:
 	}
-	for _, target := range []error{
+	return slices.ContainsFunc([]error{
 		ask.ErrUnavailable, context.DeadlineExceeded, context.Canceled,
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrConnectionDraining,
 		nats.ErrStaleConnection, nats.ErrReconnectBufExceeded,
 		jetstream.ErrNoHeartbeat, jetstream.ErrConsumerLeadershipChanged, jetstream.ErrServerShutdown, jetstream.ErrConnectionClosed,
 		jetstream.ErrNoMessages, jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoStreamResponse,
-	} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -133,10 +133,8 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 			in.Peers = append(in.Peers, PeerInspection{r.Name, r.Current, r.Offline, r.Lag})
 		}
 	}
-	if in.Ahead, in.Unsure, err = l.ahead(ctx, name); err != nil {
-		return in, err
-	}
-	return in, nil
+	in.Ahead, in.Unsure, err = l.ahead(ctx, name)
+	return in, err
 }
 
 func (l *Ledger) listConsumers(ctx context.Context, stream string) ([]ConsumerInspection, error) {

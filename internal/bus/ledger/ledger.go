@@ -199,9 +199,6 @@ func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 			return l.held(s)
 		}
 		if !errors.Is(err, jetstream.ErrStreamNotFound) {
-			if ctx.Err() != nil {
-				return Settings{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
-			}
 			if backOff(ctx, 3) != nil {
 				return Settings{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 			}

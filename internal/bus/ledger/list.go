@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -208,15 +209,7 @@ func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) {
 }
 
 func asks(a *ask.Ask, question string) bool {
-	if question == "" {
-		return true
-	}
-	for i := range a.Questions {
-		if q := &a.Questions[i]; q.ID == question || q.Text == question {
-			return true
-		}
-	}
-	return false
+	return question == "" || slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.ID == question || q.Text == question })
 }
 
 // merge takes at most limit items, and pageBytes, in the order of storing. A

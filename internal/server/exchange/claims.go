@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/protocol/assertion"
@@ -45,16 +46,14 @@ func text(v any) (string, bool) {
 // matches reports whether a claim, or one entry of a list, matches a rule's
 // value.
 func matches(v any, want string) bool {
-	if list, ok := v.([]any); ok {
-		for _, v := range list {
-			if s, ok := text(v); ok && assertion.Match(want, s) {
-				return true
-			}
-		}
-		return false
+	is := func(v any) bool {
+		s, ok := text(v)
+		return ok && assertion.Match(want, s)
 	}
-	s, ok := text(v)
-	return ok && assertion.Match(want, s)
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, is)
+	}
+	return is(v)
 }
 
 var hole = regexp.MustCompile(`\{[^{}*]+\}`)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -152,12 +153,9 @@ func (s *App) barred(ctx context.Context, tenant, address, who string, l link) (
 
 // voted reports whether the person's vote was given by mail already: a link is good for one.
 func (v *visit) voted() bool {
-	for i := range v.rec.Votes {
-		if one := &v.rec.Votes[i]; one.By.Principal == v.by.Principal && one.By.Proof == ask.ProofEmailLink && one.Stands() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.rec.Votes, func(one ask.Vote) bool {
+		return one.By.Principal == v.by.Principal && one.By.Proof == ask.ProofEmailLink && one.Stands()
+	})
 }
 
 // sheet returns the page of a visit with what was typed.

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-message"
@@ -23,12 +24,7 @@ func (s *App) vouched(h *message.Header, domain string) bool {
 		case "authentication-results":
 			statements := results(f.Value())
 			if name := statements[0]; len(name) > 0 && strings.EqualFold(name[0], s.opts.AuthServ) {
-				for _, one := range statements[1:] {
-					if signed(one, domain) {
-						return true
-					}
-				}
-				return false
+				return slices.ContainsFunc(statements[1:], func(one []string) bool { return signed(one, domain) })
 			}
 		}
 	}
