@@ -94,16 +94,12 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 	if err := change.Check(); err != nil {
 		return AuditSettings{}, err
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
-	if err != nil {
-		return AuditSettings{}, fmt.Errorf("ledger: %w", err)
-	}
-	s, err := js.Stream(ctx, subject.AuditStream)
+	js, s, err := streamOver(ctx, nc, subject.AuditStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && change == (AuditSettings{}) {
 		return AuditSettings{}, nil // an older ledger without one; the next broker creates it
 	}
 	if err != nil {
-		return AuditSettings{}, fmt.Errorf("ledger: open stream %s: %w", subject.AuditStream, err)
+		return AuditSettings{}, err
 	}
 	cfg := s.CachedInfo().Config
 	if change.Retention != 0 {
@@ -133,16 +129,12 @@ var ErrAuditCopies = errors.New("ledger: a single server made the audit, which i
 // update streams, and waits until each is current. It returns how many there are
 // then; 0 when there is no audit. The error is [ErrAuditCopies] when it keeps one.
 func SetAuditCopies(ctx context.Context, nc *nats.Conn, copies int) (int, error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	s, err := js.Stream(ctx, subject.AuditStream)
+	js, s, err := streamOver(ctx, nc, subject.AuditStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return 0, nil // the next broker makes one
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ledger: open stream %s: %w", subject.AuditStream, err)
+		return 0, err
 	}
 	cfg := s.CachedInfo().Config
 	switch {
@@ -406,12 +398,12 @@ type AuditInspection struct {
 const stalled = 30 * time.Second
 
 func (l *Ledger) inspectAudit(ctx context.Context) (in AuditInspection, err error) {
-	s, err := l.js.Stream(ctx, subject.AuditStream)
+	s, err := openStream(ctx, l.js, subject.AuditStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return in, nil
 	}
 	if err != nil {
-		return in, fmt.Errorf("ledger: open stream %s: %w", subject.AuditStream, err)
+		return in, err
 	}
 	info := s.CachedInfo()
 	c := &info.Config

@@ -94,8 +94,12 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	for _, name := range names {
 		// Consumers first: work settled while messages are read is handed out
 		// again.
-		if err := l.consumers(ctx, name, func(c *backupConsumer) { b.line(backupLine{Consumer: c}) }); err != nil {
+		all, err := l.durables(ctx, name)
+		if err != nil {
 			return Summary{}, err
+		}
+		for _, c := range all {
+			b.line(backupLine{Consumer: &backupConsumer{Stream: name, Floor: c.AckFloor.Stream, Config: c.Config}})
 		}
 	}
 	for _, name := range names {
@@ -114,19 +118,34 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	return Summary{Partitions: has.Partitions, Messages: b.messages}, nil
 }
 
+// streamOver looks up a stream over a connection that no broker uses.
+func streamOver(ctx context.Context, nc *nats.Conn, name string) (jetstream.JetStream, jetstream.Stream, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ledger: %w", err)
+	}
+	s, err := openStream(ctx, js, name)
+	return js, s, err
+}
+
+// openStream looks up a stream.
+func openStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	s, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: open stream %s: %w", name, err)
+	}
+	return s, nil
+}
+
 // attach opens an existing ledger for reading.
 func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Settings, error) {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
-	if err != nil {
-		return nil, Settings{}, fmt.Errorf("ledger: %w", err)
-	}
-	s, err := js.Stream(ctx, subject.Stream(0))
+	js, s, err := streamOver(ctx, nc, subject.Stream(0))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, Settings{}, fmt.Errorf("ledger: no ledger here: stream %s does not exist: %w", subject.Stream(0), err)
+		return nil, Settings{}, fmt.Errorf("ledger: no ledger here: stream %s does not exist: %w", subject.Stream(0), jetstream.ErrStreamNotFound)
 	}
 	if err != nil {
-		return nil, Settings{}, fmt.Errorf("ledger: open stream %s: %w", subject.Stream(0), err)
+		return nil, Settings{}, err
 	}
 	l := &Ledger{nc: nc, js: js, opts: Options{Logger: log}}
 	has, err := l.held(s)
@@ -144,22 +163,22 @@ func (l *Ledger) streams() []string {
 	return append(names, subject.FileStream) // last: a file is stored before the ask that refers to it
 }
 
-// consumers reads the progress of the durable consumers of a stream.
-func (l *Ledger) consumers(ctx context.Context, stream string, tell func(*backupConsumer)) error {
-	s, err := l.js.Stream(ctx, stream)
+// durables returns the durable consumers of a stream.
+func (l *Ledger) durables(ctx context.Context, stream string) (all []*jetstream.ConsumerInfo, err error) {
+	s, err := openStream(ctx, l.js, stream)
 	if err != nil {
-		return fmt.Errorf("ledger: open stream %s: %w", stream, err)
+		return nil, err
 	}
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
 		if c.Config.Durable != "" {
-			tell(&backupConsumer{Stream: stream, Floor: c.AckFloor.Stream, Config: c.Config})
+			all = append(all, c)
 		}
 	}
 	if err := list.Err(); err != nil {
-		return fmt.Errorf("ledger: list consumers of %s: %w", stream, err)
+		return nil, fmt.Errorf("ledger: list consumers of %s: %w", stream, err)
 	}
-	return nil
+	return all, nil
 }
 
 const (

@@ -139,20 +139,11 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 
 func (l *Ledger) listConsumers(ctx context.Context, stream string) ([]ConsumerInspection, error) {
 	return eachTry(ctx, func(ctx context.Context) (all []ConsumerInspection, err error) {
-		s, err := l.js.Stream(ctx, stream)
-		if err != nil {
-			return nil, fmt.Errorf("ledger: open stream %s: %w", stream, err)
+		found, err := l.durables(ctx, stream)
+		for _, c := range found {
+			all = append(all, ConsumerInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
 		}
-		list := s.ListConsumers(ctx)
-		for c := range list.Info() {
-			if c.Config.Durable != "" {
-				all = append(all, ConsumerInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
-			}
-		}
-		if err := list.Err(); err != nil {
-			return nil, fmt.Errorf("ledger: list consumers of %s: %w", stream, err)
-		}
-		return all, nil
+		return all, err
 	})
 }
 

@@ -122,13 +122,9 @@ func (o *Options) agree(s Settings) error {
 // needs no restart, and Set returns when every copy is current. It returns the
 // settings before and after.
 func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Settings, err error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
+	js, first, err := streamOver(ctx, nc, subject.Stream(0))
 	if err != nil {
-		return before, after, fmt.Errorf("ledger: %w", err)
-	}
-	first, err := js.Stream(ctx, subject.Stream(0))
-	if err != nil {
-		return before, after, fmt.Errorf("ledger: open stream %s: %w", subject.Stream(0), err)
+		return before, after, err
 	}
 	if before, err = readSettings(first.CachedInfo().Config.Metadata); err != nil {
 		return before, after, err
@@ -165,9 +161,9 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 	names = append(names, subject.StateStream, subject.FileStream)
 	moved := false
 	for _, name := range names {
-		s, err := js.Stream(ctx, name)
+		s, err := openStream(ctx, js, name)
 		if err != nil {
-			return before, after, fmt.Errorf("ledger: open stream %s: %w", name, err)
+			return before, after, err
 		}
 		cfg := s.CachedInfo().Config
 		moved = moved || cfg.Replicas != after.Replicas
