@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -304,7 +305,7 @@ func TerminalSession() string {
 		if err != nil {
 			name = "tty"
 		}
-		sid, err := getsid()
+		sid, err := unix.Getsid(0)
 		if err != nil {
 			sid = os.Getppid()
 		}

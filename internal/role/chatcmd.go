@@ -11,7 +11,9 @@ import (
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -118,7 +120,7 @@ func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, te
 		if err != nil {
 			return err
 		}
-		r.parts = append(r.parts, httpPart(ln, one.handler))
+		r.parts = append(r.parts, daemon.HTTP("http", ln, one.handler, httpserver.Limits{}, 5*time.Second))
 		where = "at " + httpURL(ln)
 	}
 	return r.serve(ctx, c.Type, s.OpsAddr, func() error { return errors.Join(natsReady(one.nc), one.app.Ready()) }, "connected to "+c.Name+", clicks "+where)

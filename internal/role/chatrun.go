@@ -2,7 +2,6 @@ package role
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/askbus/askbus/internal/answering/chat"
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/process/daemon"
-	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -121,9 +119,4 @@ func (r *Process) chatCred(c *chatEntry, tenant string) (client.Credential, erro
 	}
 	cred, err := r.keys.Asserting(r.After.NATSURL, role, may)
 	return client.Credential(cred), err
-}
-
-// httpPart serves the calls of a platform at an address of its own.
-func httpPart(ln net.Listener, h http.Handler) daemon.Part {
-	return daemon.HTTP("http", ln, h, httpserver.Limits{}, 5*time.Second)
 }

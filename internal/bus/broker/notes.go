@@ -74,7 +74,7 @@ func (b *Broker) handover(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	note := b.noteOf(r, subject.BucketHandovers, subject.HandoverKey(r.Key()), audit.AskHandedOver, by)
+	note := b.noteOf(r, subject.BucketHandovers, subject.AskKey(r.Key()), audit.AskHandedOver, by)
 	note.record.Object.Principal = h.To
 	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: h.ID}
 	if h.To != "" {

@@ -45,7 +45,7 @@ type Key = subject.StateKey
 func RevokedKey(tenant, principal string) Key { return subject.RevokedKey(tenant, principal) }
 
 // TaskPushesKey returns the entry in [TaskPushes] of an ask.
-func TaskPushesKey(k subject.Key) Key { return subject.TaskPushesKey(k) }
+func TaskPushesKey(k subject.Key) Key { return subject.AskKey(k) }
 
 // Entry is one entry, or its deletion.
 type Entry struct {

@@ -8,6 +8,13 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 )
 
+// unrecorded warns that the audit has no record of what a command did, if there is an error: it is done.
+func unrecorded(a *cli.App, err error) {
+	if err != nil {
+		a.Note("askbus: warning: the audit has no record of this: %v", err)
+	}
+}
+
 // commandReports bounds how long a command tries to report to the audit.
 const commandReports = 3 * time.Second
 
@@ -24,7 +31,5 @@ func reportToAudit(ctx context.Context, a *cli.App, p audit.Report) {
 		defer cancel()
 		return audit.Send(ctx, b.NC, audit.Operator(), p)
 	}()
-	if err != nil {
-		a.Note("askbus: warning: the audit has no record of this: %v", err)
-	}
+	unrecorded(a, err)
 }

@@ -55,7 +55,5 @@ func (c *backupCreds) report(ctx context.Context, a *cli.App, s ledger.Summary) 
 		defer nc.Close()
 		err = audit.Send(ctx, nc, audit.Saved(), savedReport(s))
 	}
-	if err != nil {
-		a.Note("askbus: warning: the audit has no record of this: %v", err)
-	}
+	unrecorded(a, err)
 }

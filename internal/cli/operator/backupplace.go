@@ -114,9 +114,6 @@ func retain(ctx context.Context, p place, keep int, made string) (int, error) {
 	return removed, nil
 }
 
-// nameNow returns the name of a backup made now.
-func nameNow() string { return time.Now().UTC().Format(backupName) }
-
 type inFolder string
 
 // temporary begins the name of a backup that is being made.

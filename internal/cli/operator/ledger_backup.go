@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/ledger"
@@ -101,7 +102,7 @@ func backupTo(path string, keep int) (to place, name string, err error) {
 		return nil, "", cli.Usage("--keep needs a directory, or a bucket's prefix that ends in a slash; %s is neither", path)
 	}
 	if to != nil && name == "" {
-		name = nameNow()
+		name = time.Now().UTC().Format(backupName)
 	}
 	return to, name, nil
 }

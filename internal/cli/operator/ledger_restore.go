@@ -127,11 +127,9 @@ Of a directory, or a bucket's prefix that ends in a slash, it takes the newest b
 				return err
 			}
 			note := fmt.Sprintf("restored from a backup of %s: %d pending asks, %d ended ones", back.Head.At.Format(time.RFC3339), done.Pending, done.Ended)
-			if err := ledger.Record(cmd.Context(), nc, &audit.Record{
+			unrecorded(a, ledger.Record(cmd.Context(), nc, &audit.Record{
 				ID: cloudevent.NewID(), Time: time.Now().UTC(), Action: audit.LedgerChanged, Actor: &audit.Actor{Role: rights.RoleOperator}, Object: &audit.Object{Kind: "ledger", Note: note},
-			}); err != nil {
-				a.Note("askbus: warning: the audit has no record of this: %v", err)
-			}
+			}))
 			if done.Expired > 0 {
 				a.Note("askbus: %d outcomes and entries were past their retention and are omitted", done.Expired)
 			}

@@ -8,7 +8,5 @@ import (
 // noteMaintenance adds what a command did to the store in --dir to its list for
 // the audit. An error is only a warning: it is done.
 func noteMaintenance(a *cli.App, done storecheck.Maintenance) {
-	if err := storecheck.NoteMaintenance(a.Dir, done); err != nil {
-		a.Note("askbus: warning: the audit has no record of this: %v", err)
-	}
+	unrecorded(a, storecheck.NoteMaintenance(a.Dir, done))
 }

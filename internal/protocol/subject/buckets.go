@@ -143,11 +143,8 @@ func RevokedKey(tenant, principal string) StateKey {
 	return StateKey{Tenant: tenant, Name: hashed("revoked", principal, sha256.Size)}
 }
 
-// TaskPushesKey returns the entry in [BucketTaskPushes] of an ask.
-func TaskPushesKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
-
-// HandoverKey returns the entry in [BucketHandovers] of an ask.
-func HandoverKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
+// AskKey returns the entry of an ask in [BucketTaskPushes] and [BucketHandovers].
+func AskKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
 
 // Grant allows a role some verbs. Type restricts responders to one type.
 type Grant struct {

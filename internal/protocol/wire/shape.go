@@ -42,9 +42,6 @@ type field struct {
 	*shape
 }
 
-// shapeFor returns the shape of the value that v points to.
-func shapeFor(v any) *shape { return shapeOf(reflect.TypeOf(v).Elem()) }
-
 func shapeOf(t reflect.Type) *shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func Strict(what string, data []byte, v any) error {
 		return ask.InvalidError(what, []ask.Fault{*bad})
 	}
 	c := checker{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	if err := c.document(shapeFor(v)); err != nil {
+	if err := c.document(shapeOf(reflect.TypeOf(v))); err != nil {
 		c.faults = append(c.faults, ask.NewFault("", ask.FaultNotJSON, err.Error()))
 	}
 	if len(c.faults) > 0 {

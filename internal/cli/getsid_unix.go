@@ -1,7 +1,0 @@
-package cli
-
-import (
-	"golang.org/x/sys/unix"
-)
-
-func getsid() (int, error) { return unix.Getsid(0) }
