@@ -91,9 +91,7 @@ func (a *App) connectAgent(cred client.Credential) (*agentConn, error) {
 // commands use a lesser one: see [App.Dial].
 func (a *App) Credential() (client.Credential, error) {
 	if cred, ok, err := a.personally(); ok || err != nil {
-		if a.NATS.URL != "" {
-			cred.URL = a.NATS.URL
-		}
+		cred.URL = cmp.Or(a.NATS.URL, cred.URL)
 		return cred, err
 	}
 	ctx, err := ReadContext(a.Dir)
@@ -282,12 +280,8 @@ func ReadCreds(path string) (client.Credential, error) {
 // Home returns the default tenant and session of commands.
 func (a *App) Home(b *Bus) (tenant, session string) {
 	tenant, session = a.Tenant, a.Session
-	if b.Role.Tenant != "" {
-		tenant = b.Role.Tenant
-	}
-	if b.Role.Session != "" {
-		session = b.Role.Session
-	}
+	tenant = cmp.Or(b.Role.Tenant, tenant)
+	session = cmp.Or(b.Role.Session, session)
 	if session == "" {
 		session = TerminalSession()
 	}

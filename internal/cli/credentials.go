@@ -88,9 +88,7 @@ func (a *App) GivenCred(role rights.Role) (client.Credential, error) {
 		}
 		return c, Usage("the credential in %s is of %s, which may not do this; \"askbus auth %s\" prints one that may", a.Creds, c.Name, which)
 	}
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
+	c.URL = cmp.Or(a.NATS.URL, c.URL)
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -60,9 +61,7 @@ func (a *App) Records(ctx context.Context, b *Bus, session, id string, state ask
 	if err != nil {
 		return nil, err
 	}
-	if b.Role.Session != "" {
-		session = b.Role.Session
-	}
+	session = cmp.Or(b.Role.Session, session)
 	return r.All(ctx, responder.Query{Tenant: tenant, Session: session, ID: id, State: state, PageSize: 500}), nil
 }
 

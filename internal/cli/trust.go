@@ -27,9 +27,7 @@ func (a *App) Trust(c client.Credential) client.Credential {
 			c.ServerName = cmp.Or(c.ServerName, ctx.NATSServerName)
 		}
 	}
-	if a.NATS.ServerName != "" {
-		c.ServerName = a.NATS.ServerName
-	}
+	c.ServerName = cmp.Or(a.NATS.ServerName, c.ServerName)
 	if a.NATS.CertFile != "" || a.NATS.KeyFile != "" {
 		c.CertFile, c.KeyFile = a.NATS.CertFile, a.NATS.KeyFile
 	}

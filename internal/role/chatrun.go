@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync/atomic"
@@ -50,9 +51,7 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 		return nil, err
 	}
 	role, _ := rights.ParseUser(cred.Name) // unknown roles stay empty
-	if role.Tenant != "" {
-		tenant = role.Tenant
-	}
+	tenant = cmp.Or(role.Tenant, tenant)
 	nc, err := r.dial(cred)
 	if err != nil {
 		return nil, err

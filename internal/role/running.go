@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,7 @@ func (r *Process) Run(ctx context.Context, ready func()) error {
 		if r.After.HTTPURL != "" && first {
 			c.HTTPURL = r.After.HTTPURL
 		}
-		if r.After.InteractURL != "" {
-			c.InteractURL = r.After.InteractURL
-		}
+		c.InteractURL = cmp.Or(r.After.InteractURL, c.InteractURL)
 		for role, url := range r.After.Ops {
 			c.SetOps(role, url)
 		}

@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,9 +25,7 @@ type Away struct {
 // themselves only: the error is [ask.ErrForbidden] if nothing proves well enough who
 // they are.
 func (r *Responder) Away(ctx context.Context, a Away) (ask.StandIn, error) {
-	if r.opts.Tenant != "" {
-		a.Tenant = r.opts.Tenant
-	}
+	a.Tenant = cmp.Or(r.opts.Tenant, a.Tenant)
 	var s wire.StoredStandIn
 	at := subject.Responder(r.typ, subject.Self, ask.Key{Tenant: a.Tenant}, subject.VerbAway)
 	if err := connection.JSON(ctx, r.on, "away", at, wire.Away{By: a.By, To: a.To, Until: a.Until, ID: cloudevent.NewID()}, &s); err != nil {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -85,10 +86,7 @@ func (s *Server) setAway(w http.ResponseWriter, r *http.Request, me board.Viewer
 			refuse(say(me, "A stand-in may decide everything of a tenant, which you may not, or not in this one. Name a tenant in which you may."))
 			return
 		}
-		zone := time.UTC
-		if me.Zone != nil {
-			zone = me.Zone
-		}
+		zone := cmp.Or(me.Zone, time.UTC)
 		day, err := time.ParseInLocation(time.DateOnly, p.Until, zone)
 		if err != nil {
 			refuse(say(me, "Choose the last day on which you are away."))

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -176,16 +177,11 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 	if !rate.Take(r.User, now) {
 		return ask.Refuse(ask.CodeQuota, "a credential may send %d reports to the audit in a minute; send this one again later", most)
 	}
-	if r.Tenant != "" {
-		p.Tenant = r.Tenant
-	}
+	p.Tenant = cmp.Or(r.Tenant, p.Tenant)
 	if p.Time.IsZero() || p.Time.After(now) || r.Role != subject.StateIssuer && r.Role != subject.StateOperator { // others may not back-date
 		p.Time = now
 	}
-	surface := string(r.Role)
-	if r.Type != "" {
-		surface = r.Type
-	}
+	surface := cmp.Or(r.Type, string(r.Role))
 	rec := &audit.Record{
 		ID: p.ID, Time: p.Time.UTC(), Action: p.Action, Tenant: p.Tenant, Session: p.Session, Surface: surface, Address: p.Address, Refusal: p.Refusal, Object: p.Object, Lost: p.Lost,
 		Actor: &audit.Actor{Role: string(r.Role), Credential: r.User, Principal: p.Principal, Proof: p.Proof, Name: p.Name},

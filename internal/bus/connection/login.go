@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -115,9 +116,7 @@ func newLogin(c Credential, log *slog.Logger) (*login, error) {
 	if l.who, err = Identify(l.creds); err != nil {
 		return nil, err
 	}
-	if c.Name != "" {
-		l.who.Name = c.Name
-	}
+	l.who.Name = cmp.Or(c.Name, l.who.Name)
 	return l, nil
 }
 

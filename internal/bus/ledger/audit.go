@@ -106,9 +106,7 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 		cfg.MaxAge = change.Retention
 		cfg.Duplicates = min(cfg.Duplicates, cfg.MaxAge)
 	}
-	if change.Bytes != 0 {
-		cfg.MaxBytes = change.Bytes
-	}
+	cfg.MaxBytes = cmp.Or(change.Bytes, cfg.MaxBytes)
 	if full {
 		if cfg.Discard = jetstream.DiscardOld; change.Refuse {
 			cfg.Discard = jetstream.DiscardNew

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,15 +137,9 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 	if change.Partitions != 0 && change.Partitions != before.Partitions {
 		return before, after, errors.New("ledger: the partitions of a ledger cannot change: they determine the stream of each ask")
 	}
-	if change.Replicas != 0 {
-		after.Replicas = change.Replicas
-	}
-	if change.Retention != 0 {
-		after.Retention = change.Retention
-	}
-	if change.Margin != 0 {
-		after.Margin = change.Margin
-	}
+	after.Replicas = cmp.Or(change.Replicas, after.Replicas)
+	after.Retention = cmp.Or(change.Retention, after.Retention)
+	after.Margin = cmp.Or(change.Margin, after.Margin)
 	if err := after.check(); err != nil {
 		return before, after, err
 	}

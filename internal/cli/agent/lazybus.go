@@ -178,9 +178,7 @@ func hostHome(a *cli.App, fallback func() string) (tenant, session string, err e
 		}
 		if role, err := rights.ParseUser(cred.Name); err == nil && role.Tenant != "" {
 			tenant = role.Tenant
-			if role.Session != "" {
-				session = role.Session
-			}
+			session = cmp.Or(role.Session, session)
 		}
 	}
 	if !ask.ValidToken(tenant) {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,9 +49,7 @@ func LoadBrokerCreds(a *cli.App) (BrokerCreds, error) {
 		&c.Ledger:  func(c *BrokerCreds) string { return c.Ledger.Creds },
 		&c.Clock:   func(c *BrokerCreds) string { return c.Clock.Creds },
 	} {
-		if a.NATS.URL != "" {
-			cred.URL = a.NATS.URL
-		}
+		cred.URL = cmp.Or(a.NATS.URL, cred.URL)
 		cred.Renew = func() (string, error) {
 			c, err := ReadBrokerCreds(a.Creds)
 			return again(&c), err
