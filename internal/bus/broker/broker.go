@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -198,6 +199,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	ofService := b.nc.NumSubscriptions() - before
 	if err := b.nc.Flush(); err != nil {
 		return fmt.Errorf("broker: %w", err)
+	}
+	if err := b.nc.LastError(); errors.Is(err, nats.ErrMaxSubscriptionsExceeded) || errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), "for Subscription to") {
+		return fmt.Errorf(`the NATS server refuses the broker a subscription: %w; give the server what "askbus auth config" of this version prints, and reload it`, err)
 	}
 	b.ready.Store(true)
 	b.opts.Logger.InfoContext(ctx, "broker is ready", slog.String("version", b.opts.Version), slog.Any("partitions", b.led.Partitions()))
