@@ -139,7 +139,7 @@ func TestPeopleSeeWhatACallWithoutArgumentsDoes(t *testing.T) {
 		for range c.shown {
 			rec := b.next()
 			q := rec.Ask.Questions[0]
-			if want, ok := c.shown[q.Text]; !ok || !strings.Contains(rec.Ask.Context, want) {
+			if want, ok := c.shown[q.Text]; !ok || !strings.Contains(rec.Ask.Context, want) || !rec.Ask.Permits() {
 				t.Errorf("%s asks %q and shows %q, want %q", c.name, q.Text, rec.Ask.Context, want)
 			}
 			reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: q.ID, Boolean: new(true)}}}

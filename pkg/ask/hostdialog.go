@@ -71,10 +71,13 @@ func (a *Ask) Denies(o *Option) bool {
 }
 
 // Refuses reports whether answers permit nothing: they choose only options that
-// refuse.
+// refuse, or say no.
 func (a *Ask) Refuses(answers []Answer) bool {
 	for i := range answers {
-		q := a.Question(answers[i].QuestionID)
+		q, no := a.Question(answers[i].QuestionID), answers[i].Boolean
+		if q != nil && q.Kind == KindBoolean && no != nil && !*no {
+			continue
+		}
 		if q == nil || len(answers[i].Selected) == 0 || answers[i].Other != "" {
 			return false
 		}

@@ -1,6 +1,10 @@
 package card
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
 
 // Compact leaves out the previews of a permission that its context has already, for surfaces that show both below each
 // other.
@@ -27,7 +31,7 @@ func (c *Card) Withhold(link bool) {
 		q.Other, q.None, q.HowTo = nil, nil, ""
 		for j := range q.Options {
 			o := c.ask.Questions[i].Option(q.Options[j].ID)
-			q.Options[j].Withheld = o == nil || !c.ask.Denies(o)
+			q.Options[j].Withheld = (o == nil || !c.ask.Denies(o)) && (q.Kind != ask.KindBoolean || q.Options[j].ID != No)
 		}
 	}
 	c.HowTo = ""

@@ -198,7 +198,11 @@ func TestNobodyPermitsWhatAMessageDoesNotShowWhole(t *testing.T) {
 	if o := c.Questions[0].Options; c.Withheld == "" || !o[0].Withheld || o[1].Withheld || o[2].Withheld || c.Questions[0].Other != nil || o[0].Preview != nil {
 		t.Errorf("the card offers %+v", c.Questions[0])
 	}
-	rec.Ask.Metadata = nil
+	rec.Ask.Questions[0] = ask.Question{ID: "q", Kind: ask.KindBoolean, Text: "May it?"}
+	if o := s.Card(l, rec).Questions[0].Options; !said(ask.Answer{QuestionID: "q", Boolean: new(true)}) || said(ask.Answer{QuestionID: "q", Boolean: new(false)}) || !o[0].Withheld || o[1].Withheld {
+		t.Error("of yes and no, not only yes is withheld")
+	}
+	rec.Ask.Questions[0], rec.Ask.Metadata = q, nil
 	if said(ask.Answer{QuestionID: "q", Selected: []string{"yes"}}) {
 		t.Error("what is no permission is withheld")
 	}

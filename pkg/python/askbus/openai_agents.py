@@ -20,7 +20,7 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
         agent = getattr(getattr(item, "agent", None), "name", "the agent")
         name, id = getattr(item, "tool_name", None) or call.get("name") or call["type"], call.get("call_id") or call["id"]
         given = call.get("arguments") or {key: call[key] for key in call if key not in _ABOUT}  # a shell's or a patch's call has no arguments
-        said = await aio.confirm(f"May {agent} call {name}?", id=id, context=code(given))
+        said = await aio.confirm(f"May {agent} call {name}?", id=id, context=code(given), metadata={"askbus_permission": "openai-agents"})
         return item, said is True, "" if said is True else await refusal(aio, said, id)
 
     for item, allowed, reason in await asyncio.gather(*(one(item) for item in result.interruptions)):

@@ -15,7 +15,7 @@ export async function decide<State extends Decides>(result: { interruptions: rea
   await Promise.all(interruptions.map(async (item) => {
     const { type, callId, id, name = item.name ?? type, status, providerData, arguments: given, ...rest } = item.rawItem
     const end = await bus.confirm(`May ${item.agent.name} call ${name}?`, {
-      id: (callId ?? id)!, context: code(given ?? rest), ...(signal ? { signal } : {}), // a shell's or a patch's call has no arguments
+      id: (callId ?? id)!, context: code(given ?? rest), metadata: { askbus_permission: 'openai-agents' }, ...(signal ? { signal } : {}), // a shell's or a patch's call has no arguments
     })
     if (end.status === 'answered' && end.value) state.approve(item)
     else state.reject(item, { message: refusal(end) })
