@@ -18,21 +18,26 @@ const maxShown = 60_000
 // content. Images and other files of the content become files of the ask.
 func (b *builder) permissionContext(description string, subject, call value) string {
 	var parts []string
+	var said bool // what the call does, as code
 	add := func(part string) {
 		if part = strings.TrimSpace(part); part != "" {
 			parts = append(parts, part)
 		}
 	}
+	show := func(code string) {
+		said = said || code != ""
+		add(code)
+	}
 	add(description)
 	switch kind := subject.field("type").text(); kind {
 	case "", "tool_call":
 	case "command":
-		add(fenced("sh", subject.field("command").text()))
+		show(fenced("sh", subject.field("command").text()))
 		if cwd := subject.field("cwd").text(); cwd != "" {
 			add("in " + code(cwd))
 		}
 	default:
-		add(fenced("json", indented(encode(subject.raw))))
+		show(fenced("json", indented(encode(subject.raw))))
 	}
 	if title := strings.TrimSpace(call.field("title").text()); title != "" && subject.given() {
 		add(title)
@@ -42,13 +47,21 @@ func (b *builder) permissionContext(description string, subject, call value) str
 	}
 	input := call.first("rawInput", "raw_input")
 	if o, ok := input.raw.(*object); ok && len(o.keys) > 0 {
-		add(fenced("json", indented(encode(o))))
+		show(fenced("json", indented(encode(o))))
 	} else if text := input.text(); text != "" {
-		add(fenced("", text))
+		show(fenced("", text))
 	}
+	// Text is Markdown, of which a card hides characters. Where nothing else says what the call does, it is shown as it is, except for
+	// a plan.
+	literal := !said && call.field("kind").text() != "switch_mode"
 	if items, ok := call.field("content").raw.([]any); ok {
 		for i := range items {
-			add(b.toolContent(value{r: call.r, at: call.at + "/content/" + strconv.Itoa(i), raw: items[i]}))
+			item := value{r: call.r, at: call.at + "/content/" + strconv.Itoa(i), raw: items[i]}
+			part := b.toolContent(item)
+			if literal && item.field("type").text() == "content" {
+				part = fenced("", part)
+			}
+			add(part)
 		}
 	}
 	if items, ok := call.field("locations").raw.([]any); ok {
