@@ -187,7 +187,7 @@ trust_level = "trusted"
     if (!existsSync(join(bin, name)) || (only && only !== name)) continue
     run(askbus, ['hook', 'install', name, '--write'])
     const file = join(home, agent.file)
-    writeFileSync(file, readFileSync(file, 'utf8').replace(`--host ${name} `, `--host ${name} --forms 15s `)) // of PermissionRequest
+    writeFileSync(file, readFileSync(file, 'utf8').replace(`--host ${name} `, `--host ${name} --forms 60s `)) // long enough to type in a second session
     await open(agent, 'a')
     for (const [path, look] of Object.entries(paths(agent))) {
       try {
