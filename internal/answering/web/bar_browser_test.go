@@ -158,3 +158,15 @@ func TestBrowserZoomedTo400PercentTheQuestionHasTheScreen(t *testing.T) {
 	b.keys("r")
 	b.wait(`(() => { const field = document.activeElement.getBoundingClientRect(); return document.activeElement.name === 'response' && field.top >= 0 && field.bottom <= innerHeight })()`)
 }
+
+// In an ask of the other direction the dot before a mark is between the mark and its label, also if that is Latin.
+func TestBrowserADotIsBehindALatinLabelFromRightToLeft(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(rtl(), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.wait(`(() => {
+		const at = (el) => el.getBoundingClientRect(), label = [...document.querySelectorAll('.option .label')].find((l) => /^[A-Z]/.test(l.textContent) && l.nextElementSibling?.matches('.mark'));
+		return label && Math.abs(at(label).right - at(label.firstElementChild).right) < 1 && at(label).left < at(label.firstElementChild).left - 2;
+	})()`)
+}

@@ -36,7 +36,7 @@ func TestRecommendedIsOneMark(t *testing.T) {
 	b.ask(question("a", ask.Question{ID: "q", Text: "Which?", Options: []ask.Option{{ID: "jwt", Label: "JWT (Recommended)", Recommended: true}, {ID: "s", Label: "Sessions"}}}), 0)
 	u := serve(t, b).signedIn(t, mei)
 	page := u.get("/")
-	if n := strings.Count(strings.ToLower(page.body), "recommended"); n != 1 || !contains(page.body, `>JWT</span> <span class="mark">recommended</span>`) {
+	if n := strings.Count(strings.ToLower(page.body), "recommended"); n != 1 || !contains(page.body, `>JWT</bdi></span> <span class="mark">recommended</span>`) {
 		t.Errorf("it is said %d times", n)
 	}
 	if done := u.post("/ask/default/s1/a/answer", page.form("select:q", "=jwt")); !contains(u.get("/ask/default/s1/a").body, "chose <strong dir=\"auto\">JWT</strong>") {
