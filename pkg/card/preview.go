@@ -21,9 +21,9 @@ func (p *Preview) Short() bool {
 }
 
 // OpensContext reports whether a screen shows the context of a pending ask without a request: it is short, the ask is
-// urgent, or it is what a permission is about.
+// urgent, or it is [Delicate], and the context is what somebody permits.
 func OpensContext(a *ask.Ask) bool {
-	return a.Permits() || a.Priority == ask.PriorityUrgent || (&Preview{Body: a.Context}).Short()
+	return Delicate(a) || a.Priority == ask.PriorityUrgent || (&Preview{Body: a.Context}).Short()
 }
 
 // Diff reports whether a body is a diff, whose lines need the full width.

@@ -122,7 +122,7 @@ func (d *dialog) introduce() {
 	}
 	if d.card.Context != nil {
 		body := strings.TrimSpace(d.card.Context.Body)
-		if n := strings.Count(body, "\n") + 1; n > contextLines && !d.ask.Permits() {
+		if n := strings.Count(body, "\n") + 1; n > contextLines && !card.Delicate(d.ask) {
 			d.say("Why: %d lines; type /why to read them.", n)
 		} else {
 			d.print(body)

@@ -88,20 +88,26 @@ func TestBrowserTheCardOnEachScreen(t *testing.T) {
 	}
 }
 
-// What a person permits is never folded, never below the options, and never beside the screen.
+// What a person permits is never folded, never below the options, and never beside the screen, also where an agent asks in its
+// own words.
 func TestBrowserAPermissionShowsWhatItPermits(t *testing.T) {
 	t.Parallel()
 	q := text("permission", "May the agent run this command?")
 	q.Kind, q.Options, q.NoOther = ask.KindChoice, []ask.Option{{ID: "allow", Label: "Yes"}, {ID: "refuse", Label: "No"}}, true
 	a := question("permission", q)
 	a.Context = "```sh\nls " + strings.Repeat("x", 700) + " ; rm -rf /\n" + strings.Repeat("echo one more line\n", 5) + "```"
-	a.Metadata = map[string]any{ask.MetadataPermission: "digest"}
-	bus := newBus()
-	bus.ask(a, 0)
-	in := serve(t, bus)
-	for _, width := range []int64{320, 390, 1280} {
-		b := in.open(t, mei, screen(width, 800, "light")).live()
-		b.shot(fmt.Sprint("permission-", width))
+	marked, destroys := a, question("destroys", q)
+	marked.Metadata = map[string]any{ask.MetadataPermission: "digest"}
+	destroys.Context, destroys.Priority = a.Context, ask.PriorityUrgent
+	destroys.Questions[0].Options = []ask.Option{{ID: "go", Label: "Go", Destructive: true}, {ID: "no", Label: "No"}}
+	for _, c := range []struct {
+		a     ask.Ask
+		width int64
+	}{{marked, 320}, {marked, 390}, {marked, 1280}, {a, 390}, {destroys, 390}, {destroys, 1280}} {
+		bus := newBus()
+		bus.ask(c.a, 0)
+		b := serve(t, bus).open(t, mei, screen(c.width, 800, "light")).live()
+		b.shot(fmt.Sprint(c.a.ID, "-", c.width))
 		b.wait(`(() => { const d = document.querySelector('.context'), p = d.querySelector('pre'); return d.open && p.textContent.includes('rm -rf /') && p.scrollWidth <= p.clientWidth + 1 && d.getBoundingClientRect().bottom <= document.querySelector('.option').getBoundingClientRect().top })()`)
 	}
 }

@@ -122,7 +122,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me board.Viewer, for
 	if view.Context != nil {
 		v.ContextText = view.Context.Body
 	}
-	v.ContextOpen, v.Permits = view.End == nil && card.OpensContext(&r.Ask), r.Ask.Permits()
+	v.ContextOpen, v.Permits = view.End == nil && card.OpensContext(&r.Ask), card.Delicate(&r.Ask)
 	if view.End == nil {
 		v.ReadOnly = view.May.Why
 	}

@@ -76,7 +76,7 @@ func cards(a *ask.Ask, lang, link string, now time.Time) []cardJSON {
 		files = append(files, spanJSON{Text: f.Text(c.Lang), Link: link + "/file/" + f.ID})
 	}
 	permits := ""
-	if a.Permits() && c.Context != nil {
+	if card.Delicate(a) && c.Context != nil {
 		permits = c.Context.Body
 	}
 	all := make([]cardJSON, 0, len(c.Questions))
