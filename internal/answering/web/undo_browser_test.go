@@ -124,11 +124,11 @@ func TestBrowserAnAnswerIsSentWhenItsPageIsLeftWhileTheServerChecksIt(t *testing
 	b := serve(t, bus, holding(web.MaxUndo)).open(t, mei).live()
 	b.js(`const real = fetch; window.fetch = (url, options) => {
 		if (!String(options?.body).includes('held=check')) return real(url, options);
-		document.title = 'checking';
+		window.checking = true;
 		return new Promise(() => {});
 	}; ''`)
 	b.keys("2\r")
-	b.wait(`document.title === 'checking'`)
+	b.wait(`window.checking`)
 	b.do(chromedp.Navigate("about:blank"))
 	if o := bus.untilEnded(t, k); o.Answers[0].Selected[0] != "lite" {
 		t.Errorf("outcome: %+v", o)
