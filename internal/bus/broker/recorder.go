@@ -202,7 +202,7 @@ func (a *recorder) governed() {
 		o.ID, o.Note = f.Digest(), ask.Clip(f.Summary(), audit.MaxText)
 	}
 	if a.ruled == nil || *a.ruled != o.ID {
-		a.ruled = &o.ID
+		a.ruled = new(o.ID) // the record has its own
 		if host, err := os.Hostname(); err == nil {
 			o.Note += ", on " + host
 		}
@@ -240,16 +240,16 @@ func (a *recorder) write(ctx context.Context, r *audit.Record) {
 		r.ID = cloudevent.NewID()
 	}
 	r.Chain = &audit.Chain{Writer: a.writer, N: a.n}
+	data, err := audit.Encode(r) // one after another: it shortens the record's texts, and records may share a list
 	a.slots <- struct{}{}
 	a.writing.Go(func() {
-		a.store(ctx, r)
+		a.store(ctx, r, data, err)
 		<-a.slots
 	})
 }
 
-// store stores one record. It retries for a while; then the record is lost.
-func (a *recorder) store(ctx context.Context, r *audit.Record) {
-	data, err := audit.Encode(r)
+// store stores one record, unless it has an error. It retries for a while; then the record is lost.
+func (a *recorder) store(ctx context.Context, r *audit.Record, data []byte, err error) {
 	for end, try := time.Now().Add(auditPatient), 0; err == nil; try++ {
 		if err = a.led.WriteAudit(ctx, r.Tenant, r.ID, data); err == nil {
 			a.failing.Store(false)
