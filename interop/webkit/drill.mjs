@@ -91,7 +91,7 @@ try {
   const inbox = await call('GET', '/url');
   await call('POST', '/url', { url: 'about:blank' });
   chose(await outcome, 'o1');
-  console.log('the answer is sent when the page is left before it may be taken back no more');
+  console.log('an answer that could still be taken back is sent when the page is left');
 
   await call('POST', '/url', { url: inbox });
   outcome = ask('Over an outage?');
@@ -112,7 +112,7 @@ try {
   await call('POST', '/window/new', { type: 'window' }); // a browser that ends takes its requests with it
   await call('DELETE', '/window');
   chose(await outcome, 'o1');
-  console.log(`the answer is sent when the window is closed\npictures: ${pictures}`);
+  console.log(`and when its window is closed\npictures: ${pictures}`);
 } catch (err) {
   if (session) console.error(await js('return document.body.innerText').catch(() => ''));
   throw err;

@@ -18,6 +18,9 @@ import (
 // draftLife is how long a draft is kept after its last change: an ask has ended by then.
 const draftLife = 31 * 24 * time.Hour
 
+// sweepEvery is how often old drafts are removed while a process runs.
+const sweepEvery = 24 * time.Hour
+
 // Drafts keep what people have chosen and typed and not sent, in files of a directory that only this user reads: a screen
 // ends when its connection drops or its terminal closes. Screens of one process share them. They are safe for concurrent use.
 type Drafts struct {
@@ -25,6 +28,7 @@ type Drafts struct {
 
 	mu    sync.Mutex
 	names map[string]bool
+	swept time.Time // when old drafts were last removed
 }
 
 // OpenDrafts makes the directory if it is missing, and removes the drafts of a month ago.
@@ -32,19 +36,28 @@ func OpenDrafts(dir string) (*Drafts, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep drafts: %w", err)
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	d := &Drafts{dir: dir}
+	if err := d.sweep(); err != nil {
 		return nil, fmt.Errorf("keep drafts: %w", err)
 	}
-	d := &Drafts{dir: dir, names: map[string]bool{}}
+	return d, nil
+}
+
+// sweep removes the drafts of a month ago, and reads which there are.
+func (d *Drafts) sweep() error {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	d.names, d.swept = map[string]bool{}, time.Now()
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > draftLife {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+			_ = os.Remove(filepath.Join(d.dir, e.Name()))
 			continue
 		}
 		d.names[e.Name()] = true
 	}
-	return d, nil
+	return nil
 }
 
 // draftOf names the draft of a person for an ask, in one of its lives.
@@ -66,6 +79,9 @@ func (d *Drafts) has(name string) bool {
 func (d *Drafts) keep(name string, data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if time.Since(d.swept) > sweepEvery { // a server over SSH runs for months
+		_ = d.sweep() // the next one may succeed
+	}
 	path := filepath.Join(d.dir, name)
 	if data == nil {
 		delete(d.names, name)
