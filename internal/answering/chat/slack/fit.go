@@ -44,21 +44,26 @@ func fitBlocks(blocks []slackapi.Block, most, mostBytes int) []slackapi.Block {
 		}
 		blocks = slices.Delete(blocks, at, at+1)
 	}
-	for size(blocks) > mostBytes {
-		longest := longestWords(blocks)
-		if longest == nil || len(longest.Text) <= 200 {
-			at := lastWords(blocks)
-			if at < 0 {
-				break
-			}
-			blocks = slices.Delete(blocks, at, at+1)
+	total := size(blocks)
+	for total > mostBytes {
+		at, text := longestWords(blocks)
+		if text != nil && len(text.Text) > 200 {
+			section := blocks[at : at+1]
+			total -= size(section)
+			text.Text = clip(text.Text, len([]rune(text.Text))*3/4)
+			total += size(section)
 			continue
 		}
-		longest.Text = clip(longest.Text, len([]rune(longest.Text))*3/4)
+		if at = lastWords(blocks); at < 0 {
+			break
+		}
+		total -= size(blocks[at : at+1])
+		blocks = slices.Delete(blocks, at, at+1)
 	}
 	return blocks
 }
 
+// size returns the bytes of the blocks as JSON, those between them included.
 func size(blocks []slackapi.Block) int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -66,7 +71,7 @@ func size(blocks []slackapi.Block) int {
 	if e.Encode(blocks) != nil {
 		return 0
 	}
-	return b.Len()
+	return b.Len() - len("[]")
 }
 
 // lastWords returns the index of the last block that contains only text.
@@ -84,14 +89,13 @@ func lastWords(blocks []slackapi.Block) int {
 	return -1
 }
 
-// longestWords returns the longest text of all sections. Slack closes a truncated code fence at the
-// end of its text.
-func longestWords(blocks []slackapi.Block) *slackapi.TextBlockObject {
-	var longest *slackapi.TextBlockObject
-	for _, b := range blocks {
+// longestWords returns the longest text of all sections, and the index of its block. Slack closes a truncated code
+// fence at the end of its text.
+func longestWords(blocks []slackapi.Block) (at int, longest *slackapi.TextBlockObject) {
+	for i, b := range blocks {
 		if s, ok := b.(*slackapi.SectionBlock); ok && s.Text != nil && (longest == nil || len(s.Text.Text) > len(longest.Text)) {
-			longest = s.Text
+			at, longest = i, s.Text
 		}
 	}
-	return longest
+	return at, longest
 }
