@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +81,7 @@ func (r *Remote) Close() error {
 	r.mu.Unlock()
 	if session != "" {
 		ctx, cancel := context.WithTimeout(r.life, time.Second)
-		if res, err := r.do(ctx, http.MethodDelete, nil); err == nil {
+		if res, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
 			_ = res.Body.Close()
 		}
 		cancel()
@@ -91,7 +93,8 @@ func (r *Remote) Close() error {
 	return err
 }
 
-func (r *Remote) do(ctx context.Context, method string, body []byte) (*http.Response, error) {
+// do sends a request; last is the id of the event after which it continues a stream, or empty.
+func (r *Remote) do(ctx context.Context, method string, body []byte, last string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -112,12 +115,15 @@ func (r *Remote) do(ctx context.Context, method string, body []byte) (*http.Resp
 	if method == http.MethodGet {
 		req.Header.Set("Accept", "text/event-stream")
 	}
+	if last != "" {
+		req.Header.Set("Last-Event-Id", last)
+	}
 	return r.client.Do(req)
 }
 
 // post sends a message. A request that fails has an error as its response.
 func (r *Remote) post(line []byte, m message) {
-	res, err := r.do(r.life, http.MethodPost, line)
+	res, err := r.do(r.life, http.MethodPost, line, "")
 	if err == nil {
 		defer func() { _ = res.Body.Close() }()
 		err = r.receive(res, m)
@@ -158,10 +164,24 @@ func (r *Remote) receive(res *http.Response, m message) error {
 	}
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
 	case "text/event-stream":
-		if err := events(res.Body, each); err != nil || answered {
-			return err
+		var s stream
+		err := s.read(res.Body, each)
+		for try := 0; !answered && try < maxResumes && s.id != "" && !errors.Is(err, errLong); try++ {
+			if s.wait(r.life, try) != nil {
+				break
+			}
+			last := s.id
+			if err = r.get(&s, each); errors.Is(err, errNoStream) {
+				break
+			}
+			if s.id != last {
+				try = -1
+			}
 		}
-		return errors.New("its stream ended without a response")
+		if answered {
+			return nil
+		}
+		return cmp.Or(err, errors.New("its stream ended without a response"))
 	case "application/json":
 		data, err := io.ReadAll(io.LimitReader(res.Body, maxLine+1))
 		if err == nil && len(data) > maxLine {
@@ -196,17 +216,10 @@ func (r *Remote) began(data []byte) {
 
 // listen reads the server's own stream, if it has one.
 func (r *Remote) listen() {
-	for try := 0; r.life.Err() == nil; try++ {
-		res, err := r.do(r.life, http.MethodGet, nil)
-		if err == nil {
-			if res.StatusCode != http.StatusOK {
-				_ = res.Body.Close()
-				return // it has none
-			}
-			err = events(res.Body, func(data []byte) error { try = 0; r.tell(append(compact(data), '\n')); return nil })
-			_ = res.Body.Close()
-		}
-		if backoff.Wait(r.life, time.Second, try) != nil || errors.Is(err, errLong) {
+	var s stream
+	for try := 0; ; try++ {
+		err := r.get(&s, func(data []byte) error { try = 0; r.tell(append(compact(data), '\n')); return nil })
+		if errors.Is(err, errNoStream) || errors.Is(err, errLong) || s.wait(r.life, try) != nil {
 			return
 		}
 	}
@@ -219,15 +232,56 @@ func (r *Remote) tell(line []byte) {
 	_, _ = r.out.Write(line)
 }
 
-// events calls each with the data of every event of a stream.
-func events(body io.Reader, each func(data []byte) error) error {
-	s := bufio.NewScanner(body)
-	s.Buffer(make([]byte, 0, 64<<10), maxLine)
+// stream is an event stream of the server, which may end before its last event. See "Resumability and Redelivery" of
+// MCP's transport.
+type stream struct {
+	id    string        // of the last event that has one
+	retry time.Duration // how long the server wants the client to wait before it is continued; 0: it does not say
+}
+
+// maxResumes bounds the attempts to continue a stream, while none of them brings an event.
+const maxResumes = 10
+
+// maxRetry bounds the wait before it is continued.
+const maxRetry = time.Minute
+
+var errNoStream = errors.New("its stream ended without a response, and cannot be continued")
+
+// wait waits before the stream is continued.
+func (s *stream) wait(ctx context.Context, try int) error {
+	d := s.retry
+	if d == 0 || try > 0 {
+		d = max(d, backoff.Delay(cmp.Or(d, time.Second), try))
+	}
+	return backoff.Sleep(ctx, min(d, maxRetry))
+}
+
+// get reads a stream that the client begins: the server's own, or the rest of another.
+func (r *Remote) get(s *stream, each func(data []byte) error) error {
+	res, err := r.do(r.life, http.MethodGet, nil, s.id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	switch {
+	case res.StatusCode >= http.StatusInternalServerError && res.StatusCode != http.StatusNotImplemented:
+		return errors.New(res.Status)
+	case res.StatusCode != http.StatusOK:
+		return errNoStream
+	}
+	return s.read(res.Body, each)
+}
+
+// read calls each with the data of every event.
+func (s *stream) read(body io.Reader, each func(data []byte) error) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	var data []byte
-	for s.Scan() {
-		line := s.Text()
+	id := s.id
+	for lines.Scan() {
+		line := lines.Text()
 		if line == "" {
-			if len(bytes.TrimSpace(data)) > 0 {
+			if s.id = id; len(bytes.TrimSpace(data)) > 0 {
 				if err := each(data); err != nil {
 					return err
 				}
@@ -235,12 +289,21 @@ func events(body io.Reader, each func(data []byte) error) error {
 			data = nil
 			continue
 		}
-		if text, ok := strings.CutPrefix(line, "data:"); ok {
-			data = append(append(data, strings.TrimPrefix(text, " ")...), '\n')
+		name, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimPrefix(value, " "); name {
+		case "data":
+			data = append(append(data, value...), '\n')
 			if len(data) > maxLine {
 				return errLong
 			}
+		case "id":
+			id = value
+		case "retry":
+			if ms, err := strconv.Atoi(value); err == nil {
+				s.retry = max(0, time.Duration(ms)*time.Millisecond)
+			}
+		default:
 		}
 	}
-	return s.Err()
+	return lines.Err()
 }

@@ -129,6 +129,61 @@ func TestARemoteServerKeepsItsSession(t *testing.T) {
 	}
 }
 
+// A server may end the stream of a call that takes long, and expects the client to come back for the rest.
+func TestARemoteServersStreamIsContinued(t *testing.T) {
+	t.Parallel()
+	var began, failed atomic.Bool
+	side, lines := remote(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if r.Method == http.MethodPost {
+			id, method := id(t, r)
+			if method == "initialize" {
+				_, _ = fmt.Fprintf(w, "data: {\"id\":%s,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n\n", id)
+				return
+			}
+			_, _ = fmt.Fprintf(w, "id: %s 1\nretry: 1\ndata: \n\n", method)
+			return
+		}
+		switch last := r.Header.Get("Last-Event-Id"); last {
+		case "":
+			if began.Swap(true) {
+				t.Error("the server's own stream begins twice")
+			}
+			_, _ = io.WriteString(w, "id: own 1\nretry: 1\ndata: {\"method\":\"first\"}\n\n")
+		case "own 1":
+			_, _ = io.WriteString(w, "id: own 2\ndata: {\"method\":\"second\"}\n\n")
+		case "slow 1":
+			if !failed.Swap(true) {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			_, _ = io.WriteString(w, "id: slow 2\ndata: \n\n")
+		case "slow 2":
+			_, _ = io.WriteString(w, "id: slow 3\ndata: {\"id\":\"a\",\"result\":{}}\n\n")
+		case "lost 1":
+			w.WriteHeader(http.StatusNotFound)
+		case "own 2":
+			<-r.Context().Done()
+		default:
+			t.Errorf("after %q", last)
+		}
+	})
+	send(t, side, initialize)
+	for _, want := range []string{"2025-11-25", "first", "second"} {
+		if got := receive(t, lines); !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	send(t, side, `{"jsonrpc":"2.0","id":"a","method":"slow"}`)
+	if got := receive(t, lines); got != `{"id":"a","result":{}}` {
+		t.Error(got)
+	}
+	send(t, side, `{"jsonrpc":"2.0","id":"b","method":"lost"}`)
+	if got := receive(t, lines); !strings.Contains(got, `"id":"b"`) || !strings.Contains(got, "cannot be continued") {
+		t.Error(got)
+	}
+}
+
 func TestARemoteServerThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the token went elsewhere") }))
