@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/cli/operator"
 	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/spf13/cobra"
@@ -246,7 +247,8 @@ func ServerCmd(a *cli.App) *cobra.Command {
 		Long: `Starts a NATS server that syncs every write. With --cluster it is one node of several,
 which keep copies of each other's streams: start each with the same list, its own --node and
 directory, and the same keys (copy the directory "auth", or use --key-of), and the brokers
-with --replicas 3. Use three nodes: two must run for anything to be stored.
+with --replicas 3. Use three nodes: all must run for the cluster to begin, and later two
+for anything to be stored.
 
 A node is ready (/readyz) when it has caught up with the others. For a rolling restart, stop one,
 start it, and wait until it is ready before the next. To replace one whose disk is lost, start it
@@ -277,6 +279,7 @@ Remove a node for good with "askbus server remove-node".`,
 			if err != nil {
 				return err
 			}
+			r.parts = append(r.parts, daemon.Part{Name: "room on the disk", Run: srv.AwaitRoom})
 			return r.serve(cmd.Context(), "server", s.OpsAddr, srv.Healthy, "NATS at "+r.After.NATSURL)
 		},
 	}

@@ -171,6 +171,17 @@ func (e *Embedded) Healthy() error {
 	return err
 }
 
+// Nodes returns the servers that run now.
+func (e *Embedded) Nodes() []*natsd.Server {
+	all := make([]*natsd.Server, len(e.nodes))
+	for i, n := range e.nodes {
+		n.mu.Lock()
+		all[i] = n.srv
+		n.mu.Unlock()
+	}
+	return all
+}
+
 // Close implements [Bus].
 func (e *Embedded) Close() error {
 	var err error

@@ -15,8 +15,8 @@ const (
 	fullFor     = 3 * time.Second // how long it stays full
 )
 
-// fullDisk is the file system of one server's store. It is full for a while; then space is freed
-// and the server is restarted, as docs/guarantees.md says.
+// fullDisk is the file system of one server's store. It is full for a while; then space is freed, the server ends by itself
+// or opens its store again, as docs/guarantees.md says, and is killed.
 type fullDisk struct {
 	bus *Processes
 	pr  *process // its server
@@ -39,6 +39,7 @@ func (d *fullDisk) Kill(ctx context.Context) error {
 	if err := errors.Join(err, os.Remove(ballast)); err != nil {
 		return err
 	}
+	d.pr.ended(fullFor)
 	return (&victim{d.bus, d.pr}).Kill(ctx)
 }
 

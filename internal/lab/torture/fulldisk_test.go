@@ -150,6 +150,60 @@ func TestAFullDiskIsLeftWithoutARestart(t *testing.T) {
 	}
 }
 
+// A node of a cluster whose disk was full ends when there is room again, and catches up when it is started again.
+func TestANodeEndsWhenItsFullDiskHasRoomAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	small := filepath.Join(dir, "n3")
+	if err := os.Mkdir(small, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "mode=700,size=60m"); err != nil {
+		t.Skipf("mounting needs root: %v", err)
+	}
+	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Nodes: 3, Brokers: 1, MaxStore: 64 << 20})
+	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
+	node := bus.(*torture.Embedded).Nodes()[2]
+	ended := make(chan error, 1)
+	go func() { ended <- node.AwaitRoom(t.Context()) }()
+	c := agent(t, connect(t, bus, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s1"}))
+	ballast := filepath.Join(small, "ballast")
+	full, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = full.Write(make([]byte, 4096))
+	}
+	_ = full.Close()
+	var kept []string
+	natstest.Eventually(t, "a write of the node fails", func() bool {
+		id := fmt.Sprintf("a%d", len(kept))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := c.Ask(ctx, big(id)); err == nil {
+			kept = append(kept, id)
+		}
+		err := node.Healthy()
+		return err != nil && strings.Contains(err.Error(), "this process ends")
+	})
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has room again") {
+		t.Fatalf("the node: %v", err)
+	}
+	if err := bus.Victims()[2].Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "all nodes are healthy", func() bool { return bus.(*torture.Embedded).Healthy() == nil })
+	for _, id := range kept {
+		if rec, err := c.Get(t.Context(), id); err != nil || rec.State != ask.StatePending {
+			t.Errorf("%s of %d: state %q, %v", id, len(kept), rec.State, err)
+		}
+	}
+}
+
 func TestAReadOnlyStoreIsReported(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "20m")

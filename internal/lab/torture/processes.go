@@ -261,6 +261,17 @@ func (p *process) startAgain() error {
 	}
 }
 
+// ended waits until it has exited by itself, or for d.
+func (p *process) ended(d time.Duration) {
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
+}
+
 // end kills it and waits for the exit.
 func (p *process) end() {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 // until it opens it again. A single server whose disk was full does so by itself
 // when there is room: it stops JetStream, reads the store as at a start, and
 // starts JetStream; connections stay. In a cluster that would also restart the
-// node's Raft groups, which a restart of the process is tried for. Another failure,
-// such as an I/O error, is left to a person.
+// node's Raft groups, which a restart of the process is tried for: the process
+// ends. Another failure, such as an I/O error, is left to a person.
 
 const reopenEvery = time.Second
 
@@ -55,7 +56,7 @@ func (r *reopener) run() {
 	for {
 		select {
 		case <-tick.C:
-			if !outOfSpace(r.s.log.writeFailure()) || healthyDisk(r.s.dir, r.s.budget) != nil {
+			if !r.s.hasRoomAgain() {
 				continue
 			}
 			if err := r.reopen(); err != nil {
@@ -67,6 +68,28 @@ func (r *reopener) run() {
 			return
 		}
 	}
+}
+
+// AwaitRoom returns nil when ctx ends. It returns an error if the store of a node of a cluster could not be written because
+// the disk was full, and there is room again: the process has to be started again, which its supervisor does.
+func (s *Server) AwaitRoom(ctx context.Context) error {
+	tick := time.NewTicker(reopenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if s.clustered && s.hasRoomAgain() {
+				return fmt.Errorf("the disk of %s has room again, and a node of a cluster opens its store only when it starts: start it again, if nothing does by itself (%s)", s.dir, s.log.writeFailure())
+			}
+		}
+	}
+}
+
+// hasRoomAgain reports whether a write failed because the disk was full, and there is room now.
+func (s *Server) hasRoomAgain() bool {
+	return outOfSpace(s.log.writeFailure()) && healthyDisk(s.dir, s.budget) == nil
 }
 
 // outOfSpace reports whether a failed write found no room.

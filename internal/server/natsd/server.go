@@ -295,8 +295,12 @@ func (s *Server) Healthy() error {
 	switch why := s.log.writeFailure(); {
 	case s.unopened.Load():
 		return errors.New("the store could not be opened again after its disk was full: see the log, and start askbus again")
-	case outOfSpace(why) && !s.clustered:
-		return fmt.Errorf("a write to the store found no room, and nothing more is stored there: make room on the disk; the store is opened again when %s are free (%s)", file.SizeText(minFree(s.budget)), why)
+	case outOfSpace(why):
+		then := "the store is opened again"
+		if s.clustered {
+			then = "this process ends, so that it is started again,"
+		}
+		return fmt.Errorf("a write to the store found no room, and nothing more is stored there: make room on the disk; %s when %s are free (%s)", then, file.SizeText(minFree(s.budget)), why)
 	case why != "":
 		return fmt.Errorf("a write to the store failed, and nothing more is stored there: make room on the disk, and start askbus again (%s)", why)
 	case !s.srv.JetStreamEnabled():
