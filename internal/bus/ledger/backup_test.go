@@ -159,7 +159,7 @@ func TestABackupUnderLoadLosesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatalf("restore %d: %v", i, err)
 		}
-		if got.Pending+got.Ended != f.Summary.Pending+f.Summary.Ended || got.Expired != 0 {
+		if got.Pending+got.Ended != f.Summary.Pending+f.Summary.Ended || got.Audit != f.Summary.Audit || got.Expired != 0 {
 			t.Errorf("restored %+v of %+v", got, f.Summary)
 		}
 		led := to.Ledger()

@@ -101,7 +101,7 @@ type restore struct {
 	consumers map[string]bool // by stream and consumer: created
 	acks      []jetstream.PubAckFuture
 	expired   []string
-	audited   int
+	audited   int // records and copies that the audit has again
 }
 
 // put writes one message, if it counts.
@@ -168,12 +168,14 @@ func (r *restore) audit(ctx context.Context) error {
 				return nil
 			}
 			k, _, _, _ := subject.ParseLedger(src.Subject)
+			r.audited++
 			if e.Header.Get(audit.HeaderRestored) == "" && r.f.picture.copies(k, src) && !gone[k] {
 				return nil
 			}
 			msg.Header[audit.HeaderRestored] = []string{src.String()}
+		} else {
+			r.audited++
 		}
-		r.audited++
 		return r.publish(ctx, msg)
 	})
 	return errors.Join(err, r.acknowledged(ctx))
