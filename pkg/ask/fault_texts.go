@@ -223,7 +223,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultNoSwapToken:      {english: `missing token; send that of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`, chinese: `缺少令牌；请以 "Authorization: Bearer …" 发送服务账号的、OIDC 签发者的或 API 的令牌`},
 	FaultNoIssuer:         {english: `this gateway has no issuer of credentials`, chinese: `此网关没有凭证签发者`},
 	FaultTokenUnknown:     {english: `this token is unknown or revoked`, chinese: `此令牌未知或已被撤销`},
-	FaultTokenExpired:     {english: `this token has expired`, chinese: `此令牌已过期`},
+	FaultTokenExpired:     {english: `this token expired at {given}; this gateway's clock says {now}`, chinese: `此令牌已于 {given} 过期；此网关的时钟是 {now}`},
 	FaultTokenEnded:       {english: `the token was revoked or has expired`, chinese: `令牌已被撤销或已过期`},
 	FaultTokensUnchecked:  {english: `tokens cannot be checked now; try again (the log says why)`, chinese: `现在无法检查令牌；请重试（日志中有原因）`},
 	FaultTokenEndpoint:    {english: `this token is valid for {allowed}, not for {given}`, chinese: `此令牌适用于 {allowed}，不适用于 {given}`},

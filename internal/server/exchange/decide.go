@@ -77,7 +77,7 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 		return Grant{}, ask.Refuse(ask.CodeForbidden, "the rule derives tenant %.80q and session %.80q from the token: use 1 to %d of A-Z a-z 0-9 _ -", g.Tenant, g.Session, ask.MaxToken)
 	}
 	if g.Life = min(life, p.Expires.Sub(now)); g.Life < time.Second {
-		return Grant{}, ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+		return Grant{}, tooOld(p.Expires, now)
 	}
 	return g, nil
 }

@@ -359,8 +359,8 @@ func TestInvalidTokensAreRefused(t *testing.T) {
 	}{
 		"forged with another key":        {forger.sign(good), "", ask.CodeUnauthorized, "signature does not verify"},
 		"with claims of another":         {parts[0] + "." + other[1] + "." + parts[2], "", ask.CodeUnauthorized, "signature does not verify"},
-		"expired":                        {change("exp", time.Now().Add(-time.Minute).Unix()), "", ask.CodeUnauthorized, "expired"},
-		"without an end":                 {change("exp", nil), "", ask.CodeUnauthorized, "expired"},
+		"expired":                        {change("exp", time.Now().Add(-time.Minute).Unix()), "", ask.CodeUnauthorized, "Z, and the issuer's clock says 20"},
+		"without an end":                 {change("exp", nil), "", ask.CodeUnauthorized, "does not say when it expires"},
 		"not valid yet":                  {change("nbf", time.Now().Add(time.Hour).Unix()), "", ask.CodeUnauthorized, "not valid yet"},
 		"issued in the future":           {change("iat", time.Now().Add(time.Hour).Unix()), "", ask.CodeUnauthorized, "iat is in the future"},
 		"with an end in a string":        {change("exp", fmt.Sprint(time.Now().Add(time.Hour).Unix())), "", ask.CodeUnauthorized, "exp is not a number"},

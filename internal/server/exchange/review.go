@@ -50,8 +50,8 @@ func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
 		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the API server refuses this token: it has expired, its pod is gone, or it is not for the audience %q", v.Audience)
 	}
 	expires := endOf(raw)
-	if !v.now().Before(expires) {
-		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+	if now := v.now(); !now.Before(expires) {
+		return Proof{}, tooOld(expires, now)
 	}
 	return Proof{Provider: v.Name, Subject: r.User, Expires: expires, Claims: r.claims(v.Issuer, v.Audience)}, nil
 }

@@ -144,8 +144,8 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 	a.tokens[other] = "migrate-x7"
 	for name, c := range map[string]struct{ token, says string }{
 		"unknown to the server": {nobodys.sign(claims, map[string]any{"jti": "1"}), "refuses this token"},
-		"expired":               {expired, "expired"},
-		"without an end":        {endless, "expired"},
+		"expired":               {expired, "Z, and the issuer's clock says 20"},
+		"without an end":        {endless, "does not say when it expires"},
 		"of another issuer":     {other, "does not trust the issuer"},
 	} {
 		if _, err := s.Holder(t.Context(), c.token); !unauthorized(err) || !strings.Contains(err.Error(), c.says) {

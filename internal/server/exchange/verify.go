@@ -117,10 +117,18 @@ func (v *verifier) scoped(claims map[string]any) error {
 	return nil
 }
 
+// tooOld refuses a token that has expired. It says both times: the issuer's clock may be the wrong one.
+func tooOld(expired, now time.Time) error {
+	if expired.Unix() <= 0 {
+		return ask.Refuse(ask.CodeUnauthorized, "the token does not say when it expires; get one with an exp")
+	}
+	return ask.Refuse(ask.CodeUnauthorized, "the token expired at %s, and the issuer's clock says %s; get a fresh one", expired.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+}
+
 // refusal says why a token is refused, without quoting it.
 func (v *verifier) refusal(err error) error {
-	if _, expired := errors.AsType[*oidc.TokenExpiredError](err); expired {
-		return ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+	if old, expired := errors.AsType[*oidc.TokenExpiredError](err); expired {
+		return tooOld(old.Expiry, v.now())
 	}
 	switch s := err.Error(); {
 	case strings.Contains(s, "expected audience"):

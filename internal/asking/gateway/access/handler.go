@@ -153,10 +153,10 @@ func Bearer(r *http.Request) (secret string, ok bool) {
 // check looks up the token of a secret. The error is an [*ask.Error].
 func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 	t, err := a.tokens.Check(r.Context(), secret, a.opts.Now())
-	switch {
-	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
-		return t, err
-	case err != nil:
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Code == ask.CodeUnauthorized {
+		return t, e
+	}
+	if err != nil {
 		a.opts.Logger.ErrorContext(r.Context(), "cannot check tokens; refusing all callers", slog.Any("error", err))
 		return t, ask.Refusal(ask.CodeUnavailable, ask.FaultTokensUnchecked)
 	}

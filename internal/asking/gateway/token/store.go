@@ -17,11 +17,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Reasons for rejecting a token.
-var (
-	ErrUnknown error = ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenUnknown)
-	ErrExpired error = ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenExpired)
-)
+// ErrUnknown refuses a token that is not stored.
+var ErrUnknown error = ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenUnknown)
+
+// expired refuses a token. It says both times: this process's clock may be the wrong one.
+func expired(t *Token, now time.Time) error {
+	return ask.Refusal(ask.CodeUnauthorized, ask.FaultTokenExpired, t.Expires.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+}
 
 // Store checks tokens with the gateway's credential. It follows the tokens in shared state: a
 // revoked one is rejected at every replica, and [Store.OnEnd] reports it within a second. After a
@@ -64,8 +66,8 @@ func (s *Store) Run(ctx context.Context) error {
 // lookupLimit bounds the wait for the broker for an unknown token, which may just have been issued.
 const lookupLimit = 3 * time.Second
 
-// Check returns the token of a secret. The error is [ErrUnknown], [ErrExpired], or says that tokens
-// cannot be checked.
+// Check returns the token of a secret. An [*ask.Error] refuses it; any
+// other error says that tokens cannot be checked.
 func (s *Store) Check(ctx context.Context, secret string, now time.Time) (Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -99,7 +101,7 @@ func find(ctx context.Context, secret string, now time.Time, get func(context.Co
 	case t.ID != id || !t.proves(proof):
 		return Token{}, ErrUnknown
 	case t.Expired(now):
-		return Token{}, ErrExpired
+		return Token{}, expired(&t, now)
 	}
 	return t, nil
 }

@@ -66,7 +66,9 @@ func TestIssueCheckRevoke(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := reader.Check(t.Context(), secret, now.Add(time.Hour)); !errors.Is(err, token.ErrExpired) {
+	_, err = reader.Check(t.Context(), secret, now.Add(2*time.Hour))
+	e, ok := errors.AsType[*ask.Error](err)
+	if ends, its := made.Expires.UTC().Format(time.RFC3339), now.Add(2*time.Hour).UTC().Format(time.RFC3339); !ok || e.Code != ask.CodeUnauthorized || e.Detail != "this token expired at "+ends+"; this gateway's clock says "+its {
 		t.Errorf("after it expired: %v", err)
 	}
 	gone := make(chan time.Time, 2)
