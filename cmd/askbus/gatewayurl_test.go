@@ -8,6 +8,7 @@ import (
 )
 
 // With an inbox at one host and a gateway at another, people are sent to the inbox, and programs to the gateway.
+// Doctor looks at both.
 func TestAnInboxAndAGatewayAtTwoHosts(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -16,6 +17,10 @@ func TestAnInboxAndAGatewayAtTwoHosts(t *testing.T) {
 	g := startWith(t, []string{"ASKBUS_HTTP_URL=https://inbox.example.com", "ASKBUS_GATEWAY_URL=https://agents.example.com/"}, "", "--dir", pl.dir, "gateway", "--http-addr", "127.0.0.1:0")
 	_, at, _ := strings.Cut(g.err.wait(t, "gateway at "), "gateway at ")
 	at, _, _ = strings.Cut(at, ",")
+	d := startWith(t, []string{"ASKBUS_GATEWAY_URL=" + at}, "", "doctor", "--no-ask", "--dir", pl.dir, "--output", "text")
+	if code := d.wait(); code != 0 || !strings.Contains(d.out.String(), "ok      gateway: no TLS at "+at) {
+		t.Errorf("doctor: exit %d: %s%s", code, d.out, d.err)
+	}
 	for _, c := range []struct {
 		host, token, method, path, body string
 		status                          int

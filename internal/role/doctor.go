@@ -28,12 +28,14 @@ import (
 func DoctorCmd(a *cli.App) *cobra.Command {
 	entries := make([]*chatEntry, 0, len(chats()))
 	var pages config.PagerDuty
+	var gateway config.Gateway
 	var admin string
 	var noAsk bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
-		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
-JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
+		Long: `Checks server version, payload, credential expiry, TLS of NATS, of the inbox and of the
+gateway (ASKBUS_GATEWAY_URL), and their clocks; JetStream's limits, partitions, stream
+settings, copies, leaders, the servers' clocks and the audit;
 whether other users of the machine can read the keys;
 the work of posting surfaces; versions of the brokers and the budget; what each role may
 do, by trying; the issuer and push; each chat whose token is set, and PagerDuty; the hook of Claude Code, if this user or
@@ -53,7 +55,7 @@ code 1: something is broken.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			found, err := runDoctor(ctx, a, admin, noAsk)
+			found, err := runDoctor(ctx, a, gateway.Gateway.URL, admin, noAsk)
 			if err != nil {
 				if cli.ExitCode(err) == cli.ExitUsage {
 					return err
@@ -80,13 +82,14 @@ code 1: something is broken.`,
 		entries = append(entries, c)
 	}
 	cli.Load(&pages, cmd)
+	cli.Load(&gateway, cmd)
 	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
 	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
 	return cmd
 }
 
 // doctor checks the bus.
-func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (finding.List, error) {
+func runDoctor(ctx context.Context, a *cli.App, gateway, admin string, noAsk bool) (finding.List, error) {
 	cred, err := a.Credential()
 	if err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (findi
 	if role, err := rights.ParseUser(cred.Name); err == nil && role.Name != rights.RoleOperator {
 		return nil, fmt.Errorf("the credential is of %s, which cannot check a deployment: give an operator's, which \"askbus auth operator\" prints", cred.Name)
 	}
-	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.InboxURL(), Trust: a.InboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
+	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.InboxURL(), Gateway: gateway, Trust: a.InboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
 	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
 	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet)
 	if err != nil {

@@ -28,7 +28,8 @@ type Options struct {
 	Tenant     string     // of the test ask
 
 	Inbox      string         // URL of the web inbox; empty: unknown
-	Trust      *x509.CertPool // CAs of its certificate; default: the system's
+	Gateway    string         // URL of the gateway; empty: unknown
+	Trust      *x509.CertPool // CAs of their certificates; default: the system's
 	ClientCert string         // file of our client certificate for NATS; empty: none
 	ClientKey  string
 }
@@ -49,7 +50,10 @@ func Run(ctx context.Context, o Options) finding.List {
 		l = append(l, own(o.ClientCert, o.ClientKey, line.Now)...)
 	}
 	if o.Inbox != "" {
-		l = append(l, Inbox(lookAtInbox(ctx, o.Inbox, o.Trust))...)
+		l = append(l, Inbox.Judge(lookAt(ctx, o.Inbox, o.Trust))...)
+	}
+	if o.Gateway != "" {
+		l = append(l, Gateway.Judge(lookAt(ctx, o.Gateway, o.Trust))...)
 	}
 	var seen *ledger.Inspection
 	if o.Reader == nil {

@@ -70,26 +70,27 @@ func TestEachFindingOfTheInbox(t *testing.T) {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	cert := func(ends time.Duration) *x509.Certificate { return &x509.Certificate{NotAfter: now.Add(ends)} }
 	for _, v := range []struct {
-		facts doctor.InboxFacts
+		facts doctor.SiteFacts
 		state finding.State
 		words string
 	}{
-		{doctor.InboxFacts{URL: "http://127.0.0.1:8420"}, finding.Good, "on this machine"},
-		{doctor.InboxFacts{URL: "http://ask.example.com"}, finding.Missing, "in the clear"},
-		{doctor.InboxFacts{URL: "ask.example.com"}, finding.Broken, "invalid address"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "valid until"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not checked"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "is not for the name"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
+		{doctor.SiteFacts{URL: "http://127.0.0.1:8420"}, finding.Good, "on this machine"},
+		{doctor.SiteFacts{URL: "http://ask.example.com"}, finding.Missing, "in the clear"},
+		{doctor.SiteFacts{URL: "ask.example.com"}, finding.Broken, "invalid address"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "valid until"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not checked"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "is not for the name"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
 	} {
 		v.facts.Now = now
-		said(t, doctor.Inbox(v.facts), "inbox", v.state, v.words)
+		said(t, doctor.Inbox.Judge(v.facts), "inbox", v.state, v.words)
 	}
 	for off, words := range map[time.Duration]string{10 * time.Minute: "10m0s ahead of this machine's", -time.Hour: "1h0m0s behind this machine's"} {
-		said(t, doctor.Inbox(doctor.InboxFacts{URL: "http://127.0.0.1:8420", Date: now.Add(off), Now: now}), "inbox's clock", finding.Missing, words)
+		said(t, doctor.Inbox.Judge(doctor.SiteFacts{URL: "http://127.0.0.1:8420", Date: now.Add(off), Now: now}), "inbox's clock", finding.Missing, words)
 	}
-	if l := doctor.Inbox(doctor.InboxFacts{URL: "http://127.0.0.1:8420", Date: now.Add(-time.Second), Now: now}); len(l) != 1 {
+	said(t, doctor.Gateway.Judge(doctor.SiteFacts{URL: "http://127.0.0.1:8420", Date: now.Add(-time.Hour), Now: now}), "gateway's clock", finding.Missing, "1h0m0s behind this machine's: tokens expire")
+	if l := doctor.Inbox.Judge(doctor.SiteFacts{URL: "http://127.0.0.1:8420", Date: now.Add(-time.Second), Now: now}); len(l) != 1 {
 		t.Errorf("a clock that is right: %+v", l)
 	}
 }
