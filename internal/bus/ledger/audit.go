@@ -84,7 +84,12 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 // openAudit creates the stream of the audit if it is missing. made reports
 // whether it created it.
 func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
-	return l.createBounded(ctx, l.auditConfig(), minAuditBytes, 4)
+	cfg := l.auditConfig()
+	// A server bounds this window (duplicate_window), and chooses it itself only for a stream without sources.
+	if s, err := l.stream(ctx, subject.Stream(0)); err == nil {
+		cfg.Duplicates = min(cfg.Duplicates, s.CachedInfo().Config.Duplicates)
+	}
+	return l.createBounded(ctx, cfg, minAuditBytes, 4)
 }
 
 // SetAudit changes the settings of the audit over a connection that may update

@@ -23,13 +23,35 @@ import (
 // The configuration that is shipped for an external nats-server syncs every
 // write, and a ledger opens on it with a credential from askbus.
 func TestTheShippedConfigurationOfNATS(t *testing.T) {
+	o, dir := shipped(t)
+	if !o.SyncAlways || len(o.Routes) != 3 || o.Cluster.Name != "askbus" || len(o.TrustedOperators) != 1 {
+		t.Errorf("sync always is %v, %d routes, %d operators", o.SyncAlways, len(o.Routes), len(o.TrustedOperators))
+	}
+	o.Cluster, o.Routes = server.ClusterOpts{}, nil
+	opened(t, o, dir)
+}
+
+// A server may bound the window in which JetStream refuses doubled messages. The audit takes what it allows.
+func TestANATSWithASmallDuplicateWindow(t *testing.T) {
+	o, dir := shipped(t)
+	o.Cluster, o.Routes = server.ClusterOpts{}, nil
+	o.JetStreamLimits.Duplicates = 10 * time.Second
+	led := opened(t, o, dir)
+	if _, err := led.RefreshAudit(t.Context()); err != nil || led.AuditUse().Most == 0 {
+		t.Errorf("the audit: %+v, %v", led.AuditUse(), err)
+	}
+}
+
+// shipped returns deploy/nats-server.conf with the accounts of new keys.
+func shipped(t *testing.T) (o *server.Options, dir string) {
+	t.Helper()
 	for name, value := range map[string]string{
 		"ASKBUS_NODE": "n1", "ASKBUS_ROUTE_PASSWORD": "route",
 		"ASKBUS_ROUTE_1": "nats://route:route@nats-1:6222", "ASKBUS_ROUTE_2": "nats://route:route@nats-2:6222", "ASKBUS_ROUTE_3": "nats://route:route@nats-3:6222",
 	} {
 		t.Setenv(name, value)
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if _, err := natsd.Init(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -37,31 +59,33 @@ func TestTheShippedConfigurationOfNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := os.ReadFile("../../../deploy/nats-server.conf")
+	text, err := os.ReadFile("../../../deploy/nats-server.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	conf := t.TempDir()
 	write(t, filepath.Join(conf, "askbus-auth.conf"), auth)
-	write(t, filepath.Join(conf, "nats-server.conf"), string(shipped))
-	o, err := server.ProcessConfigFile(filepath.Join(conf, "nats-server.conf"))
-	if err != nil {
+	write(t, filepath.Join(conf, "nats-server.conf"), string(text))
+	if o, err = server.ProcessConfigFile(filepath.Join(conf, "nats-server.conf")); err != nil {
 		t.Fatal(err)
 	}
-	if !o.SyncAlways || len(o.Routes) != 3 || o.Cluster.Name != "askbus" || len(o.TrustedOperators) != 1 {
-		t.Errorf("sync always is %v, %d routes, %d operators", o.SyncAlways, len(o.Routes), len(o.TrustedOperators))
-	}
-	o.Cluster, o.Routes = server.ClusterOpts{}, nil
-	srv := external(t, o)
-	c, _ := handedOut(t, dir, srv.ClientURL(), rights.Role{Name: rights.RoleLedger})
+	return o, dir
+}
+
+// opened opens a ledger on such a server, with a credential from askbus.
+func opened(t *testing.T, o *server.Options, dir string) *store.Ledger {
+	t.Helper()
+	c, _ := handedOut(t, dir, external(t, o).ClientURL(), rights.Role{Name: rights.RoleLedger})
 	nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if _, err := store.Open(t.Context(), nc, store.Options{}); err != nil {
-		t.Error(err)
+	led, err := store.Open(t.Context(), nc, store.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return led
 }
 
 // external starts a nats-server of somebody else's configuration.
