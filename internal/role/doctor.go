@@ -102,6 +102,9 @@ func runDoctor(ctx context.Context, a *cli.App, gateway, admin string, noAsk boo
 	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet)
 	if err != nil {
 		advice := fmt.Sprintf("start \"%s\" if it should run here, or give the right --nats-url and credential", a.Hint("up"))
+		if errors.Is(err, connection.ErrCrowded) {
+			advice = "see which processes hold connections, end some, or raise the limit (docs/operations.md, \"Who holds the connections\")"
+		}
 		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 			advice = fmt.Sprintf("give a credential of this bus; if it is one, a clock may be wrong (here it is %s): set it by NTP", time.Now().UTC().Format(time.RFC3339))
 		}

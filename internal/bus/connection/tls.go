@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 )
@@ -37,13 +39,20 @@ func overTLS(c Credential) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// explain adds to a TLS error what to do about it.
+// ErrCrowded means that a server closed a new connection at once.
+var ErrCrowded = errors.New("the server closes new connections: it has as many as it takes (max_connections), or is stopping")
+
+// explain adds to an error of a new connection what it means.
 func explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, nats.ErrSecureConnWanted) {
 		return fmt.Errorf("the server does not speak TLS, which the URL or a CA file requires: %w", err)
+	}
+	// A server that has too many connections says so and closes the new one; mostly our own write fails before we read that.
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || strings.Contains(err.Error(), "connections exceeded") {
+		return fmt.Errorf("%w: %w", ErrCrowded, err)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Errorf("%w; name the file of its CA in ASKBUS_NATS_CA_FILE, if this is the right server", err)

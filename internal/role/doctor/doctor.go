@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) finding.List {
 	case o.Credential != nil:
 		servers, err := askClocks(ctx, o.Credential)
 		if err != nil {
-			l.Say("clocks", finding.Broken, "the servers cannot be asked for their time: %v; check that they have the accounts of this directory", err)
+			l.Say("clocks", finding.Broken, "the servers cannot be asked for their time: %v%s", err, accounts(err))
 		} else {
 			l = append(l, Clocks(servers, time.Now())...)
 		}

@@ -52,7 +52,7 @@ func tryRights(as Credential) finding.List {
 		what := "rights of " + t.role.Name
 		nc, err := as(t.role)
 		if err != nil {
-			l.Say(what, finding.Broken, "it cannot connect: %v; check that the server has the accounts of this directory", err)
+			l.Say(what, finding.Broken, "it cannot connect: %v%s", err, accounts(err))
 			continue
 		}
 		var too, little []string
@@ -80,6 +80,14 @@ func tryRights(as Credential) finding.List {
 		}
 	}
 	return l
+}
+
+// accounts advises on a refused credential.
+func accounts(err error) string {
+	if errors.Is(err, nats.ErrAuthorization) {
+		return "; check that the server has the accounts of this directory"
+	}
+	return ""
 }
 
 // publishes publishes to a subject and reports whether it was denied.
