@@ -66,6 +66,46 @@ func TestDamageInOneNodeHealsFromItsPeers(t *testing.T) {
 	}
 }
 
+// A node whose budget is less than what the audit and the files may use takes no copies, but only if it must make one:
+// it would be ready at some starts and at others not. It does not start, and says what it needs.
+func TestANodeWithLessThanItsStreamsMayUse(t *testing.T) {
+	t.Parallel()
+	all := nodes(t)
+	servers := make([]*natsd.Server, 3)
+	for i := range all {
+		s, err := natsd.Start(all[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		servers[i] = s
+	}
+	_, js := admin(t, servers[0])
+	natstest.Eventually(t, "a bounded stream is made", func() bool {
+		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "FILES", Subjects: []string{"ledgerv1.file.>"}, MaxBytes: 200 << 20, Replicas: 3})
+		return err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse)
+	})
+	natstest.Eventually(t, "the third node has its copy", func() bool {
+		found, _ := filepath.Glob(filepath.Join(all[2].Dir, "nats", "jetstream", "*", "streams", "FILES", "meta.inf"))
+		return len(found) == 1
+	})
+	servers[2].Close()
+	all[2].MaxStore = 100 << 20
+	if s, err := natsd.Start(all[2]); err == nil {
+		s.Close()
+		t.Fatal("it started")
+	} else {
+		wants(t, err.Error(), "--max-store 100 MiB", "may use 200 MiB")
+	}
+	all[2].MaxStore = 300 << 20
+	s, err := natsd.Start(all[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	natstest.Eventually(t, "it is ready", func() bool { return s.Healthy() == nil })
+}
+
 func remove(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {

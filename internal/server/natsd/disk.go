@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +27,32 @@ const lowDisk = 32 << 20
 func CheckBudget(bytes int64) error {
 	if bytes < minStore {
 		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and frees space only when it rewrites a whole file next to the old one", file.SizeText(bytes), file.SizeText(minStore))
+	}
+	return nil
+}
+
+// checkReserved refuses a node of a cluster whose budget is less than what its bounded streams may use: nats-server keeps
+// that much for them, and would then take neither their copies nor those of others, but only if it has to make one.
+func checkReserved(dir string, budget int64) error {
+	configs, err := filepath.Glob(filepath.Join(dir, rights.StoreDir, "jetstream", "*", "streams", "*", "meta.inf"))
+	if err != nil {
+		return err
+	}
+	var reserved int64
+	for _, path := range configs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var cfg struct {
+			MaxBytes int64 `json:"max_bytes"`
+		}
+		if json.Unmarshal(data, &cfg) == nil { // the check of the store reports a damaged one
+			reserved += max(0, cfg.MaxBytes)
+		}
+	}
+	if reserved >= budget {
+		return fmt.Errorf("--max-store %s is too little for this store: the audit and the uploaded files may use %s of it, and a node of a cluster with less takes no copies; use more (\"askbus ledger set --audit-bytes\" makes the audit smaller)", file.SizeText(budget), file.SizeText(reserved))
 	}
 	return nil
 }

@@ -135,6 +135,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if err == nil {
 		err = found.Err(alone)
 	}
+	if err == nil && s.clustered {
+		err = checkReserved(opts.Dir, opts.MaxStore)
+	}
 	if err != nil {
 		return err
 	}
