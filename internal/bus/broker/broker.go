@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,9 +168,11 @@ func (b *Broker) Healthy() error {
 	return b.led.ClockError()
 }
 
-// Run serves until ctx ends. Then it drains: it finishes running requests, and
+// Run serves until ctx ends, or a stream of the ledger is gone. Then it drains: it finishes running requests, and
 // answers held ones with their status.
 func (b *Broker) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	work, cancel := connection.WithGrace(ctx, b.opts.Grace)
 	defer cancel()
 	b.base = work
@@ -221,15 +224,16 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer endRecords()
 	var recording sync.WaitGroup
 	recording.Go(func() { b.audit.run(recorded) })
-	b.maintain(ctx)
+	gone := b.maintain(ctx)
 
+	end() // if a stream is gone
 	b.ready.Store(false)
 	close(b.draining)
 	if b.counting != nil {
 		_ = b.counting.Unsubscribe()
 	}
 	endAlive() // the server then replies "no responders"
-	err = b.drain(svc, ofService)
+	err = errors.Join(gone, b.drain(svc, ofService))
 	b.waits.release() //nolint:contextcheck // running requests have the broker's own grace
 	b.workers.stop()
 	b.running.Wait()
@@ -343,14 +347,16 @@ const (
 	sweepMost  = 60_000 // questions per partition and sweep: bounds its share of a core
 )
 
-// maintain looks after the ledger until ctx ends.
-func (b *Broker) maintain(ctx context.Context) {
+// maintain looks after the ledger until ctx ends, or until a stream of it is gone: a start makes it again, as it does for
+// all that is missing.
+func (b *Broker) maintain(ctx context.Context) error {
 	usage, sweep := time.NewTicker(usageEvery), time.NewTicker(b.opts.Sweep)
 	defer usage.Stop()
 	defer sweep.Stop()
 	status := b.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer b.nc.RemoveStatusListener(status)
 	b.sweep(ctx)
+	var gone []string
 	step, swept := time.NewTimer(0), time.Now()
 	defer step.Stop()
 	for {
@@ -360,14 +366,14 @@ func (b *Broker) maintain(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-b.steps.wake:
 		case <-step.C:
 			b.sweep(ctx)
 			swept = time.Now()
 		case s := <-status:
 			if s == nats.CLOSED {
-				return
+				return nil
 			}
 			b.reconnected(ctx)
 		case <-usage.C:
@@ -379,6 +385,10 @@ func (b *Broker) maintain(ctx context.Context) {
 			}
 		case <-sweep.C:
 			b.sweep(ctx)
+			before := gone
+			if gone = b.led.Missing(ctx); len(gone) > 0 && slices.Equal(gone, before) { // twice: a new leader may not know them yet
+				return fmt.Errorf("broker: the ledger's streams %s are missing: somebody deleted them, and what they held is lost; restore a backup, or start brokers again, which make them again, empty", strings.Join(gone, ", "))
+			}
 		}
 	}
 }

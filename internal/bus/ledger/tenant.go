@@ -69,6 +69,16 @@ func with(counts map[string]int, name string, n int) map[string]int {
 	return counts
 }
 
+// Missing returns the names of the ledger's streams that do not exist. Open made them all, so somebody deleted these.
+func (l *Ledger) Missing(ctx context.Context) (names []string) {
+	for _, name := range l.streams() {
+		if _, err := l.info(ctx, name); codeIs(err, codeStreamNotFound) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Ends are the last sequences of the streams of a ledger, by name.
 type Ends map[string]uint64
 
