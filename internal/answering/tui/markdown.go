@@ -38,6 +38,9 @@ func (m *model) prose(text string, width int) []string {
 			continue
 		case mark != nil:
 			fence, hang = mark[1], 0
+			if _, words := card.Info(strings.TrimPrefix(strings.TrimLeft(l, " "), fence)); words != "" {
+				code = append(code, words)
+			}
 			continue
 		}
 		switch heading, item, quote := mdHeading.FindStringSubmatch(l), mdItem.FindStringSubmatch(l), mdQuote.FindStringSubmatch(l); {

@@ -56,6 +56,13 @@ func TestMarkdownPreviewsAreDrawn(t *testing.T) {
 	}
 }
 
+// What is beside the language of a fence is a line of it: nothing is lost.
+func TestWordsBesideAFenceAreShown(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 80, 24, nil, planned("Runs\n\n```rm -rf /```\n\nand ls"))
+	s.keys("enter p").has("│ rm -rf /```", "and ls")
+}
+
 // What somebody permits is shown to its end, in a terminal of any width: a command that is longer than a line of the card, and
 // a change.
 func TestNothingOfACommandOrAChangeIsCutOff(t *testing.T) {

@@ -28,9 +28,9 @@ import (
 )
 
 // markdown renders agent text as safe HTML. Two layers protect the page:
-// goldmark does not know raw HTML, which is text like any other, so that nothing
-// of what the agent wrote is left out, and bluemonday allows only the elements
-// named here.
+// goldmark knows neither raw HTML nor the definitions of references, which are text
+// like any other, so that nothing of what the agent wrote is left out, and
+// bluemonday allows only the elements named here.
 // There are no ids, relative links or images; an image would be a request to a
 // host that the agent chooses. Text that is too expensive to render is shown as
 // plain text.
@@ -48,7 +48,6 @@ func newMarkdown() *markdown {
 			goldmark.WithParser(parser.NewParser(
 				parser.WithBlockParsers(without(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser())...),
 				parser.WithInlineParsers(without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
-				parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 			)),
 			goldmark.WithExtensions(extension.GFM),
 			goldmark.WithParserOptions(
@@ -216,6 +215,7 @@ func (plainer) image(w util.BufWriter, source []byte, node ast.Node, entering bo
 	_, _ = w.Write(util.EscapeHTML([]byte(words(image, source))))
 	_, _ = w.WriteString("</a>")
 	leads(w, string(image.Destination), "")
+	titled(w, image.Title)
 	return ast.WalkSkipChildren, nil
 }
 
@@ -230,6 +230,7 @@ func (plainer) link(w util.BufWriter, source []byte, node ast.Node, entering boo
 	default:
 		_, _ = w.WriteString("</a>")
 		leads(w, string(link.Destination), words(link, source))
+		titled(w, link.Title)
 	}
 	return ast.WalkContinue, nil
 }
@@ -265,6 +266,15 @@ func leads(w util.BufWriter, to, said string) {
 	_, _ = w.WriteString(" (")
 	_, _ = w.Write(util.EscapeHTML([]byte(u.Hostname())))
 	_, _ = w.WriteString(")")
+}
+
+// titled appends the title of a link, which no phone shows otherwise.
+func titled(w util.BufWriter, title []byte) {
+	if len(title) > 0 {
+		_, _ = w.WriteString(" “")
+		_, _ = w.Write(util.EscapeHTML(title))
+		_, _ = w.WriteString("”")
+	}
 }
 
 // words returns the text of a link or an image, without formatting.

@@ -36,13 +36,26 @@ func TestMarkdown(t *testing.T) {
 	for in, want := range map[string]string{
 		"[https://github.com/acme](https://evil.example/x)":                  "</a> (evil.example)",
 		"[**github.com**](https://evil.example)":                             "</a> (evil.example)",
-		"[github.com][1]\n\n[1]: https://evil.example/github.com":            "</a> (evil.example)",
+		"[github.com][1]\n\n[1]: https://evil.example/github.com":            "<p>[github.com][1]</p>\n<p>[1]: <a",
 		"![github.com](https://evil.example/p.png)":                          "</a> (evil.example)",
 		"[the log](https://user:github.com@evil.example:8443/x)":             "</a> (evil.example)",
 		"[https://github.com@evil.example](https://github.com@evil.example)": "</a> (evil.example)",
 		"<https://github.com@evil.example/x>":                                "</a> (evil.example)",
 		"[example.com](https://example.com/a)":                               "example.com</a></p>",
 		"https://example.com/a":                                              "https://example.com/a</a></p>",
+	} {
+		if got := string(m.html(t.Context(), in)); !strings.Contains(got, want) {
+			t.Errorf("%s became %s; want %s in it", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{ // nothing is left out
+		"[a]: <hidden> \"words\"":           `<p>[a]: &lt;hidden&gt; &#34;words&#34;</p>`,
+		"[x](https://x.example \"hidden\")": "</a> (x.example) “hidden”",
+		"|a|\n|-|\n|b|hidden|":              "|b|hidden|",
+		"a|\n-|\nb|hidden":                  "b|hidden",
+		"|a|b|\n|-|-|\n|c|":                 "<td>c</td>",
+		"```sh ; hidden\nls\n```":           "<pre>sh ; hidden</pre><pre",
+		"~~~./hidden\nls\n~~~":              "<pre>./hidden</pre><pre",
 	} {
 		if got := string(m.html(t.Context(), in)); !strings.Contains(got, want) {
 			t.Errorf("%s became %s; want %s in it", in, got, want)

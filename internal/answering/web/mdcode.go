@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	formatter "github.com/alecthomas/chroma/v2/formatters/html"
 	"github.com/askbus/askbus/internal/answering/web/lexers"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
 )
@@ -94,11 +95,18 @@ func colour(language, code string, until time.Time) []byte {
 // keyboard.
 const focusable = `tabindex="0"`
 
-// code renders a code block, highlighted if possible.
+// code renders a code block, highlighted if possible. What is beside the language of its fence is above it.
 func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	block, ok := node.(*ast.FencedCodeBlock)
 	if !ok || !entering {
 		return ast.WalkContinue, nil
+	}
+	if block.Info != nil {
+		if _, words := card.Info(string(block.Info.Value(source))); words != "" {
+			_, _ = w.WriteString("<pre>")
+			_, _ = w.Write(util.EscapeHTML([]byte(words)))
+			_, _ = w.WriteString("</pre>")
+		}
 	}
 	if html, given := block.AttributeString(coloured); given {
 		if data, ok := html.([]byte); ok {

@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -110,23 +112,27 @@ func (blockCounter) Close(ast.Node, text.Reader, parser.Context)                
 func (blockCounter) CanInterruptParagraph() bool                                 { return true }
 func (blockCounter) CanAcceptIndentedLine() bool                                 { return true }
 
-// tableCounter bounds the cells of a possible table.
+// tableCounter bounds the cells of a possible table. One with a row that has more cells than the first is drawn as it is:
+// the table would lack them.
 type tableCounter struct{ counter }
 
 func (c tableCounter) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	w, lines, widest := c.work(pc), node.Lines(), 0
 	w.stop(w.ctx.Err())
-	for i := range min(lines.Len(), 1000) { // the row that defines the columns is among the first lines
-		cells := 1
+	rows := make([]string, lines.Len())
+	for i := range rows {
 		segment := lines.At(i)
-		for _, b := range segment.Value(reader.Source()) {
-			if b == '|' {
-				cells++
-			}
+		rows[i] = string(segment.Value(reader.Source()))
+		if i < 1000 { // the row that defines the columns is among the first lines
+			widest = max(widest, strings.Count(rows[i], "|")+1)
 		}
-		widest = max(widest, cells)
 	}
-	if widest > 1 && widest*lines.Len() > maxCells {
+	if widest > 1 && widest*len(rows) > maxCells {
 		w.stop(errHeavy)
+	}
+	if card.Ragged(rows) {
+		code := ast.NewCodeBlock()
+		code.SetLines(lines)
+		node.Parent().ReplaceChild(node.Parent(), node, code)
 	}
 }

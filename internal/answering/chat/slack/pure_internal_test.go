@@ -262,7 +262,11 @@ func TestMarkdownBecomesRichText(t *testing.T) {
 		"a table":                                {"| a | b |\n|---|---|\n| 1 | 2 |", `P"| a | b |\n|---|---|\n| 1 | 2 |"`},
 		"links":                                  {"[docs](https://x.example/a) and <https://y.example> ![p](z.png)", `S"docs ("c"https://x.example/a"") and "c"https://y.example"" p ("c"z.png"")"`},
 		"a link whose words are another address": {"[https://github.com/acme](https://evil.example/x)", `S"https://github.com/acme ("c"https://evil.example/x"")"`},
-		"HTML":                                   {"a <b>c</b>\n\n<script>x</script>", `S"a <b>c</b>" P"<script>x</script>"`},
+		"HTML":                                   {"a <b>c</b>\n\n<script>x</script>", `S"a <b>c</b>\n\n<script>x</script>"`},
+		"a definition of a reference":            {"[a]: b \"c\"", `S"[a]: b \"c\""`},
+		"a link with a title":                    {`[docs](https://x.example "rm -rf /")`, `S"docs ("c"https://x.example rm -rf /"")"`},
+		"words beside a fence":                   {"```sh ; rm -rf /\nls\n```", `P"sh ; rm -rf /\nls"`},
+		"code in a quotation in a list":          {"- a\n  > ```\n  > rm -rf /\n  > ```", `bullet0[S"a\n\n\nrm -rf /"]`},
 		"mentions":                               {"<!channel> <@U1> :tada:", `S"<!channel> <@U1> :` + zero + `tada:"`},
 	} {
 		t.Run(name, func(t *testing.T) {

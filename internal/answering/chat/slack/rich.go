@@ -2,7 +2,9 @@ package slack
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/card"
@@ -11,7 +13,9 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 const (
@@ -43,6 +47,19 @@ func body(heading string, p *card.Preview, most int) (blocks []slackapi.Block, c
 	return blocks, code != whole
 }
 
+// parsed parses what an agent writes. It knows neither HTML nor the definitions of references, of which a part is not shown:
+// they are text.
+//
+//nolint:gochecknoglobals // made once, never changed
+var parsed = sync.OnceValue(func() goldmark.Markdown {
+	html := func(v util.PrioritizedValue) bool {
+		return v.Value == parser.NewHTMLBlockParser() || v.Value == parser.NewRawHTMLParser()
+	}
+	return goldmark.New(goldmark.WithExtensions(extension.Strikethrough), goldmark.WithParser(parser.NewParser(
+		parser.WithBlockParsers(slices.DeleteFunc(parser.DefaultBlockParsers(), html)...), parser.WithInlineParsers(slices.DeleteFunc(parser.DefaultInlineParsers(), html)...),
+	)))
+})
+
 // richText renders Markdown as Slack's rich text elements.
 func richText(heading, markdown string) (blocks []slackapi.Block) {
 	r := &rich{source: []byte(markdown)}
@@ -50,8 +67,7 @@ func richText(heading, markdown string) (blocks []slackapi.Block) {
 		r.write(heading, style{Bold: true})
 		r.headed = true
 	}
-	md := goldmark.New(goldmark.WithExtensions(extension.Strikethrough))
-	r.blocks(md.Parser().Parse(text.NewReader(r.source)), 0)
+	r.blocks(parsed().Parser().Parse(text.NewReader(r.source)), 0)
 	r.endSection()
 	var block []slackapi.RichTextElement
 	n := 0
@@ -172,7 +188,7 @@ func (r *rich) blocks(parent ast.Node, indent int) {
 		case *ast.ThematicBreak:
 			r.paragraph()
 			r.write("———", style{})
-		case *ast.CodeBlock, *ast.FencedCodeBlock, *ast.HTMLBlock:
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
 			r.pre(lines(n, r.source))
 		default:
 			if raw := lines(n, r.source); table.MatchString(raw) {
@@ -188,8 +204,15 @@ func (r *rich) blocks(parent ast.Node, indent int) {
 // table matches the line below a table's header.
 var table = regexp.MustCompile(`(?m)\A.*\|.*\n *\|?[ :|-]*-[ :|-]*\|[ :|-]*$`)
 
+// lines returns the text of a block, with what is beside the language of a fence.
 func lines(n ast.Node, source []byte) string {
-	return strings.TrimRight(string(n.Lines().Value(source)), "\n")
+	text := strings.TrimRight(string(n.Lines().Value(source)), "\n")
+	if fence, ok := n.(*ast.FencedCodeBlock); ok && fence.Info != nil {
+		if _, words := card.Info(string(fence.Info.Value(source))); words != "" {
+			return words + "\n" + text
+		}
+	}
+	return text
 }
 
 func (r *rich) pre(code string) {
@@ -250,9 +273,12 @@ func (r *rich) list(l *ast.List, indent int) {
 			if len(r.section) > 0 {
 				r.write("\n", style{})
 			}
-			if n.FirstChild() == nil {
+			switch first := n.FirstChild(); {
+			case first == nil:
 				r.write(lines(n, r.source), style{Code: true})
-			} else {
+			case first.Type() == ast.TypeBlock:
+				r.quoted(n)
+			default:
 				r.inlines(n, style{})
 			}
 		}
@@ -294,29 +320,24 @@ func (r *rich) inlines(parent ast.Node, how style) {
 			r.inlines(n, inner)
 		case *ast.Link:
 			r.inlines(n, how)
-			r.leads(n.Destination)
+			r.leads(n.Destination, n.Title)
 		case *ast.Image:
 			r.inlines(n, how)
-			r.leads(n.Destination)
+			r.leads(n.Destination, n.Title)
 		case *ast.AutoLink:
 			inner.Code = true
 			r.write(string(n.URL(r.source)), inner)
-		case *ast.RawHTML:
-			for i := range n.Segments.Len() {
-				at := n.Segments.At(i)
-				r.write(string(at.Value(r.source)), how)
-			}
 		default:
 			r.inlines(n, how)
 		}
 	}
 }
 
-// leads writes a link's target as code, which Slack does not turn into a link.
-func (r *rich) leads(to []byte) {
-	if len(to) > 0 {
+// leads writes a link's target as code, which Slack does not turn into a link, and its title.
+func (r *rich) leads(to, title []byte) {
+	if said := strings.TrimSpace(string(to) + " " + string(title)); said != "" {
 		r.write(" (", style{})
-		r.write(clip(string(to), maxLink), style{Code: true})
+		r.write(said, style{Code: true})
 		r.write(")", style{})
 	}
 }
