@@ -59,11 +59,12 @@ func lead(c *card.Card) string {
 	return one.Head()
 }
 
-// Bounds of a mail. Some clients cut one of more than about 100 kB.
+// Bounds of a mail.
 const (
 	maxContext     = 6_000
 	maxPreview     = 3_000
-	maxPermit      = 30_000 // and twice as many bytes of HTML: of a permission's context; one that is longer is given on the page
+	maxPermit      = 30_000 // of a permission's context; one that is longer is given on the page
+	maxHTML        = 90_000 // bytes of a permission's mail; some clients cut one of more than about 100 kB
 	maxDescription = 400
 	maxOptions     = 30 // of a question; the page has all
 	maxButtons     = 4
@@ -79,14 +80,14 @@ func contextRoom(c *card.Card) int {
 }
 
 // whole reports whether a mail shows all of a permission: nobody gives it by a reply to one that does not.
-func whole(c *card.Card) bool {
+func (d *letter) whole() bool {
 	long := func(o card.Option) bool {
 		return len(o.Description) > maxDescription || o.Preview != nil && utf8.RuneCountInString(o.Preview.Body) > maxPreview
 	}
-	fits := c.Context == nil || utf8.RuneCountInString(c.Context.Body) <= maxPermit && len(template.HTMLEscapeString(c.Context.Body)) <= 2*maxPermit
-	return fits && !slices.ContainsFunc(c.Questions, func(q card.Question) bool {
-		return len(q.Options) > maxOptions || slices.ContainsFunc(q.Options, long)
-	})
+	var html bytes.Buffer
+	err := drawIn(d.Lang).ExecuteTemplate(&html, "mail.html", d)
+	return err == nil && html.Len() <= maxHTML && (d.Context == nil || utf8.RuneCountInString(d.Context.Body) <= maxPermit) &&
+		!slices.ContainsFunc(d.Questions, func(q card.Question) bool { return slices.ContainsFunc(q.Options, long) })
 }
 
 // letter is what a mail to one address says of an ask.
@@ -119,7 +120,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 	l := s.speaks(address, &rec.Ask)
 	list := s.isList(address)
 	d := &letter{Card: s.CardFor(s.reader(address, l), rec), Lang: l, Inbox: s.LinkTo(rec.Ask.Key()), Stop: s.stopURL(rec.Ask.Tenant, address), Reply: s.replyAddress(post, address), Above: l.Say("Reply above this line")}
-	d.Votes, d.Cut = chat.Standing(d.Card, literal), d.Permits && !whole(d.Card)
+	d.Votes = chat.Standing(d.Card, literal)
 	if !list {
 		d.Person = address
 		weak := ask.By{Proof: ask.ProofEmailLink}
@@ -151,6 +152,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 			d.Buttons = append(d.Buttons, button{card.InlinePlain(o.Label), d.Page + "?o=" + strconv.Itoa(i), o.Recommended, o.Destructive})
 		}
 	}
+	d.Cut = d.Cut || d.Permits && !d.whole()
 	return d
 }
 

@@ -1,9 +1,14 @@
 package email
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
 	"github.com/emersion/go-message"
 	"github.com/wneessen/go-mail"
 )
@@ -144,5 +149,29 @@ func TestReferencesAndAddresses(t *testing.T) {
 	}
 	if _, ok := s.parseLink(s.seal(forStop, "a\nb\nc\nd\ne\n1\n2")); ok {
 		t.Error("a signature for something else is taken")
+	}
+}
+
+// A mail that clients would cut, or that leaves something out, gives no permission to a reply, whatever makes it long.
+func TestAMailShowsAPermissionWholeOrNot(t *testing.T) {
+	t.Parallel()
+	option := ask.Option{Label: "Yes", Preview: &ask.Preview{Format: ask.PreviewText, Body: strings.Repeat("x ", 1_400)}}
+	for name, c := range map[string]struct {
+		a    ask.Ask
+		want bool
+	}{
+		"one command":          {ask.Ask{Context: "```sh\nls\n```", Questions: []ask.Question{{Options: []ask.Option{option}}}}, true},
+		"a long command":       {ask.Ask{Context: strings.Repeat("x ", 15_001), Questions: []ask.Question{{Options: []ask.Option{option}}}}, false},
+		"much that is escaped": {ask.Ask{Context: strings.Repeat("<&", 14_000), Questions: []ask.Question{{Options: []ask.Option{option}}}}, false},
+		"thirty previews":      {ask.Ask{Context: strings.Repeat("x ", 10_000), Questions: []ask.Question{{Options: slices.Repeat([]ask.Option{option}, 30)}}}, false},
+		"long questions":       {ask.Ask{Questions: slices.Repeat([]ask.Question{{Text: strings.Repeat("x ", 4_000)}}, 12)}, false},
+	} {
+		c.a.Metadata = map[string]any{ask.MetadataPermission: "x"}
+		c.a.Normalize()
+		rec := &ask.Record{State: ask.StatePending, Ask: c.a}
+		d := &letter{Card: card.New(rec, card.Viewer{Surface: Type}, time.Now()), Lang: lang.Of("")}
+		if got := d.whole(); got != c.want {
+			t.Errorf("%s: whole is %v", name, got)
+		}
 	}
 }

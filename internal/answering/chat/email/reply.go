@@ -116,7 +116,6 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: Type, Zone: r.people().zone(r.from)}
 	id := chat.AnswerID(Type, "reply", r.id, r.from, r.post)
 	c := card.New(r.rec, v, r.Clock.Now())
-	c.Compact()
 	var told string
 	var err error
 	switch reason, declines := chat.Declines(words); {
@@ -145,7 +144,7 @@ func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
 			told = r.lang.Say("“%s” is destructive, so a reply does not choose it. Nothing was stored; choose it on the page, or in the inbox.", chosen)
 			break
 		}
-		if c.Permits && !whole(c) && len(again) == 0 && !r.rec.Ask.Refuses(reply.Answers) {
+		if c.Permits && r.letterTo(r.from, r.post, r.rec).Cut && len(again) == 0 && !r.rec.Ask.Refuses(reply.Answers) {
 			told = r.lang.Say("This is too long to be shown whole in a mail, so a reply does not permit it. Nothing was stored; decide on the page, or in the inbox.")
 			break
 		}
