@@ -50,8 +50,8 @@ func (h Host) ReadEvent(body []byte) (e Event, ok bool, err error) {
 		body = join(fields)
 	}
 	e, ok, err = readEvent(body, fields)
-	if e.host = h; e.permission != nil {
-		e.permission.changes = h.patch(e.permission)
+	if e.host = h; e.permission != nil && e.permission.tool == "Edit" && h.patch != "" {
+		e.permission.changes = e.permission.text(h.patch)
 	}
 	return e, ok, err
 }

@@ -16,6 +16,7 @@ type Host struct {
 	tools map[string]string // its names of Claude Code's tools, whose arguments have the same names
 	left  []string          // tools whose permission it takes from its own dialog only
 	flat  bool              // a permission has names in camel case, and its decision stands alone
+	patch string            // the argument in which the host itself puts all of an edit; "": none, and the model may give any
 }
 
 // hosts returns the known hosts. To "interrupt" after a refusal is a failure of the hook for Codex, and Qwen Code ignores it.
@@ -23,11 +24,11 @@ type Host struct {
 func hosts() []Host {
 	return []Host{
 		{Name: "claude-code"},
-		{Name: "codex", First: true, tools: map[string]string{"apply_patch": "Edit"}},
+		{Name: "codex", First: true, patch: "command", tools: map[string]string{"apply_patch": "Edit"}},
 		{Name: "qwen", First: true, left: []string{"enter_plan_mode", "exit_plan_mode"}, tools: map[string]string{
 			"run_shell_command": "Bash", "edit": "Edit", "write_file": "Write", "notebook_edit": "NotebookEdit", "ask_user_question": dialect.ToolName,
 		}},
-		{Name: "copilot", First: true, flat: true, tools: map[string]string{"bash": "Bash", "powershell": "PowerShell", "edit": "Edit", "create": "Write"}},
+		{Name: "copilot", First: true, flat: true, patch: "diff", tools: map[string]string{"bash": "Bash", "powershell": "PowerShell", "edit": "Edit", "create": "Write"}},
 	}
 }
 
@@ -74,14 +75,6 @@ func (h Host) claudes(fields []member) (same []member, ok bool) {
 		}
 	}
 	return fields, true
-}
-
-// patch returns the diff of an edit that the host shows as one text, and not as what is replaced by what.
-func (h Host) patch(p *permission) string {
-	if p.tool != "Edit" || !h.First {
-		return ""
-	}
-	return p.text("diff", "command")
 }
 
 // decision returns the output of a PermissionRequest, nil for none.
