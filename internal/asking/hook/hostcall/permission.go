@@ -141,8 +141,8 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 	e.Ask.Questions = []ask.Question{q}
 	e.Ask.Context = p.context(l, e.CWD)
 	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits(), ask.MetadataTool: p.tool, ask.MetadataDenies: denies}
-	if command := p.text("command"); command != "" && command != p.changes {
-		e.Ask.Metadata[ask.MetadataCommand] = command
+	if p.runs() { // a model may give any other tool an argument of that name, and policies relax by commands
+		e.Ask.Metadata[ask.MetadataCommand] = p.text("command")
 	}
 }
 

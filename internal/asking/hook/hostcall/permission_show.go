@@ -23,6 +23,9 @@ const (
 	maxCode    = 1_000  // of a name or a path, in code points
 )
 
+// runs reports whether the tool runs a command.
+func (p *permission) runs() bool { return p.tool == "Bash" || p.tool == "PowerShell" }
+
 func (p *permission) question(l *lang.Language) string {
 	file := code(p.text("file_path", "notebook_path", "filePath"))
 	switch p.tool {

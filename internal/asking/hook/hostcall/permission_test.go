@@ -128,3 +128,14 @@ func TestAFormIsOnlyWhatAPersonSaid(t *testing.T) {
 		t.Errorf("without a schema: %v", err)
 	}
 }
+
+// Policies relax by commands, and a model may give any tool an argument of that name.
+func TestOnlyAToolThatRunsACommandSaysIt(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]any{"Bash": "git status", "mcp__db__drop": nil, "Edit": nil, "Write": nil} {
+		e := permissionOf(t, "en", false, tool, map[string]any{"command": "git status", "file_path": "/etc/passwd"}, "null")
+		if got := e.Ask.Metadata[ask.MetadataCommand]; got != want {
+			t.Errorf("%s: the command is %v", tool, got)
+		}
+	}
+}
