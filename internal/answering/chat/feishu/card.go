@@ -19,6 +19,7 @@ const (
 	maxListed   = 100
 	maxLabel    = 100 // bytes, of a button or an option of a list
 	maxInput    = 1000
+	maxTitle    = 200 // bytes of the header
 )
 
 // object is an element of a card, or a part of one.
@@ -50,7 +51,7 @@ func raw(title, color string, elements []object) object {
 	return object{
 		"schema": "2.0",
 		"config": object{"update_multi": true, "enable_forward": false, "summary": object{"content": clip(title, 200)}},
-		"header": object{"title": plain(title, 200), "template": color},
+		"header": object{"title": plain(title, maxTitle), "template": color},
 		"body":   object{"elements": elements},
 	}
 }
@@ -133,6 +134,9 @@ func (d *drawing) elements(r room) []object {
 		} else if p != nil {
 			cut = true
 		}
+	}
+	if len(d.Title) > maxTitle {
+		all = append(all, markdown("**"+escape(d.Title)+"**"))
 	}
 	add(d.Context, r.context)
 	for _, file := range chat.FileTexts(d.Files, literal) {
