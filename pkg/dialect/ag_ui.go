@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -30,7 +31,11 @@ func agUIAsk(b *builder, v value) {
 		list = outer.field("interrupts")
 	}
 	for n, item := range list.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
-		item.ignore("metadata", "subagentRunId", "toolCallId")
+		item.ignore("subagentRunId", "toolCallId")
+		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 { // the call's arguments, where a framework gives them
+			b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + fenced("json", indented(encode(o))))
+		}
+		item.ignore("metadata")
 		id := item.field("id").need()
 		b.remember(id, n, "interrupt")
 		if n == 0 {
