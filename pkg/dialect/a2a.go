@@ -88,7 +88,7 @@ func a2aParts(parts value) (texts []string, data value, beside []string, files [
 		if o, _ := d.raw.(*object); o != nil && !data.given() && (o.values["questions"] != nil || o.values["answers"] != nil || o.values["decline"] != nil) {
 			data = d
 		} else if d.given() {
-			beside = append(beside, fenced("json", indented(encode(d.raw))))
+			beside = append(beside, fenced("json", shorten(indented(encode(d.raw)), maxShown)))
 		}
 		d.ignore()
 		if _, several := d.raw.([]any); several {

@@ -9,9 +9,25 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxShown bounds a permission's description, and each part of it, in bytes: the
-// inbox shows a text of 64 KiB whole.
+// maxShown bounds what is shown of a permission, in bytes: the inbox shows a text of 64 KiB whole.
 const maxShown = 60_000
+
+// wholeFile is the file that has all of a permission which is longer.
+const wholeFile = "call.txt"
+
+// fitContext puts a permission that is too long for its context into a file of the ask, and leaves out its middle in the context, which
+// is then code, so that none of its markup is open. Without a file it stays too long, which is a fault.
+func (b *builder) fitContext() {
+	whole := b.ask.Context
+	if !b.ask.Permits() || len(whole) <= maxShown || b.upload == nil {
+		return
+	}
+	files := len(b.ask.Files)
+	if b.attach(foreignFile{name: wholeFile, text: value{r: b.reader, raw: whole}}); len(b.ask.Files) > files {
+		b.ask.Context = say(&b.ask, "This is too long to be shown whole here. All of it is in the file %s: read it before you permit it.", code(wholeFile)) +
+			"\n\n" + fenced("", shorten(whole, maxShown-1_000))
+	}
+}
 
 // permissionContext returns, as Markdown, what a person must see before
 // allowing something: the explanation, the command, and the tool's input and
@@ -73,14 +89,14 @@ func (b *builder) permissionContext(description string, subject, call value) str
 		}
 		add(strings.Join(paths, ", "))
 	}
-	return shorten(strings.Join(parts, "\n\n"), maxShown+1_000)
+	return strings.Join(parts, "\n\n")
 }
 
 // toolContent formats one content item of a tool call.
 func (b *builder) toolContent(v value) string {
 	switch v.field("type").text() {
 	case "content":
-		return shorten(b.contentBlock(v.field("content")), maxShown)
+		return b.contentBlock(v.field("content"))
 	case "diff":
 		if path := v.field("path").text(); path != "" {
 			old, text := v.field("oldText").text(), v.field("newText").text()
@@ -155,7 +171,7 @@ func fenced(language, s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""
 	}
-	s = shorten(ask.Visible(strings.TrimSuffix(s, "\n")), maxShown)
+	s = ask.Visible(strings.TrimSuffix(s, "\n"))
 	fence := strings.Repeat("`", max(3, longest(s)+1))
 	return fence + language + "\n" + s + "\n" + fence
 }

@@ -74,7 +74,7 @@ func (b *builder) withArguments(q *ask.Question, of, args, drawn string) {
 		return
 	}
 	q.Text = shorten(q.Text, ask.MaxText/2) + "\n\nIts arguments are above."
-	b.ask.Context = shorten(strings.TrimSpace(b.ask.Context+"\n\nArguments of "+code(of)+":\n\n"+fenced("json", args)), maxShown+1_000)
+	b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\nArguments of " + code(of) + ":\n\n" + fenced("json", args))
 }
 
 // newArguments is the optional question for other arguments of a tool call.

@@ -197,6 +197,7 @@ func (b *builder) id(v value, at ...any) string {
 // finish completes the ask and reports all faults, with pointers into the
 // foreign body.
 func (b *builder) finish() (ask.Ask, []Warning, error) {
+	b.fitContext()
 	b.nameFiles()
 	b.ask.Normalize()
 	complete := b.ask

@@ -28,6 +28,7 @@ var chineseSentences = map[string]string{
 	"denied by %s alone (break-glass): %s":   "已由%s独自否决（紧急）：%s",
 	"cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided": "已由%s取消：所选的选项 %q 会取消整个提问；其他均未决定",
 	"declined: %s (by %s); no decision was made":                                            "被拒绝：%s（%s）；没有作出决定",
+	"This is too long to be shown whole here. All of it is in the file %s: read it before you permit it.": "内容过长，无法在此完整显示。完整内容在文件 %s 中：请在允许之前阅读。",
 	"no reason was given": "没有说明理由",
 	"withdrawn before anybody answered%s; no decision was made":                                 "在有人回答之前已撤回%s；没有作出决定",
 	"nobody answered by %s; no decision was made":                                               "到 %s 无人回答；没有作出决定",

@@ -213,3 +213,30 @@ func TestARepliedFile(t *testing.T) {
 		}
 	}
 }
+
+// A permission that is too long for the context of an ask is a file, and refused where nobody uploads it.
+func TestALongPermissionIsAFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100_000) + "END" + strings.Repeat("y", 100_000)
+	for name, body := range map[string]string{
+		"acp-permission": `{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Run","rawInput":{"command":"` + long + `"}},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}`,
+		"ai-sdk":         `[{"type":"tool-call","toolCallId":"c1","toolName":"publish","input":{"page":"` + long + `"}},{"type":"tool-approval-request","approvalId":"p1","toolCallId":"c1"}]`,
+		"langchain":      `[{"id":"i1","value":{"actionRequests":[{"name":"run","args":{"command":"` + long + `"}}],"reviewConfigs":[{"actionName":"run","allowedDecisions":["approve","reject"]}]}}]`,
+		"langgraph":      `[{"action_request":{"action":"run","args":{"command":"` + long + `"}},"config":{"allow_accept":true,"allow_ignore":true,"allow_edit":false,"allow_respond":false}}]`,
+		"eve":            `{"requestId":"r1","kind":"tool-approval","prompt":"Run it?","action":{"kind":"tool-call","callId":"c1","toolName":"run","input":{"command":"` + long + `"}},"options":[{"id":"approve","label":"Approve"},{"id":"deny","label":"Deny"}]}`,
+		"ag-ui":          `[{"id":"i1","reason":"tool_call","message":"Run it?","toolCallId":"c1","metadata":{"toolName":"run","toolArgs":{"command":"` + long + `"}}}]`,
+	} {
+		d := in(t, name)
+		a, uploads, _, err := d.AskFiles([]byte(body))
+		if err != nil || len(uploads) != 1 || len(a.Files) != 1 || !strings.Contains(string(uploads[0].Data), long) {
+			t.Errorf("%s: %v, %d files", name, err, len(uploads))
+			continue
+		}
+		if !strings.HasPrefix(a.Context, "This is too long to be shown whole here. All of it is in the file `call.txt`") || !a.Permits() {
+			t.Errorf("%s: context %.200s", name, a.Context)
+		}
+		if _, _, err := d.Ask([]byte(body)); err == nil {
+			t.Errorf("%s: asked without its file", name)
+		}
+	}
+}

@@ -91,6 +91,22 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	f.agent.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // the late answer is dropped
 }
 
+// A permission that is too long for an ask has all of it in a file, and grants nothing but what a person chose.
+func TestALongPermissionIsShownWhole(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	command := strings.Repeat("x", 100_000) + "END" + strings.Repeat("y", 100_000)
+	f.agent.say(strings.Replace(permission, `"title":"Run make"`, `"title":"Run make","rawInput":{"command":"`+command+`"}`, 1))
+	f.editor.hears()
+	rec := f.screen.Next(board.Pending)
+	if whole := f.screen.Whole(&rec.Ask); !strings.Contains(whole, command) || !strings.Contains(rec.Ask.Context, "All of it is in the file `call.txt`") {
+		t.Errorf("the file has %d bytes, the card %.200s", len(whole), rec.Ask.Context)
+	}
+	f.choose(rec, "once")
+	f.agent.wants(`{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}` + "\n")
+	f.editor.wants(cancelSeven)
+}
+
 // A permission counts for its request only, even if the agent numbers the next one and its call alike.
 func TestAPermissionOfBeforePermitsNothing(t *testing.T) {
 	t.Parallel()

@@ -196,7 +196,7 @@ func (p *Protocol) permit(q *relay.Question, a *approval, what permit) error {
 	if what.stopped == nil {
 		prompt.CannotStop()
 	}
-	q.Ask = prompt.Ask
+	q.Ask, q.Files = prompt.Ask, prompt.Files
 	q.Ask.MinProof = p.MinProof
 	q.Answer = func(o *ask.Outcome) []byte {
 		switch d := prompt.Decision(o); d.Choice {

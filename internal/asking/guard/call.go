@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/asking/hook/hostcall"
 	"github.com/askbus/askbus/internal/asking/jsonrpc"
+	"github.com/askbus/askbus/internal/asking/sameask"
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
@@ -111,7 +112,10 @@ func (g *guard) permit(ctx context.Context, c *call, arguments json.RawMessage, 
 	g.mu.Unlock()
 	a.Audience, a.MinProof, a.Timeout, a.WhileWaiting = rule.Audience, rule.MinProof, rule.timeout, !c.Stays
 	limited, cancel := context.WithTimeout(ctx, storeLimit)
-	asked, err := asks.AskToWait(limited, *a)
+	var asked client.Asked
+	if err = sameask.Upload(limited, asks, prompt.Files); err == nil {
+		asked, err = asks.AskToWait(limited, *a)
+	}
 	cancel()
 	if err != nil {
 		g.unasked(ctx, c, err)

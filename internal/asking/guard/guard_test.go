@@ -215,6 +215,24 @@ func TestAPersonDecidesBeforeACallRuns(t *testing.T) {
 	}
 }
 
+// A call that is too long for an ask is permitted with all of it in a file.
+func TestALongCallIsShownWhole(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	e := f.run(readsPass, time.Minute)
+	content := strings.Repeat("x", 100_000) + "END" + strings.Repeat("y", 100_000)
+	line := call(3, "write_file", `{"path":"a.txt","content":"`+content+`"}`)
+	e.say(line)
+	rec := f.screen.Next(board.Pending)
+	if whole := f.screen.Whole(&rec.Ask); !strings.Contains(whole, content) {
+		t.Errorf("the file has %d bytes", len(whole))
+	}
+	f.decide(rec, "allow", "")
+	if got := e.next(e.readsAtServer); got != line {
+		t.Errorf("%d bytes are carried out", len(got))
+	}
+}
+
 func TestALateCallIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

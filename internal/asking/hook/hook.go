@@ -196,7 +196,10 @@ func (r *run) ask(ctx context.Context, waits bool) (*ask.Outcome, error) {
 	defer cancel()
 	from := r.from
 	from.Waits = waits
-	var err error
+	err := sameask.Upload(ctx, r.asks, r.event.Files)
+	if err != nil {
+		return nil, err
+	}
 	r.asked, err = sameask.Ask(ctx, r.asks, &r.event.Ask, from)
 	return r.asked.Outcome, err
 }

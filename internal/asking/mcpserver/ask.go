@@ -50,7 +50,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	}
 	from.Waits = in.Wait > 0 && !c.rounds() && (!c.tasks() || !patient)
 	in.Ask.WhileWaiting = c.offers(&in.Ask) && !c.who.Outlive
-	if err := uploadAll(ctx, session, uploads); err != nil {
+	if err := sameask.Upload(ctx, session, uploads); err != nil {
 		return failed(err), nil
 	}
 	st, err := c.attach(ctx, session, &in.Ask, from)

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -34,14 +35,8 @@ type given struct {
 	} `json:"resource"` // embedded
 }
 
-// upload is a file that has to be uploaded before the ask is sent.
-type upload struct {
-	name string
-	data []byte
-}
-
 // takeFiles removes the files from the arguments of a call.
-func (c *call) takeFiles(arguments []byte) (rest []byte, refs []ask.File, uploads []upload, err error) {
+func (c *call) takeFiles(arguments []byte) (rest []byte, refs []ask.File, uploads []dialect.Upload, err error) {
 	var all map[string]json.RawMessage
 	if readable := json.Unmarshal(arguments, &all) == nil; !readable || all["files"] == nil {
 		return arguments, nil, nil, nil // the dialect says what is wrong
@@ -72,7 +67,7 @@ func (c *call) takeFiles(arguments []byte) (rest []byte, refs []ask.File, upload
 			faults = append(faults, *fault)
 			continue
 		}
-		refs, uploads = append(refs, ref), append(uploads, upload{ref.Name, data})
+		refs, uploads = append(refs, ref), append(uploads, dialect.Upload{File: ref, Data: data})
 	}
 	if err := ask.InvalidError("arguments", faults); err != nil {
 		return nil, nil, nil, err
@@ -106,16 +101,6 @@ func (c *call) content(f *given) (name string, data []byte, err error) {
 		name = f.Resource.URI
 	}
 	return name, data, nil
-}
-
-// uploadAll uploads files. Repeating it is harmless.
-func uploadAll(ctx context.Context, session client.Session, files []upload) error {
-	for _, f := range files {
-		if _, err := session.Upload(ctx, f.name, f.data); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ended returns the result of a call whose ask has ended, with the files of the answer as blocks, as far as

@@ -28,6 +28,9 @@ func (c *call) permission(ctx context.Context) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return decision(hostcall.Refuse(err.Error())), nil
 	}
+	if err := sameask.Upload(ctx, session, prompt.Files); err != nil {
+		return decision(hostcall.Refuse(err.Error())), nil
+	}
 	from.Waits = true
 	st, err := c.attach(ctx, session, a, from)
 	if err != nil {

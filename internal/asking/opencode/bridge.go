@@ -334,7 +334,9 @@ func (b *bridge) store(ctx context.Context, h *held, q *asking, life int) (asks 
 		if err == nil {
 			limited, cancel := context.WithTimeout(ctx, patience)
 			q.ask.ID = ""
-			asked, err = sameask.Ask(limited, asks, &q.ask, from)
+			if err = sameask.Upload(limited, asks, q.prompt.Files); err == nil {
+				asked, err = sameask.Ask(limited, asks, &q.ask, from)
+			}
 			cancel()
 			asked.ID = q.ask.ID
 		}

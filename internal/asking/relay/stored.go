@@ -56,15 +56,21 @@ func (s *stored) store(ctx context.Context, q *Question) error {
 	}
 	own := q.Ask // the ask of the dialogs keeps what the agent sent
 	s.asks = asks
-	own.Files = s.upload(ctx, q)
+	if own.Files, err = s.upload(ctx, q); err != nil {
+		return err
+	}
 	s.asked, err = sameask.Ask(ctx, asks, &own, sameask.Origin{Once: true, Waits: true})
 	return err
 }
 
-// upload uploads the files of the ask, and returns those that arrived: what cannot be shown does not keep the question from people.
-func (s *stored) upload(ctx context.Context, q *Question) (files []ask.File) {
+// upload uploads the files of the ask, and returns those that arrived: what cannot be shown does not keep a question from people,
+// but nobody permits what is not shown.
+func (s *stored) upload(ctx context.Context, q *Question) (files []ask.File, err error) {
 	for _, f := range q.Files {
 		is, err := s.asks.Upload(ctx, f.Name, f.Data)
+		if err != nil && q.Ask.Permits() {
+			return nil, err
+		}
 		if err != nil {
 			s.p.opts.Logger.WarnContext(ctx, "a file of the question is not shown", slog.String("file", f.ID), slog.Any("error", err))
 			continue
@@ -72,7 +78,7 @@ func (s *stored) upload(ctx context.Context, q *Question) (files []ask.File) {
 		files = append(files, is)
 	}
 	q.Files = nil // they are not kept in memory while people think
-	return files
+	return files, nil
 }
 
 // withdraw withdraws the ask; an empty reason does nothing.

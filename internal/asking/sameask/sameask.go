@@ -25,6 +25,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
 )
 
 // Session is the part of [client.Session] that this package uses.
@@ -47,6 +48,16 @@ type Origin struct {
 	Waits      bool     // the entrance is going to wait: [client.Asked.Wait] then sends no request
 	// Sign is called when the id is known, before the ask is sent.
 	Sign func(*ask.Ask)
+}
+
+// Upload uploads the files that an ask refers to, before it is sent. Repeating it is harmless.
+func Upload(ctx context.Context, s client.Session, files []dialect.Upload) error {
+	for _, f := range files {
+		if _, err := s.Upload(ctx, f.Name, f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TakeCall removes the id from an ask of a dialect if a model or a host gave it to the call, and returns

@@ -22,6 +22,19 @@ type Screen struct {
 	t testing.TB
 }
 
+// Whole returns the text of the one file of an ask.
+func (s *Screen) Whole(a *ask.Ask) string {
+	s.t.Helper()
+	if len(a.Files) != 1 {
+		s.t.Fatalf("the ask has the files %v", a.Files)
+	}
+	_, data, err := s.File(s.t.Context(), a.Key().InSession(), a.Files[0].ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(data)
+}
+
 // Screen starts a screen of the type web, which ends with the test, and returns when it is in step
 // with the bus.
 func (b *Bus) Screen() *Screen {

@@ -76,7 +76,7 @@ func ReadAction(a Action, l *lang.Language) (Prompt, error) {
 	}
 	e := Event{Name: PermissionRequest, CWD: a.Dir, Place: a.Place, permission: p}
 	e.Word(l, true)
-	return Prompt{Ask: e.Ask, event: e, input: a.Input}, nil
+	return Prompt{Ask: e.Ask, Files: e.Files, event: e, input: a.Input}, nil
 }
 
 // Decision returns what a person chose.

@@ -22,6 +22,7 @@ const (
 type Event struct {
 	Name     string
 	Ask      ask.Ask // its id is the tool use's and its session the agent's, as tokens
+	Files    []dialect.Upload // that the ask refers to
 	Warnings []dialect.Warning
 	CWD      string
 	Place    []string // where the host runs the call: working directory and sub-agent

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,16 +12,18 @@ import (
 
 	"github.com/askbus/askbus/internal/process/lang"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/aymanbagabas/go-udiff"
 )
 
 // Bounds of what is shown. A permission has all of its call: an ask has room for it, and a surface that does not show all of
-// an ask does not give it. Of what is longer the beginning and the end are shown.
+// an ask does not give it. Of what is longer the beginning and the end are shown, and all of it is a file of the ask.
 const (
 	maxShown   = 60_000 // of all texts of a context, in bytes: the inbox shows a text of 64 KiB whole
 	leastShown = 1_000  // of each text
 	maxPreview = 6_000  // of a preview, in bytes; the context has a longer one
 	maxCode    = 1_000  // of a name or a path, in code points
+	wholeFile  = "call.txt"
 )
 
 // runs reports whether the tool runs a command.
@@ -47,13 +50,33 @@ func (p *permission) question(l *lang.Language) string {
 	return l.Say("May the agent use the tool %s?", code(p.tool))
 }
 
-// context returns the whole truth about the call, as Markdown.
-func (p *permission) context(l *lang.Language, dir string) string {
+// show puts the call into the ask. What is too long for its context is whole in a file, and can only be refused if no file
+// has room for it.
+func (e *Event) show(l *lang.Language) {
+	text, cut := e.permission.context(l, e.CWD, maxShown)
+	if e.Ask.Context = text; !cut {
+		return
+	}
+	text, _ = e.permission.context(l, e.CWD, math.MaxInt)
+	file, fault := ask.NewFile(wholeFile, []byte(text))
+	q := &e.Ask.Questions[0]
+	if fault != nil {
+		e.Ask.Context = l.Say("This is too long to be shown, so it can only be refused here.") + "\n\n" + e.Ask.Context
+		q.Options = slices.DeleteFunc(q.Options, func(o ask.Option) bool { return o.ID != refuseOption && o.ID != stopOption })
+		return
+	}
+	e.Ask.Files, e.Files = []ask.File{file}, []dialect.Upload{{File: file, Data: []byte(text)}}
+	e.Ask.Context = l.Say("This is too long to be shown whole here. All of it is in the file %s: read it before you permit it.", code(file.Name)) + "\n\n" + e.Ask.Context
+	q.Options[0].Description += " " + l.Say("Not all of it is on this card: read the file %s first.", file.Name)
+}
+
+// context returns the truth about the call, as Markdown, and whether something of it is left out: of all texts at most room
+// bytes are shown.
+func (p *permission) context(l *lang.Language, dir string, room int) (text string, cut bool) {
 	var parts []string
-	room := maxShown
 	show := func(language, text string) {
-		text = clipped(l, text, max(room, leastShown))
-		room -= len(text)
+		text, less := clipped(l, text, max(room, leastShown))
+		room, cut = room-len(text), cut || less
 		parts = append(parts, fenced(language, text))
 	}
 	shown := map[string]bool{} // input that stands elsewhere
@@ -85,13 +108,14 @@ func (p *permission) context(l *lang.Language, dir string) string {
 	if dir != "" {
 		parts = append(parts, l.Say("Directory: %s", code(dir)))
 	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(parts, "\n\n"), cut
 }
 
 // preview returns the diff of an edit, or nil: a long one is only in the context, as an ask has room for it once.
 func (p *permission) preview() *ask.Preview {
 	if d := p.diff(); d != "" && len(d) <= maxPreview && (p.tool == "Edit" || p.tool == "Write") {
-		return &ask.Preview{Format: ask.PreviewMarkdown, Body: fenced("diff", clipped(lang.Of(lang.English), d, maxShown))}
+		d, _ = clipped(lang.Of(lang.English), d, maxShown)
+		return &ask.Preview{Format: ask.PreviewMarkdown, Body: fenced("diff", d)}
 	}
 	return nil
 }
@@ -120,15 +144,15 @@ func (p *permission) text(keys ...string) string {
 var blank = regexp.MustCompile(`[ \t\n]{100,}`)
 
 // clipped makes everything in a text visible: long white space by its length. Of a text of more bytes than most it leaves
-// out the middle.
-func clipped(l *lang.Language, s string, most int) string {
+// out the middle, and says so.
+func clipped(l *lang.Language, s string, most int) (text string, cut bool) {
 	s = blank.ReplaceAllStringFunc(ask.Visible(s), func(run string) string { return "\n" + l.Say("[… %d spaces and line breaks …]", len(run)) + "\n" })
 	if len(s) <= most {
-		return s
+		return s, false
 	}
 	head, tail := strings.ToValidUTF8(s[:most*2/3], ""), strings.ToValidUTF8(s[len(s)-most/3:], "")
 	left := l.Say("[… %d characters are not shown …]", utf8.RuneCountInString(s)-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail))
-	return head + "\n" + left + "\n" + tail
+	return head + "\n" + left + "\n" + tail, true
 }
 
 // fenced returns a code block, whose fence is longer than any in the text.

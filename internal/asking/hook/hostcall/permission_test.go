@@ -56,6 +56,33 @@ func TestAPermissionShowsTheWholeTruth(t *testing.T) {
 	}
 }
 
+// Of a call that is longer than an ask all is in a file; of one that is longer than a file, nothing can be permitted.
+func TestACallThatIsNotShownWholeIsInAFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 70_000) + "\nrm -rf ~\n" + strings.Repeat("y\u202e", 70_000)
+	e := permissionOf(t, "en", false, "Bash", map[string]any{"command": long, "description": "tidy"}, "null")
+	if len(e.Files) != 1 || len(e.Ask.Files) != 1 || e.Ask.Files[0] != e.Files[0].File || e.Ask.Files[0].ID != ask.FileID(e.Files[0].Data) {
+		t.Fatalf("the files are %v, %d", e.Ask.Files, len(e.Files))
+	}
+	if whole := string(e.Files[0].Data); !strings.Contains(whole, ask.Visible(long)) || !strings.Contains(whole, `"description": "tidy"`) || strings.Contains(whole, "not shown") {
+		t.Errorf("the file has %d bytes", len(whole))
+	}
+	if allow := e.Ask.Questions[0].Option("allow"); allow == nil || !strings.Contains(allow.Description, "call.txt") || !strings.HasPrefix(e.Ask.Context, "This is too long to be shown whole here. All of it is in the file `call.txt`") {
+		t.Errorf("the card: %+v, %.200s", allow, e.Ask.Context)
+	}
+	if e := permissionOf(t, "en", false, "Bash", map[string]any{"command": "ls"}, "null"); e.Files != nil || e.Ask.Files != nil {
+		t.Errorf("a short call has files: %v", e.Ask.Files)
+	}
+	e = permissionOf(t, "en", false, "Write", map[string]any{"file_path": "/a", "content": strings.Repeat("x", ask.MaxFileBytes)}, `[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`)
+	var ids []string
+	for _, o := range e.Ask.Questions[0].Options {
+		ids = append(ids, o.ID)
+	}
+	if strings.Join(ids, " ") != "refuse stop" || len(e.Ask.Files) > 0 || !strings.HasPrefix(e.Ask.Context, "This is too long to be shown, so it can only be refused here.") {
+		t.Errorf("longer than a file: %v, %.200s", ids, e.Ask.Context)
+	}
+}
+
 func TestLastingScopesNeedAProof(t *testing.T) {
 	t.Parallel()
 	const suggestions = `[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"npm test *"}],"behavior":"allow","destination":"localSettings"},

@@ -13,6 +13,7 @@ import (
 // AskUserQuestion, or the permission of another tool's call.
 type Prompt struct {
 	Ask      ask.Ask
+	Files    []dialect.Upload // that the ask refers to
 	question *Callback
 	event    Event
 	input    json.RawMessage
@@ -37,7 +38,7 @@ func ReadPrompt(body []byte, l *lang.Language) (Prompt, error) {
 		return Prompt{}, err
 	}
 	e.Word(l, false)
-	return Prompt{Ask: e.Ask, event: e, input: input}, nil
+	return Prompt{Ask: e.Ask, Files: e.Files, event: e, input: input}, nil
 }
 
 // ReadCall returns the prompt for a call of an MCP server's tool. Its agent has no turn that a person could end.
@@ -48,7 +49,7 @@ func ReadCall(server, tool string, arguments json.RawMessage, l *lang.Language) 
 	p := &permission{tool: "mcp__" + server + "__" + tool, server: server, input: arguments}
 	e := Event{Name: PermissionRequest, permission: p}
 	e.Word(l, false)
-	prompt := Prompt{Ask: e.Ask, event: e, input: arguments}
+	prompt := Prompt{Ask: e.Ask, Files: e.Files, event: e, input: arguments}
 	prompt.CannotStop()
 	return prompt, nil
 }
