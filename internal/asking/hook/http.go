@@ -26,8 +26,8 @@ const maxBody = 1 << 20
 
 // Handler serves the same events over HTTP: the body is a hook's standard input, the response its
 // output. No decision is a 204 with the reason in the header Askbus-Reason; so is every failure
-// that is not the caller's, because a hook must not block its agent. The query may set mode and
-// limit.
+// that is not the caller's, because a hook must not block its agent. The query may set mode, limit and
+// host.
 //
 // Authorize authenticates the caller before the body is read. The returned function gives the call
 // for a session of the host. Its errors are [*ask.Error].
@@ -74,7 +74,12 @@ func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call,
 	if err := errors.Join(wire.CheckCharset(r.Header.Get("Content-Type")), wire.CheckText(body)); err != nil {
 		return Call{}, nil, err
 	}
-	event, ours, err := hostcall.ReadEvent(body)
+	name := r.URL.Query().Get("host")
+	host, known := hostcall.HostOf(name)
+	if !known {
+		return Call{}, nil, ask.Refusal(ask.CodeInvalid, ask.FaultBadParameter, "?host", ask.Clip(name, 20), strings.Join(hostcall.Hosts(), ", "))
+	}
+	event, ours, err := host.ReadEvent(body)
 	if err != nil {
 		return Call{}, nil, err
 	}
@@ -83,15 +88,16 @@ func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call,
 		session, ours = ask.Token(end.Session), true
 	}
 	call, err := of(session)
+	call.Host = host
 	if err == nil && ours {
 		err = call.query(r)
 	}
 	return call, body, err
 }
 
-// query parses mode and limit. The others name the session and the tenant, which are the caller's.
+// query parses mode and limit. Host was read before; the others name the session and the tenant, which are the caller's.
 func (c *Call) query(r *http.Request) error {
-	known := []string{"mode", "limit", "session", "tenant"}
+	known := []string{"mode", "limit", "host", "session", "tenant"}
 	for name := range r.URL.Query() {
 		if !slices.Contains(known, name) {
 			return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownParameter, "?"+ask.Clip(name, 80), strings.Join(known, ", "))

@@ -59,6 +59,17 @@ func TestTheSameOverHTTP(t *testing.T) {
 	if res, body := post("", "good", before); res.StatusCode != 200 || !strings.Contains(body, `"Which?":"b"`) {
 		t.Errorf("answered: %s, %s", res.Status, body)
 	}
+	// The events of another host, which sends a permission in its own words.
+	answered := make(chan struct{})
+	go func() { defer close(answered); s.decide("allow") }()
+	const permission = `{"hookName":"permissionRequest","sessionId":"s-1","cwd":"/work","toolName":"bash","toolInput":{"command":"ls"}}`
+	if res, body := post("?host=copilot", "good", permission); res.StatusCode != 200 || body != `{"behavior":"allow"}` {
+		t.Errorf("Copilot CLI: %s, %s", res.Status, body)
+	}
+	<-answered
+	if res, body := post("?host=nano", "good", permission); res.StatusCode != 400 || !strings.Contains(body, "claude-code, codex, qwen, copilot") {
+		t.Errorf("an unknown host: %s, %s", res.Status, body)
+	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, hook.Path, nil)
 	w := httptest.NewRecorder()
 	if served.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
