@@ -441,6 +441,14 @@ func permission(s *chatScene) {
 	if err != nil || rec.Outcome == nil || len(rec.Outcome.Answers) != 1 || rec.Outcome.Answers[0].Selected[0] != "lite" {
 		s.t.Errorf("the outcome is %+v, %v", rec.Outcome, err)
 	}
+
+	// What is no permission can be answered there, and the card says that there is more, and where.
+	s.ask(ask.Ask{ID: "cut", Context: strings.Repeat("a long line of what led to it\n", 2_000), Questions: []ask.Question{{ID: "go", Kind: ask.KindBoolean, Text: "Go on?"}}})
+	s.posted("cut")
+	p = s.open("cut")
+	if !mail && !contains(p.Text, "Not everything fits here") || !contains(p.Text, Link(s.key("cut"))) {
+		s.t.Errorf("it does not say that it is cut, and where all of it is: %.3000q", p.Text)
+	}
 }
 
 func revoked(s *chatScene) {

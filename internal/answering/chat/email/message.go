@@ -64,7 +64,7 @@ const (
 	maxContext     = 6_000
 	maxPreview     = 3_000
 	maxPermit      = 30_000 // of a permission's context; one that is longer is given on the page
-	maxHTML        = 90_000 // bytes of a permission's mail; some clients cut one of more than about 100 kB
+	maxHTML        = 90_000 // bytes of a mail that is whole; some clients cut one of more than about 100 kB
 	maxDescription = 400
 	maxOptions     = 30 // of a question; the page has all
 	maxButtons     = 4
@@ -79,14 +79,14 @@ func contextRoom(c *card.Card) int {
 	return maxContext
 }
 
-// whole reports whether a mail shows all of a permission: nobody gives it by a reply to one that does not.
+// whole reports whether a mail shows all of an ask: nobody gives a permission by a reply to one that does not.
 func (d *letter) whole() bool {
 	long := func(o card.Option) bool {
 		return len(o.Description) > maxDescription || o.Preview != nil && utf8.RuneCountInString(o.Preview.Body) > maxPreview
 	}
 	var html bytes.Buffer
 	err := drawIn(d.Lang).ExecuteTemplate(&html, "mail.html", d)
-	return err == nil && html.Len() <= maxHTML && (d.Context == nil || utf8.RuneCountInString(d.Context.Body) <= maxPermit) &&
+	return err == nil && html.Len() <= maxHTML && (d.Context == nil || utf8.RuneCountInString(d.Context.Body) <= contextRoom(d.Card)) &&
 		!slices.ContainsFunc(d.Questions, func(q card.Question) bool { return slices.ContainsFunc(q.Options, long) })
 }
 
@@ -152,7 +152,7 @@ func (s *App) letterTo(address, post string, rec *ask.Record) *letter {
 			d.Buttons = append(d.Buttons, button{card.InlinePlain(o.Label), d.Page + "?o=" + strconv.Itoa(i), o.Recommended, o.Destructive})
 		}
 	}
-	d.Cut = d.Cut || d.Permits && !d.whole()
+	d.Cut = d.Cut || !d.whole()
 	return d
 }
 
