@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -31,7 +32,7 @@ func chats() []func() *chatEntry {
 
 // chatEntry is all that the commands know of a chat: "askbus TYPE" with its doctor, "askbus doctor", and "askbus up".
 type chatEntry struct {
-	Type string // responder type, and the command's name
+	Type string // responder type, unless the settings have one of an account's own, and the command's name
 	Name string // as people write it
 
 	Short, Long, Example string // of the command
@@ -42,6 +43,7 @@ type chatEntry struct {
 
 	// Settings is its group of internal/process/config, to which all pointers below lead.
 	Settings any
+	account  string // the responder type of a further account, by the name of its file; else that of the settings counts
 	*config.Posting
 	Secrets  []chatSecret
 	OwnKey   *string              // one of the secrets that is derived from the directory's key if it is not set; nil: none
@@ -113,6 +115,44 @@ type (
 	}
 )
 
+// served returns the responder type that it serves, which is the chat's own for one of its accounts.
+func (c *chatEntry) served() string { return cmp.Or(c.account, c.Posting.Type, c.Type) }
+
+// accounts returns every chat once, and each further account of one that "askbus connect" wrote in the directory.
+func accounts(dir string) (all []*chatEntry) {
+	for _, entry := range chats() {
+		c := entry()
+		all = append(all, c)
+		more, _ := filepath.Glob(filepath.Join(filepath.Dir(c.chatFile(dir)), c.Type+"-*.env")) // the pattern is valid
+		for _, name := range more {
+			c := entry()
+			c.account = strings.TrimSuffix(filepath.Base(name), ".env")
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// checkType returns an error for a type that is none of the chat.
+func (c *chatEntry) checkType() error {
+	if typ := c.served(); typ != c.Type && (!ask.ValidToken(typ) || ask.SurfaceKind(typ) != c.Type) {
+		return cli.Usage("invalid type %q: give %s, or for another account %s-NAME, of A-Z a-z 0-9 _ -", typ, c.Type, c.Type)
+	}
+	return nil
+}
+
+func (c *chatEntry) typeFlag(f *pflag.FlagSet) {
+	f.StringVar(&c.Posting.Type, "type", c.Posting.Type, "responder type: another account of this chat for the same tenant needs one of its own, such as "+c.Type+"-emea")
+}
+
+// command returns what follows "askbus" or "askbus connect" in the command for this account.
+func (c *chatEntry) command() string {
+	if c.served() == c.Type {
+		return c.Type
+	}
+	return c.Type + " --type " + c.served()
+}
+
 // env returns the prefix of the names of its variables.
 func (c *chatEntry) env() string { return "ASKBUS_" + strings.ToUpper(c.Type) + "_" }
 
@@ -123,6 +163,9 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, exte
 			err = fmt.Errorf("%w; %s", err, c.Overrides)
 		}
 	}()
+	if err := c.checkType(); err != nil {
+		return nil, err
+	}
 	for _, s := range c.Secrets {
 		text, err := cli.SecretOf(c.env()+s.Name, *s.Text, *s.File)
 		if err != nil {
@@ -138,7 +181,7 @@ func (c *chatEntry) app(a *cli.App, bus *responder.Responder, inbox string, exte
 		if err != nil {
 			return nil, err
 		}
-		*c.OwnKey = hex.EncodeToString(key.Derive(c.Type))
+		*c.OwnKey = hex.EncodeToString(key.Derive(c.served()))
 	}
 	o := chat.Options{RouteFile: c.Routes, Digest: c.Digest, DigestPlace: c.DigestPlace, Link: askLink(inbox), Inbox: inbox, Logger: a.Logger()}
 	o.Routes.Default = c.target(nil)

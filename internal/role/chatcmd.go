@@ -58,6 +58,7 @@ that it names, never from flags; see "askbus settings" and docs/` + c.Type + `.m
 	cli.Load(c.Settings, cmd)
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.Routes, "routes", c.Routes, "routing file")
+	c.typeFlag(f)
 	f.StringVar(c.Place, c.PlaceFlag, *c.Place, c.PlaceUsage)
 	if c.HTTPAddr != nil {
 		cmd.Flags().StringVar(c.HTTPAddr, "http-addr", *c.HTTPAddr, "address for the calls of "+c.Name)
@@ -123,7 +124,11 @@ func runChat(ctx context.Context, a *cli.App, c *chatEntry, s *config.Listen, te
 		r.parts = append(r.parts, daemon.HTTP("http", ln, one.handler, httpserver.Limits{}, 5*time.Second))
 		where = "at " + httpURL(ln)
 	}
-	return r.serve(ctx, c.Type, s.OpsAddr, func() error { return errors.Join(natsReady(one.nc), one.app.Ready()) }, "connected to "+c.Name+", clicks "+where)
+	name := c.Name
+	if c.served() != c.Type {
+		name += " as " + c.served()
+	}
+	return r.serve(ctx, c.served(), s.OpsAddr, func() error { return errors.Join(natsReady(one.nc), one.app.Ready()) }, "connected to "+name+", clicks "+where)
 }
 
 func chatDoctorCmd(a *cli.App, c *chatEntry) *cobra.Command {
@@ -170,11 +175,11 @@ func chatFindings(ctx context.Context, a *cli.App, entries []*chatEntry) (found 
 			app, err = c.app(a, nil, "", nil)
 		}
 		if err != nil {
-			found = append(found, finding.Finding{What: c.Type, State: finding.Broken, Words: err.Error()})
+			found = append(found, finding.Finding{What: c.served(), State: finding.Broken, Words: err.Error()})
 			continue
 		}
 		for _, one := range app.Doctor(ctx) {
-			one.What = c.Type + " " + one.What
+			one.What = c.served() + " " + one.What
 			found = append(found, one)
 		}
 	}
@@ -209,7 +214,10 @@ func chatRouteCmd(a *cli.App, c *chatEntry) *cobra.Command {
 				return a.TellJSON(d)
 			}
 			to := "channel " + d.Channel
-			if d.Person != "" {
+			switch {
+			case d.Nowhere:
+				to = "nowhere"
+			case d.Person != "":
 				to = "direct message to " + d.Person
 			}
 			fmt.Fprintf(a.Stdout, "%s, by %s\n", to, d.Why)

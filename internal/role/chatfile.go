@@ -20,7 +20,7 @@ const maxChatFile = 64 << 10
 
 // chatFile returns the file that says that a chat is connected: its settings, a variable a line. Its secrets and its
 // routing file lie beside it, and it names them without a path, so that the directory may be moved.
-func (c *chatEntry) chatFile(dir string) string { return filepath.Join(dir, "chats", c.Type+".env") }
+func (c *chatEntry) chatFile(dir string) string { return filepath.Join(dir, "chats", c.served()+".env") }
 
 // connected returns the settings that "askbus connect" wrote; nil: the chat is not connected.
 func (c *chatEntry) connected(dir string) (map[string]string, error) {
@@ -59,6 +59,9 @@ func (c *chatEntry) connected(dir string) (map[string]string, error) {
 // configured there.
 func (c *chatEntry) fill(dir string) error {
 	if by := c.setBy(); by != "" {
+		if c.account != "" {
+			return fmt.Errorf("the environment has %s, which is of one account only, so %s does not count: unset it, or run each account as a process of its own", by, c.chatFile(dir))
+		}
 		if file := c.chatFile(dir); fileStamp(file) != "" {
 			c.Overrides = fmt.Sprintf("the environment has %s, so %s does not count: set all there, or unset it", by, file)
 		}

@@ -62,13 +62,13 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 			one.close()
 		}
 	}()
-	bus, err := responder.New(nc, c.Type, responder.Options{Tenant: tenant, Logger: r.Log, TracerProvider: r.tracing})
+	bus, err := responder.New(nc, c.served(), responder.Options{Tenant: tenant, Logger: r.Log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, err
 	}
 	app, err := c.app(r.a, bus, inbox, func(o *chat.Options) {
 		if role.Session == "" { // others may not report
-			to, run, remove := r.reporter(nc, c.Type, audit.Surface(c.Type, role.Tenant))
+			to, run, remove := r.reporter(nc, c.served(), audit.Surface(c.served(), role.Tenant))
 			one.parts, one.ends = append(one.parts, run), append(one.ends, remove)
 			o.Refused = chatRefusals(to)
 		}
@@ -80,7 +80,7 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 	if m, ok := app.(chatMetrics); ok {
 		one.ends = append(one.ends, r.metrics.Collect(m.Metrics))
 	}
-	one.parts = append(one.parts, daemon.Part{Name: c.Type, Run: func(ctx context.Context) error {
+	one.parts = append(one.parts, daemon.Part{Name: c.served(), Run: func(ctx context.Context) error {
 		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})
 	}})
 	if k, ok := app.(chatKeeper); ok {
@@ -102,7 +102,7 @@ func (r *Process) chat(c *chatEntry, tenant, inbox string) (_ *chatRun, err erro
 // chatCred returns the credential of a chat. One that it makes may assert the chat's members, and any principal if there
 // is a routing file: it may map members to them, and may change.
 func (r *Process) chatCred(c *chatEntry, tenant string) (client.Credential, error) {
-	role := rights.Role{Name: rights.RoleResponder, Type: c.Type, Tenant: tenant}
+	role := rights.Role{Name: rights.RoleResponder, Type: c.served(), Tenant: tenant}
 	if r.keys == nil && r.a.Creds != "" {
 		return r.a.GivenCred(role)
 	}

@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -35,21 +36,30 @@ func (r *Process) connectedChats(base string) {
 		tick := time.NewTicker(lookForChats)
 		defer tick.Stop()
 		for {
-			for _, entry := range chats() {
-				c := entry()
+			all, there := accounts(r.a.Dir), map[string]bool{}
+			for _, c := range all {
+				there[c.served()] = true
+			}
+			for typ, one := range running {
+				if !there[typ] {
+					one.stop()
+					delete(running, typ)
+				}
+			}
+			for _, c := range all {
 				changed := fileStamp(c.chatFile(r.a.Dir))
-				one := running[c.Type]
+				one := running[c.served()]
 				switch {
 				case one == nil && changed == "":
 				case one == nil || one.stamp != changed || one.over():
 					said := ""
 					if one != nil {
 						one.stop()
-						delete(running, c.Type)
+						delete(running, c.served())
 						said = one.said
 					}
 					if changed != "" {
-						running[c.Type] = r.startChat(ctx, c, changed, base, at[c.Type], said)
+						running[c.served()] = r.startChat(ctx, c, changed, base, at[c.served()], said)
 					}
 				default:
 					one.look()
@@ -114,9 +124,13 @@ func (r *Process) startChat(ctx context.Context, c *chatEntry, stamp, base strin
 	if err == nil {
 		one.run, err = r.chat(c, "", chatInbox(r.a, c.Inbox, base))
 	}
+	if err == nil && c.account != "" && one.run.handler != nil {
+		one.run.close()
+		one.run, err = nil, fmt.Errorf("%s has to reach it at an address of its own: run \"%s\"", c.Name, r.a.Hint(c.command()))
+	}
 	if err != nil {
 		close(one.done)
-		mend := "; mend it, or run \"" + r.a.Hint("connect "+c.Type) + "\" again"
+		mend := "; mend it, or run \"" + r.a.Hint("connect "+c.command()) + "\" again"
 		if c.Overrides != "" {
 			mend = "" // it is said already
 		}
@@ -189,6 +203,10 @@ func (o *connectedChat) look() {
 func (o *connectedChat) say(words string) {
 	if o.said != words {
 		o.said = words
-		o.note("askbus: %s %s", o.c.Name, words)
+		name := o.c.Name
+		if o.c.account != "" {
+			name += " (" + o.c.account + ")"
+		}
+		o.note("askbus: %s %s", name, words)
 	}
 }

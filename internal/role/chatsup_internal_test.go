@@ -116,3 +116,47 @@ func TestTheEnvironmentCountsBeforeWhatConnectWrote(t *testing.T) {
 		}
 	}
 }
+
+// Each account of a chat has files of its own, and a secret in the environment is of one account only.
+func TestTwoAccountsOfOneChat(t *testing.T) {
+	var said bytes.Buffer
+	a := &cli.App{Stderr: &said}
+	a.Dir = t.TempDir()
+	two := slackEntry()
+	two.Posting.Type = "slack-emea"
+	for _, c := range []*chatEntry{slackEntry(), two} {
+		if err := c.canConnect(a.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.connect(a.Dir, "", map[string]string{"ASKBUS_SLACK_BOT_TOKEN": "xoxb-1", "ASKBUS_SLACK_APP_TOKEN": "xapp-1", "ASKBUS_SLACK_CHANNEL": "C1"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var served []string
+	for _, c := range accounts(a.Dir) {
+		if c.Type == "slack" {
+			served = append(served, c.served())
+			if err := c.fill(a.Dir); err != nil || c.setBy() == "" {
+				t.Errorf("%s is set by %q, %v", c.served(), c.setBy(), err)
+			}
+		}
+	}
+	if strings.Join(served, " ") != "slack slack-emea" {
+		t.Errorf("the accounts are %v", served)
+	}
+	for _, typ := range []string{"telegram", "slack-", "slack-a b", "slacks", "web"} {
+		c := slackEntry()
+		c.Posting.Type = typ
+		if err := c.checkType(); err == nil {
+			t.Errorf("type %q: %v", typ, err)
+		}
+	}
+
+	t.Setenv("ASKBUS_SLACK_BOT_TOKEN", "xoxb-2")
+	two = slackEntry()
+	two.account = "slack-emea"
+	(&Process{a: a}).startChat(t.Context(), two, fileStamp(two.chatFile(a.Dir)), "", nil, "")
+	if words := "Slack (slack-emea) cannot run: the environment has ASKBUS_SLACK_BOT_TOKEN, which is of one account only"; !strings.Contains(said.String(), words) {
+		t.Errorf("%q does not say %q", said.String(), words)
+	}
+}

@@ -80,6 +80,7 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 	}
 	cli.Load(c.Settings, cmd)
 	cmd.Flags().StringVar(c.Place, c.PlaceFlag, *c.Place, c.PlaceUsage+", instead of pairing")
+	c.typeFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&f.within, "within", f.within, "how long to wait for the code")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "ask no test question")
 	if c.PublicURL != nil {
@@ -89,6 +90,9 @@ func connectChatCmd(a *cli.App, c *chatEntry) *cobra.Command {
 }
 
 func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) error {
+	if err := c.checkType(); err != nil {
+		return err
+	}
 	if err := c.canConnect(a.Dir); err != nil { // before anything is asked
 		return err
 	}
@@ -99,6 +103,9 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	}
 	calls := &connecting{}
 	if c.PublicURL != nil && (c.PublicUnneeded == nil || !c.PublicUnneeded()) {
+		if c.served() != c.Type {
+			return cli.Usage("a second account of %s has to be reached at an address of its own: run it as a process, \"%s\"", c.Name, a.Hint(c.command()))
+		}
 		var err error
 		if calls, err = c.takeCalls(ctx, a); err != nil {
 			return err
@@ -129,7 +136,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	beside := map[string][]byte{}
 	for _, s := range c.Secrets {
 		if *s.Text != "" {
-			of := c.Type + "." + strings.ToLower(s.Name)
+			of := c.served() + "." + strings.ToLower(s.Name)
 			beside[of] = []byte(*s.Text + "\n")
 			delete(settings, c.env()+s.Name)
 			settings[c.env()+s.Name+"_FILE"] = of
@@ -144,7 +151,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 		return err
 	}
 	if paired != nil || before != nil {
-		if beside[c.Type+".yaml"], err = c.routes(before, paired); err != nil {
+		if beside[c.served()+".yaml"], err = c.routes(before, paired); err != nil {
 			return err
 		}
 		if before != nil {
@@ -155,7 +162,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 	} else {
 		settings[c.placeVariable()] = *c.Place
 	}
-	wrote, err := c.connect(a.Dir, `"askbus up" reads this file, which "askbus connect `+c.Type+`" wrote.`, settings, beside)
+	wrote, err := c.connect(a.Dir, `"askbus up" reads this file, which "askbus connect `+c.command()+`" wrote.`, settings, beside)
 	if err != nil {
 		return err
 	}
@@ -167,7 +174,7 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 }
 
 // routesFile returns the routing file that pairing writes.
-func (c *chatEntry) routesFile(dir string) string { return filepath.Join(dir, "chats", c.Type+".yaml") }
+func (c *chatEntry) routesFile(dir string) string { return filepath.Join(dir, "chats", c.served()+".yaml") }
 
 // routed is the routing file that an earlier pairing wrote, and the settings beside it.
 type routed struct {
@@ -221,7 +228,7 @@ func (c *chatEntry) keep(before *routed, settings map[string]string, paired *cha
 			}
 		}
 	}
-	settings[c.env()+"ROUTES"] = c.Type + ".yaml"
+	settings[c.env()+"ROUTES"] = c.served() + ".yaml"
 	if paired != nil {
 		for name, value := range paired.Settings {
 			settings[c.env()+name] = value
@@ -325,7 +332,7 @@ func (c *chatEntry) mailed(ctx context.Context, a *cli.App, in *asked, m chatMai
 func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, paired *chat.Paired) error {
 	here, err := cli.ReadContext(a.Dir)
 	if err != nil || !served(ctx, here.Ops["up"]) {
-		a.Note("askbus: start \"%s\": it runs the chat in its process (or \"%s\" beside a bus that runs)", a.Hint("up"), a.Hint(c.Type))
+		a.Note("askbus: start \"%s\": it runs the chat in its process (or \"%s\" beside a bus that runs)", a.Hint("up"), a.Hint(c.command()))
 		return nil
 	}
 	if f.noTest {
@@ -348,7 +355,7 @@ func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, pair
 	if paired != nil {
 		q.Audience = []string{paired.Principal}
 	}
-	q.Metadata = map[string]any{ask.MetadataTryOut: ask.TryOut(c.Type, to.Place())}
+	q.Metadata = map[string]any{ask.MetadataTryOut: ask.TryOut(c.served(), to.Place())}
 	within, cancel := context.WithTimeout(ctx, answerFor+10*time.Second)
 	defer cancel()
 	a.Note("askbus: asked a test question in %s, at %s: answer it there; no other chat has it", c.Name, to.Place())
@@ -365,7 +372,7 @@ func (c *chatEntry) tryOut(ctx context.Context, a *cli.App, f connectFlags, pair
 		return fmt.Errorf("nobody answered the test question within %s; \"%s\" says what is wrong", answerFor, a.Hint("doctor"))
 	}
 	who := ask.CleanText(o.By.Name)
-	if o.By.Responder != c.Type {
+	if o.By.Responder != c.served() {
 		return fmt.Errorf("%s answered the test question elsewhere (%s), so nobody knows whether it reaches people in %s; \"%s\" says what is wrong", who, ask.CleanText(o.By.Responder), c.Name, a.Hint("doctor"))
 	}
 	a.Note("askbus: answered by %s: %s is connected", who, c.Name)

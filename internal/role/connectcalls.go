@@ -26,7 +26,7 @@ import (
 // callsSocket is where "askbus up" passes on the platform's calls of a chat while it is being connected. Only the user of
 // the directory can take them there.
 func (c *chatEntry) callsSocket(dir string) string {
-	return filepath.Join(dir, "chats", c.Type+".sock")
+	return filepath.Join(dir, "chats", c.served()+".sock")
 }
 
 // connectingPath is below a chat's path: which calls go to the process that connects it, whatever chat runs already.

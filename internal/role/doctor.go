@@ -68,6 +68,14 @@ code 1: something is broken.`,
 			} else {
 				found = append(found, disk...)
 			}
+			for _, c := range accounts(a.Dir) {
+				if c.account != "" { // the others have their settings from the command
+					if err := config.Load(c.Settings); err != nil {
+						return err
+					}
+					entries = append(entries, c)
+				}
+			}
 			found = append(found, chatFindings(ctx, a, entries)...)
 			if pagerDutySet(pages) {
 				found = append(found, pagerDutyFindings(ctx, a, pages)...)

@@ -2,7 +2,9 @@ package ask
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -161,10 +163,28 @@ var surfaces = map[string]struct{ english, chinese string }{
 	ResponderElicit: {"in the agent's own dialog", "智能体自己的对话框"},
 }
 
+// SurfaceKind returns the kind of surface of a responder type, which is the type itself, but for one that serves
+// another account of a chat: that has the chat's name, a hyphen and a name of its own, such as "slack-emea".
+func SurfaceKind(typ string) string {
+	chat, name, _ := strings.Cut(typ, "-")
+	if name != "" && slices.Contains([]string{ProofSlack, ProofTelegram, ProofDiscord, ProofFeishu, ProofTeams, ProofMattermost, ProofEmail}, chat) {
+		return chat
+	}
+	return typ
+}
+
+// named puts the name that a responder type has beside its kind behind words.
+func named(words, typ string) string {
+	if _, name, ok := strings.Cut(typ, SurfaceKind(typ)+"-"); ok && words != "" {
+		return words + " (" + name + ")"
+	}
+	return words
+}
+
 // SurfaceWords says where people meet a responder type: "on Slack", "in the
 // terminal". Unknown types are named as they are.
 func SurfaceWords(responder string) string {
-	return cmp.Or(surfaces[responder].english, "on "+responder)
+	return cmp.Or(named(surfaces[SurfaceKind(responder)].english, responder), "on "+responder)
 }
 
 // SurfaceWordsIn names in another language the place where people meet a
@@ -174,5 +194,5 @@ func SurfaceWordsIn(lang, responder string) string {
 	if !speaksChinese(lang) {
 		return SurfaceWords(responder)
 	}
-	return cmp.Or(surfaces[responder].chinese, responder)
+	return cmp.Or(named(surfaces[SurfaceKind(responder)].chinese, responder), responder)
 }

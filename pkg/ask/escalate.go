@@ -156,9 +156,10 @@ func (e *Escalated) Since(n int, typ string) (owed []Step) {
 	return owed
 }
 
-// Leads reports whether a step with this Via leads to a responder type.
+// Leads reports whether a step with this Via leads to a responder type: one that names a chat leads to all
+// of its accounts (see [SurfaceKind]).
 func Leads(via []string, typ string) bool {
-	return len(via) == 0 && typ != TypePagerDuty || slices.Contains(via, typ)
+	return len(via) == 0 && typ != TypePagerDuty || slices.Contains(via, typ) || slices.Contains(via, SurfaceKind(typ))
 }
 
 // Tells reports whether a step tells a person of an ask.

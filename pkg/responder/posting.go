@@ -45,7 +45,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	if not, err := s.elsewhere(&it); not || err != nil {
 		return err
 	}
-	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
+	if c, ok := s.p.(Chooser); it.Receipt == nil && (ok && !c.Wants(p) || s.opts.Wants != nil && !s.opts.Wants(p)) {
 		return nil
 	}
 	if d, ok := s.p.(Delayer); ok && it.Receipt == nil {

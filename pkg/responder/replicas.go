@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // replicaBeat is how often a replica says that it lives. The others stop counting one
@@ -26,8 +27,7 @@ func (s *Server) shareLimits(ctx context.Context) {
 		return
 	}
 	sum := sha256.Sum256([]byte("askbus replicas\x00" + s.opts.Account))
-	group := s.r.typ + "." + base64.RawURLEncoding.EncodeToString(sum[:18]) + "."
-	own := state.Key{Tenant: o.Tenant, Name: group + cloudevent.NewID()}
+	own := state.Key{Tenant: o.Tenant, Name: s.r.typ + "." + base64.RawURLEncoding.EncodeToString(sum[:18]) + "." + cloudevent.NewID()}
 	bucket := state.Open(s.r.nc, state.Responder(s.r.typ, o.Tenant), state.Replicas)
 	changed := make(chan struct{}, 1)
 	cache := state.NewCache(bucket, state.CacheOptions{Poll: s.beat, Logger: o.Logger, Changed: func(_, _ *state.Entry) {
@@ -55,8 +55,8 @@ func (s *Server) shareLimits(ctx context.Context) {
 		}
 		for beat := false; !beat; {
 			was := rivals
-			if rivals = s.divide(cache, group, own); rivals && !was {
-				o.Logger.WarnContext(ctx, "another account of this service is served for the same tenant: each ask is posted by one of them, and the other cannot edit what it posted, so that old buttons stay. Stop one of the two, or give each a tenant", slog.String("responder", s.r.typ))
+			if rivals = s.divide(cache, own); rivals && !was {
+				o.Logger.WarnContext(ctx, "another account of this service is served as the same responder type: each ask is posted by one of them, and the other cannot edit what it posted, so that old buttons stay. Give one of them a type of its own, or stop it", slog.String("responder", s.r.typ), slog.String("type", ask.SurfaceKind(s.r.typ)+"-NAME"))
 			}
 			select {
 			case <-ctx.Done():
@@ -74,21 +74,25 @@ func (s *Server) shareLimits(ctx context.Context) {
 	}
 }
 
-// divide counts the living replicas: this one, and the others that the cache holds. It reports whether there are
-// replicas with another account: work is shared by type, not by account.
-func (s *Server) divide(cache *state.Cache, group string, own state.Key) (rivals bool) {
+// divide counts the living replicas with this account: this one, and the others that the cache holds, of whatever type
+// of this kind. It reports whether there are replicas of this type with another account: work is shared by type.
+func (s *Server) divide(cache *state.Cache, own state.Key) (rivals bool) {
 	all, err := cache.All()
 	if err != nil {
 		return false
 	}
-	n := 1
+	n, account := 1, strings.Split(own.Name, ".")[1]
 	for i := range all {
-		switch k := all[i].Key; {
-		case k == own || k.Tenant != own.Tenant:
-		case strings.HasPrefix(k.Name, group):
+		k := all[i].Key
+		parts := strings.Split(k.Name, ".")
+		if k == own || k.Tenant != own.Tenant || len(parts) != 3 { // of two parts is what one replica does alone
+			continue
+		}
+		switch typ := parts[0]; {
+		case parts[1] == account && ask.SurfaceKind(typ) == ask.SurfaceKind(s.r.typ):
 			n++
-		default:
-			rivals = rivals || strings.HasPrefix(k.Name, s.r.typ+".")
+		case typ == s.r.typ:
+			rivals = true
 		}
 	}
 	s.limiter.SetReplicas(n)

@@ -113,6 +113,17 @@ func TestTwoAccountsOfOneServiceAreNoticed(t *testing.T) {
 	one := postingTo(t, b, chat("acme"), "bot", slog.New(slog.NewTextHandler(said, nil)))
 	posting(t, b, rights.Role{Name: rights.RoleResponder, Type: "mail", Tenant: "acme"}, "box")
 	posting(t, b, chat("beta"), "another bot")
+	poller, err := responder.New(b.Connect(chat("acme")), "chat", responder.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, polling := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(polling)
+		poller.Alone(t.Context(), "bot", func(ctx context.Context) { close(alone); <-ctx.Done() })
+	}()
+	t.Cleanup(func() { <-polling })
+	<-alone
 	posting(t, b, chat("acme"), "bot")
 	shares(t, "two of one account", 2, one)
 	select {

@@ -33,6 +33,8 @@ type ServeOptions struct {
 	// Default returns the place of asks without a route of their own: one that tries out another place ([ask.TryOut])
 	// is not posted. Nil: none that tries out a place is.
 	Default func() string
+	// Wants reports whether an ask is posted at all, as a [Chooser] does. Nil: each is.
+	Wants func(p Post) bool
 	// CallLimit is the limit of one call of the [Presenter]; default 30 s.
 	CallLimit time.Duration
 	// Link returns where people can answer any kind of ask, such as its page in

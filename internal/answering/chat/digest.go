@@ -107,6 +107,9 @@ func (s *Surface) digest(ctx context.Context, post func(context.Context, *Digest
 		return false, err
 	}
 	d, err := s.counted(ctx, at)
+	if err == nil && d.To.id() == "" {
+		return true, errors.New("the routing file posts nowhere by default; say in DIGEST_PLACE where the digest goes")
+	}
 	if err == nil {
 		revision, err = bucket.Update(ctx, k, claim{Posting: true}, revision, keepDigest)
 	}

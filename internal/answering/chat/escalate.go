@@ -91,7 +91,7 @@ func (s *Surface) Escalate(ctx context.Context, post *responder.Post, rec *ask.R
 		}
 	}
 	to, here := routes.Decide(&told), routes.Decide(&rec.Ask)
-	elsewhere := cmp.Or(to.Channel, to.Person) != cmp.Or(here.Channel, here.Person) && cmp.Or(to.Channel, to.Person) != cmp.Or(routes.Default.Channel, routes.Default.Person)
+	elsewhere := !to.Nowhere && !to.At(here.Target) && !to.At(routes.Default)
 	if len(tell) == 0 || !elsewhere {
 		return nil
 	}

@@ -58,6 +58,7 @@ type Target struct {
 	Channel string   `json:"channel,omitempty"` // id of a channel
 	Person  string   `json:"person,omitempty"`  // id of a user: a direct message
 	Mention []string `json:"mention,omitempty"` // ids of users and user groups
+	Nowhere bool     `json:"nowhere,omitempty"` // not posted by this chat, instead of a channel or a person
 	// Language is the tag of the cards' language, such as "zh"; empty: the default target's.
 	Language string `json:"language,omitempty"`
 	// Threads puts the later cards of a session into the thread of its first one, which notifies
@@ -121,8 +122,14 @@ func (r *Routes) faults(ids *IDs) []string {
 		}
 	}
 	target := func(at string, t *Target) {
-		if (t.Channel == "") == (t.Person == "") {
-			fault(at, "give either channel or person")
+		given := 0
+		for _, one := range []bool{t.Channel != "", t.Person != "", t.Nowhere} {
+			if one {
+				given++
+			}
+		}
+		if given != 1 {
+			fault(at, "give either channel or person, or nowhere: true")
 		}
 		if t.Channel != "" {
 			id(at+"/channel", t.Channel, ids.Channel)
@@ -229,7 +236,7 @@ func (r *Routes) Threaded() bool {
 
 // Notify adds to the mentions whom the ask names to decide it.
 func (r *Routes) Notify(to Target, a *ask.Ask) Target {
-	if to.Person != "" {
+	if to.Person != "" || to.Nowhere {
 		return to
 	}
 	mention := slices.Clone(to.Mention)

@@ -87,10 +87,13 @@ type Surface struct {
 	pairing  atomic.Pointer[Pairing]      // nil: no code is waited for
 }
 
-// NewSurface makes a surface of a responder type. The error says what is wrong with the routing file, or the settings of the
+// NewSurface makes a surface of a chat, whose responder type is that of the bus, or without one the chat. The error says what is wrong with the routing file, or the settings of the
 // digest.
 func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surface, error) {
 	o.Routes.Member = ids.Member
+	if bus != nil {
+		typ = bus.Type()
+	}
 	s := &Surface{
 		Type: typ, Bus: bus, Clock: cmp.Or(o.Clock, responder.WallClock()), Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		Routes: func() *Routes { return &o.Routes }, link: o.Link, inbox: o.Inbox, refused: o.Refused, clicked: NewCache[string, struct{}](2_000), sending: make(chan struct{}, maxSending), attached: NewCache[string, struct{}](10_000),
@@ -119,6 +122,7 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 		opts.Link = s.link
 	}
 	opts.Clock, opts.Limiter, opts.Account, opts.CallLimit = s.Clock, limiter, account, maxCall
+	opts.Wants = func(post responder.Post) bool { return !s.Routes().Decide(&post.Ask).Nowhere }
 	opts.Default = func() string { return s.Routes().Default.Place() }
 	srv, err := responder.NewServer(s.Bus, p, opts)
 	if err != nil {
@@ -241,7 +245,7 @@ func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) 
 	routes := s.Routes()
 	to := routes.Decide(a)
 	at, err := post(to.Target)
-	if err != nil && hopeless(err) && (to.Channel != routes.Default.Channel || to.Person != routes.Default.Person) {
+	if err != nil && hopeless(err) && !routes.Default.Nowhere && !to.At(routes.Default) {
 		s.Log.WarnContext(ctx, "a route's target cannot be posted to; posting to the default", slog.String("ask_id", a.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
 		at, err = post(routes.Notify(routes.Default, a))
 	}

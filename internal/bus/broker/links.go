@@ -55,10 +55,10 @@ func (b *Broker) claim(ctx context.Context, r *request) error {
 
 // schemeOf returns how the principals of a surface's own members begin.
 func schemeOf(typ string) string {
-	if typ == subject.TypeEmail {
-		return "mailto"
+	if kind := ask.SurfaceKind(typ); kind != subject.TypeEmail {
+		return kind
 	}
-	return typ
+	return "mailto"
 }
 
 // mayLink refuses a principal that the operator does not let people link.

@@ -57,7 +57,7 @@ func (b *Broker) unseen(ctx context.Context, r *request, z *wire.Seen) error {
 	return b.replyJSON(r, struct{}{})
 }
 
-// chats returns the types of surfaces that take work of a tenant, but those that are
+// chats returns the kinds of surfaces that take work of a tenant, but those that are
 // nobody's chat.
 func (b *Broker) chats(ctx context.Context, tenant string) (map[string]bool, error) {
 	backlog, err := b.Backlog(ctx)
@@ -67,7 +67,7 @@ func (b *Broker) chats(ctx context.Context, tenant string) (map[string]bool, err
 	served := map[string]bool{}
 	for name := range maps.Keys(backlog) {
 		if g, ok := ledger.ParseGroup(name); ok && (g.Tenant == "" || g.Tenant == tenant) {
-			served[g.Type] = true
+			served[ask.SurfaceKind(g.Type)] = true
 		}
 	}
 	for _, typ := range []string{subject.TypePush, subject.TypeWeb, subject.TypeTUI, subject.TypeWebhook, ask.TypePagerDuty} {

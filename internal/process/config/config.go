@@ -190,6 +190,7 @@ type Issuer struct {
 
 // Posting has the settings that every chat has, each under its own name.
 type Posting struct {
+	Type        string `desc:"responder type; a second workspace, server or bot of this chat for the same tenant has one of its own: the chat's name, a hyphen and a name; default: the chat's name"`
 	Routes      string `desc:"routing file (YAML): which ask goes to which channel, chat, person or address; read again when it changes"`
 	Digest      string `desc:"when a digest of the last seven days is sent every week, such as \"mon 09:00 Europe/Berlin\"; without a zone in UTC; default: never"`
 	DigestPlace string `split_words:"true" desc:"id of the channel, chat or person (by e-mail the address) that gets the digest; default: where all asks go, or the default of the routing file"`

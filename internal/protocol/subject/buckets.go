@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // The buckets of shared state.
@@ -153,10 +155,10 @@ type Grant struct {
 	Verbs []Verb
 }
 
-// May reports whether a role (and for responders, a type) may use a verb.
+// May reports whether a role (and for responders, a type, by its kind) may use a verb.
 func (b *Bucket) May(role StateRole, typ string, verb Verb) bool {
 	return slices.ContainsFunc(b.Grants, func(g Grant) bool {
-		return g.Role == role && (g.Type == "" || g.Type == typ) && slices.Contains(g.Verbs, verb)
+		return g.Role == role && (g.Type == "" || g.Type == ask.SurfaceKind(typ)) && slices.Contains(g.Verbs, verb)
 	})
 }
 

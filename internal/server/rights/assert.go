@@ -20,7 +20,7 @@ func (r Role) Assertions() assertion.Set {
 	case r.Name != RoleResponder || r.Session != "":
 		return assertion.Set{}
 	}
-	switch r.Type {
+	switch kind := ask.SurfaceKind(r.Type); kind {
 	case "web":
 		return assertion.Set{Proven: []string{ask.ProofOIDC + "=*", ask.ProofPasskey + "=*", ask.ProofProxy + "=proxy:*", ask.ProofLink + "=*", ask.ProofOS + "=os:*", "local=os:*"}, Groups: groups} // local: sign-ins of older builds
 	case "cli", "tui":
@@ -30,7 +30,7 @@ func (r Role) Assertions() assertion.Set {
 	case "slack": // the groups are those that the routes map
 		return assertion.Set{Proven: []string{ask.ProofSlack + "-*=slack:*"}, Groups: groups}
 	case ask.ProofTelegram, ask.ProofDiscord, ask.ProofFeishu, ask.ProofTeams, ask.ProofMattermost: // named like the types; the groups are those that the routes map
-		return assertion.Set{Proven: []string{r.Type + "=" + r.Type + ":*"}, Groups: groups}
+		return assertion.Set{Proven: []string{kind + "=" + kind + ":*"}, Groups: groups}
 	case "email":
 		return assertion.Set{Proven: []string{ask.ProofEmailLink + "=mailto:*", ask.ProofEmail + "=mailto:*"}, Groups: groups}
 	case "webhook":

@@ -55,7 +55,7 @@ func (s *App) act(ctx context.Context, in *interaction) outcome {
 	}
 	rec, err := s.Bus.Posted(ctx, key)
 	l := s.Speaks(in.Locale, &rec.Ask)
-	at := in.at(&rec)
+	at := in.at(&rec, s.Type)
 	switch {
 	case err != nil:
 		told, shown := s.Gone(l, &rec, err)

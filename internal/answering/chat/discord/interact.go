@@ -112,11 +112,11 @@ func (s *App) by(ctx context.Context, l *lang.Language, in *interaction, a *ask.
 
 // at returns the message of an ask that a person used: a form that was opened again comes from a message that only
 // they see.
-func (in *interaction) at(rec *ask.Record) string {
+func (in *interaction) at(rec *ask.Record, typ string) string {
 	if in.Message.Flags&flagEphemeral == 0 {
 		return chat.Message{Channel: in.Channel, ID: in.Message.ID}.Ref()
 	}
-	for _, one := range chat.Posted(Type, rec) {
+	for _, one := range chat.Posted(typ, rec) {
 		if m, ok := chat.ParseMessage(one.Ref); ok && m.Channel == in.Channel {
 			return one.Ref
 		}

@@ -62,7 +62,7 @@ func (s *App) drawn(rec *ask.Record, link string, to chat.Target) drawing {
 
 // drawing returns what is needed to draw a card.
 func (s *App) drawing(c *card.Card, rec *ask.Record, link string, to chat.Target) drawing {
-	d := drawing{Card: c, key: responder.PostKey(Type, rec.Ask.Key(), rec.Life), link: link}
+	d := drawing{Card: c, key: responder.PostKey(s.Type, rec.Ask.Key(), rec.Life), link: link}
 	if to.Person == "" {
 		d.mentions = to.Mention
 	}

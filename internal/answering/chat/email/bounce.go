@@ -51,7 +51,7 @@ func (s *App) returned(ctx context.Context, post string, madeFor func(string) bo
 		}
 		return err
 	}
-	places := chat.Posted(Type, &rec)
+	places := chat.Posted(s.Type, &rec)
 	to := ""
 	left := slices.DeleteFunc(slices.Clone(places), func(at ask.Place) bool {
 		address, ok := s.addressOf(at.Ref)

@@ -141,7 +141,7 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 			d.More++
 			continue
 		}
-		one := s.letterTo(to, responder.PostKey(Type, rec.Ask.Key(), rec.Life), rec)
+		one := s.letterTo(to, responder.PostKey(s.Type, rec.Ask.Key(), rec.Life), rec)
 		listed = append(listed, rec)
 		head := card.New(rec, s.reader(to, l), s.Clock.Now()).Head()
 		d.Items = append(d.Items, item{card.Heading(&rec.Ask), head, cmp.Or(one.Page, one.Inbox)})
@@ -174,11 +174,11 @@ func (s *App) sendDigest(ctx context.Context, to, day string, waiting []ask.Reco
 
 // digested records that an ask was presented in a digest. The place is the digest, not a mail about this ask, so nobody is mailed when the ask ends.
 func (s *App) digested(ctx context.Context, to string, rec *ask.Record) {
-	places := append(chat.Posted(Type, rec), ask.Place{Ref: "digest:" + s.ref(to)})
+	places := append(chat.Posted(s.Type, rec), ask.Place{Ref: "digest:" + s.ref(to)})
 	if len(places) > ask.MaxPlaces {
 		return
 	}
-	err := s.Bus.Receipt(ctx, rec.Ask.Key(), ask.Receipt{Life: rec.Life, State: ask.ReceiptPosted, Key: responder.PostKey(Type, rec.Ask.Key(), rec.Life), Places: places})
+	err := s.Bus.Receipt(ctx, rec.Ask.Key(), ask.Receipt{Life: rec.Life, State: ask.ReceiptPosted, Key: responder.PostKey(s.Type, rec.Ask.Key(), rec.Life), Places: places})
 	if err != nil && !errors.Is(err, ask.ErrNotFound) && !errors.Is(err, ask.ErrInvalid) {
 		s.Log.WarnContext(ctx, "cannot record that an ask was in a digest", slog.String("ask_id", rec.Ask.ID), slog.String("error", err.Error()))
 	}

@@ -143,7 +143,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	if bus != nil { // a doctor has none
 		s.tenant = bus.Options().Tenant
-		role := state.Responder(Type, s.tenant)
+		role := state.Responder(s.Type, s.tenant)
 		s.sent, s.revoked = state.Open(bus.Conn(), role, state.Mail), state.Open(bus.Conn(), role, state.Revoked)
 	}
 	return s, nil

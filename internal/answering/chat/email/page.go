@@ -97,8 +97,8 @@ type visit struct {
 	zone *time.Location // nil: unknown
 }
 
-func (v *visit) viewer() card.Viewer {
-	return card.Viewer{By: v.by, Lang: v.lang.Tag, Surface: Type, Zone: v.zone}
+func (s *App) viewer(v *visit) card.Viewer {
+	return card.Viewer{By: v.by, Lang: v.lang.Tag, Surface: s.Type, Zone: v.zone}
 }
 
 // visitor reads a link and its ask. If the link is not good any more, it says so and returns nil.
@@ -117,7 +117,7 @@ func (s *App) visitor(w http.ResponseWriter, r *http.Request) *visit {
 		err = ask.ErrAskedAgain
 	}
 	if err != nil {
-		told, _ := v.viewer().Gone(err)
+		told, _ := s.viewer(v).Gone(err)
 		status := http.StatusServiceUnavailable
 		if errors.Is(err, ask.ErrNotFound) || errors.Is(err, ask.ErrAskedAgain) {
 			status = http.StatusGone
@@ -160,7 +160,7 @@ func (v *visit) voted() bool {
 
 // sheet returns the page of a visit with what was typed.
 func (s *App) sheet(v *visit, f form) *sheet {
-	c := card.New(&v.rec, v.viewer(), s.Clock.Now())
+	c := card.New(&v.rec, s.viewer(v), s.Clock.Now())
 	p := &sheet{Card: c, Lang: v.lang, Person: v.Address, Form: f, Inbox: s.LinkTo(v.Key), Votes: chat.Votes(c.Approval, literal)}
 	if c.BreakGlass != nil && !c.May.Answer { // no page of a mail has it
 		c.May = card.May{Why: c.BreakGlass.Elsewhere()}
@@ -209,14 +209,14 @@ func (s *App) submit(w http.ResponseWriter, r *http.Request) {
 	p := s.sheet(v, f)
 	switch {
 	case v.rec.Outcome != nil:
-		p.Problem = v.viewer().Late(&v.rec, v.rec.Outcome, s.Clock.Now())
+		p.Problem = s.viewer(v).Late(&v.rec, v.rec.Outcome, s.Clock.Now())
 		s.draw(w, r, http.StatusConflict, p)
 		return
 	case !p.May.Answer:
 		s.draw(w, r, http.StatusForbidden, p)
 		return
 	}
-	id := chat.AnswerID(Type, "page", responder.PostKey(Type, v.Key, v.Life), v.Address)
+	id := chat.AnswerID(Type, "page", responder.PostKey(s.Type, v.Key, v.Life), v.Address)
 	var told string
 	var err error
 	if f.Get("do") == "decline" {

@@ -210,5 +210,5 @@ func (s *App) speaks(address string, a *ask.Ask) *lang.Language {
 
 // reader returns who reads a mail to an address: times are in their zone.
 func (s *App) reader(address string, l *lang.Language) card.Viewer {
-	return card.Viewer{Lang: l.Tag, Surface: Type, Shared: true, Zone: s.people().zone(address)}
+	return card.Viewer{Lang: l.Tag, Surface: s.Type, Shared: true, Zone: s.people().zone(address)}
 }

@@ -44,7 +44,7 @@ func (s *App) received(ctx context.Context, sender, to string, raw []byte) error
 	l := s.speaks(from, &rec.Ask)
 	r := &replied{App: s, post: post, from: from, rec: &rec, lang: l, id: e.Header.Get("Message-Id"), tenant: cmp.Or(rec.Ask.Tenant, s.tenant)}
 	if err != nil {
-		told, _ := card.Viewer{Lang: l.Tag, Surface: Type}.Gone(err)
+		told, _ := card.Viewer{Lang: l.Tag, Surface: s.Type}.Gone(err)
 		return r.tell(ctx, told)
 	}
 	by := s.by(ctx, from, ask.ProofEmail, &rec.Ask)
@@ -113,7 +113,7 @@ type replied struct {
 
 // answer takes the words of a reply.
 func (r *replied) answer(ctx context.Context, by ask.By, words string) error {
-	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: Type, Zone: r.people().zone(r.from)}
+	v := card.Viewer{By: by, Lang: r.lang.Tag, Surface: r.Type, Zone: r.people().zone(r.from)}
 	id := chat.AnswerID(Type, "reply", r.id, r.from, r.post)
 	c := card.New(r.rec, v, r.Clock.Now())
 	var told string

@@ -89,6 +89,6 @@ func (s *App) drawn(rec *ask.Record, link string) drawing {
 func (s *App) drawing(c *card.Card, rec *ask.Record, link string) drawing {
 	return drawing{
 		Card: c, rec: rec, link: link, open: true, mentions: s.Routes().Decide(&rec.Ask).Mention,
-		id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix),
+		id: strings.TrimPrefix(responder.PostKey(s.Type, rec.Ask.Key(), rec.Life), keyPrefix),
 	}
 }

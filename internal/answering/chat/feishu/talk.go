@@ -159,8 +159,8 @@ func (s *App) posted(ctx context.Context, ref string) (ask.Record, error) {
 			if err != nil {
 				return ask.Record{}, err
 			}
-			if slices.ContainsFunc(chat.Posted(Type, &rec), func(at ask.Place) bool { return at.Ref == ref }) {
-				s.asks.Add(ref, responder.PostKey(Type, rec.Ask.Key(), rec.Life))
+			if slices.ContainsFunc(chat.Posted(s.Type, &rec), func(at ask.Place) bool { return at.Ref == ref }) {
+				s.asks.Add(ref, responder.PostKey(s.Type, rec.Ask.Key(), rec.Life))
 				return rec, nil
 			}
 			if n++; n == maxSearched {

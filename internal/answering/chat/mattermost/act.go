@@ -90,7 +90,7 @@ func (s *App) submitted(in *called) (of held, person string, do func(context.Con
 			t := s.turn(ctx, in, &of, "")
 			t.At = ""
 			return s.unlessVoted(ctx, t, s.Write(ctx, t, words, n, true, func(rec *ask.Record) (string, bool) {
-				for _, one := range chat.Posted(Type, rec) {
+				for _, one := range chat.Posted(s.Type, rec) {
 					if m, ok := chat.ParseMessage(one.Ref); ok && m.ID == of.Post {
 						return one.Ref, true
 					}

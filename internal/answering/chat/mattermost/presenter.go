@@ -50,7 +50,7 @@ func (p presenter) post(rec *ask.Record, text string, actions []action) *post {
 	if rec.Ask.Priority == ask.PriorityUrgent && rec.Outcome == nil {
 		a.Color = "#d24b4e"
 	}
-	return &post{Props: map[string]any{"attachments": []attachment{a}, "askbus": responder.PostKey(Type, rec.Ask.Key(), rec.Life)}}
+	return &post{Props: map[string]any{"attachments": []attachment{a}, "askbus": responder.PostKey(p.Type, rec.Ask.Key(), rec.Life)}}
 }
 
 // Open adds the buttons, and then sends the files.
@@ -76,7 +76,7 @@ func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { re
 
 // Update edits every post of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
-	p.Ended(responder.PostKey(Type, e.Ask.Key(), e.Life))
+	p.Ended(responder.PostKey(p.Type, e.Ask.Key(), e.Life))
 	text := outcome(p.End(&e, clean))
 	rec := ask.Record{Ask: e.Ask, Life: e.Life, Outcome: &e.Outcome}
 	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, p.post(&rec, text, nil)) })
@@ -104,7 +104,7 @@ func (p presenter) show(ctx context.Context, at string, d *drawing, rec *ask.Rec
 	if !ok {
 		return nil
 	}
-	of := held{Key: responder.PostKey(Type, rec.Ask.Key(), rec.Life), Post: m.ID, Expires: expires(rec).Unix()}
+	of := held{Key: responder.PostKey(p.Type, rec.Ask.Key(), rec.Life), Post: m.ID, Expires: expires(rec).Unix()}
 	if draft.By != "" {
 		of.Draft = draft.Encode(maxDraft)
 	}

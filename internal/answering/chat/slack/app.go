@@ -96,16 +96,16 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		return nil, err
 	}
 	opts.APIURL, opts.Connections, opts.AckAfter = cmp.Or(opts.APIURL, defaultAPI), cmp.Or(max(opts.Connections, 0), 2), cmp.Or(opts.AckAfter, ackAfter)
-	surface, err := chat.NewSurface(Type, bus, opts.Options, ids())
+	app, forms := &App{opts: opts}, ids()
+	forms.Member = app.member
+	surface, err := chat.NewSurface(Type, bus, opts.Options, forms)
 	if err != nil {
 		return nil, err
 	}
 	a := newAPI(&opts, surface.Clock)
 	surface.FollowLookers(a.limiter)
-	app := &App{
-		Surface: surface, opts: opts, api: a, people: newPeople(a, surface.Clock.Now), sessions: chat.NewSessions(surface),
-		places: chat.NewCache[string, message](5_000), reminders: chat.NewCache[string, string](5_000), seen: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
-	}
+	app.Surface, app.api, app.people, app.sessions, app.busy = surface, a, newPeople(a, surface.Clock.Now), chat.NewSessions(surface), make(chat.Busy, maxBusy)
+	app.places, app.reminders, app.seen = chat.NewCache[string, message](5_000), chat.NewCache[string, string](5_000), chat.NewCache[string, struct{}](10_000)
 	surface.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		a := app.drawing(c, rec, app.LinkTo(rec.Ask.Key()))
 		a.Earlier = strings.Repeat("/", maxLink) // as long as it may be

@@ -77,6 +77,9 @@ func (p presenter) searched(ctx context.Context, post *responder.Post, posts []m
 		targets = append(targets, chat.Target{Channel: m.Channel})
 	}
 	for _, to := range targets {
+		if to.Nowhere {
+			continue
+		}
 		channel, err := p.channel(ctx, to)
 		if err != nil {
 			p.Log.InfoContext(ctx, "cannot search a target", slog.String("person", to.Person), slog.String("error", err.Error()))

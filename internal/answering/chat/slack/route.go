@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,4 +37,13 @@ func member(principal string) (user string, ok bool) {
 	of, ours := strings.CutPrefix(principal, Type+":")
 	_, user, ok = strings.Cut(of, "/")
 	return user, ok && ours
+}
+
+// member returns the user of a principal of a workspace whose members may answer here.
+func (s *App) member(principal string) (user string, ok bool) {
+	team, _, _ := strings.Cut(strings.TrimPrefix(principal, Type+":"), "/")
+	if id := s.Identity(); id.Team != "" && team != id.Team && team != id.Enterprise && !slices.Contains(s.opts.Strangers, team) {
+		return "", false
+	}
+	return member(principal)
 }

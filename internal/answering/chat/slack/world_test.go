@@ -31,6 +31,7 @@ type world struct {
 	fake  *fakeslack.Server
 	agent client.Session
 	other *responder.Responder // answers on the web
+	typ   string               // of the surface
 }
 
 func newWorld(t *testing.T, opts fakeslack.Options) *world {
@@ -41,7 +42,7 @@ func newWorld(t *testing.T, opts fakeslack.Options) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	w := &world{t: t, bus: b, fake: home(t, opts), agent: c.Session("acme", "s1")}
+	w := &world{t: t, bus: b, fake: home(t, opts), agent: c.Session("acme", "s1"), typ: slack.Type}
 	w.other = w.responder("web")
 	return w
 }
@@ -100,7 +101,7 @@ func (w *world) start(http bool, change func(*slack.Options)) *replica {
 	if change != nil {
 		change(&opts)
 	}
-	app, err := slack.New(w.responder(slack.Type), opts)
+	app, err := slack.New(w.responder(w.typ), opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func (w *world) posted(id string) fakeslack.Message {
 	w.t.Helper()
 	natstest.Eventually(w.t, id+" has a receipt", func() bool {
 		rec, err := w.other.Get(w.t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id})
-		return err == nil && slices.ContainsFunc(rec.Receipts, func(r ask.Receipt) bool { return r.Type == slack.Type && r.State == ask.ReceiptPosted })
+		return err == nil && slices.ContainsFunc(rec.Receipts, func(r ask.Receipt) bool { return r.Type == w.typ && r.State == ask.ReceiptPosted })
 	})
 	return w.card(id)
 }

@@ -33,7 +33,7 @@ func (s *App) act(ctx context.Context, in *activity, t target, fields chat.Field
 		}
 		return told, nil
 	}
-	at, ok := here(in, &rec)
+	at, ok := s.here(in, &rec)
 	if !ok { // what a client sends may be forged
 		return l.Say("This question is not asked here."), nil
 	}
@@ -83,8 +83,8 @@ func words(faults map[string]string) []string {
 }
 
 // here returns where an ask is posted in the conversation of an activity.
-func here(in *activity, rec *ask.Record) (at place, ok bool) {
-	for _, one := range chat.Posted(Type, rec) {
+func (s *App) here(in *activity, rec *ask.Record) (at place, ok bool) {
+	for _, one := range chat.Posted(s.Type, rec) {
 		at, ok := parsePlace(one.Ref)
 		switch {
 		case !ok || base(at.Conversation) != base(in.Conversation.ID):
@@ -212,7 +212,7 @@ func (s *App) wrote(ctx context.Context, in *activity) {
 		s.tell(ctx, in, refused)
 		return
 	}
-	at, _ := here(in, one.Rec)
+	at, _ := s.here(in, one.Rec)
 	told := ""
 	switch taken := s.Take(l, said, one); {
 	case taken.Decline != nil:
@@ -261,7 +261,7 @@ func (s *App) open(ctx context.Context, in *activity) (t chat.Thread, err error)
 		if err != nil {
 			return t, err
 		}
-		if at, ok := here(in, &rec); ok {
+		if at, ok := s.here(in, &rec); ok {
 			t.Open = append(t.Open, chat.Open{Rec: &rec, Card: chat.Message{Channel: at.Conversation, ID: at.Activity}, Others: true})
 		}
 		if n++; n == maxSearched {

@@ -125,10 +125,10 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	s := &App{
 		Surface: surface, opts: opts, api: a, busy: make(chat.Busy, maxBusy),
 		from: &connector{http: a.http, metadata: opts.KeysURL, app: opts.AppID, now: surface.Clock.Now},
-		refs: &references{cache: chat.NewCache[string, reference](10_000), now: surface.Clock.Now, log: surface.Log},
+		refs: &references{typ: surface.Type, cache: chat.NewCache[string, reference](10_000), now: surface.Clock.Now, log: surface.Log},
 	}
 	if bus != nil {
-		s.refs.bucket = state.Open(bus.Conn(), state.Responder(Type, bus.Tenant()), state.Conversations)
+		s.refs.bucket = state.Open(bus.Conn(), state.Responder(s.Type, bus.Tenant()), state.Conversations)
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.look, s.inGroup)
 	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {

@@ -25,6 +25,7 @@ type reference struct {
 
 // references are those that all replicas share.
 type references struct {
+	typ    string                        // responder type
 	bucket *state.Bucket                 // nil: of this process only, as in a doctor
 	cache  *lru.Cache[string, reference] // stored by this process
 	now    func() time.Time
@@ -41,7 +42,7 @@ var errUnknownPerson = errors.New("this person has not added the app in Teams")
 
 func (r *references) key(of string) state.Key {
 	sum := sha256.Sum256([]byte("askbus-teams\x00" + of))
-	return state.Key{Tenant: r.bucket.Tenant(), Name: Type + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
+	return state.Key{Tenant: r.bucket.Tenant(), Name: r.typ + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
 }
 
 // note stores a reference. Unless it is news, one that this process has stored lately is not stored again: another may

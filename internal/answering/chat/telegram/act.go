@@ -142,7 +142,7 @@ func (s *App) wrote(ctx context.Context, m *models.Message) {
 	t := s.turn(ctx, id, m.From, m.ReplyToMessage, here)
 	t.ID = chat.AnswerID(Type, here.ref(), t.User)
 	s.notify(ctx, here, s.Write(ctx, t, m.Text, n, private, func(rec *ask.Record) (string, bool) {
-		for _, one := range chat.Posted(Type, rec) {
+		for _, one := range chat.Posted(s.Type, rec) {
 			if at, ok := parsePlace(one.Ref); ok && at.Chat == here.Chat {
 				return at.ref(), at.ID != m.ReplyToMessage.ID
 			}

@@ -63,7 +63,7 @@ func where(at place) string {
 // Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
 	rec := chat.Pending(&post)
-	rec.Receipts = []ask.Receipt{{Type: Type, Life: rec.Life, State: ask.ReceiptPosted, Places: places}}
+	rec.Receipts = []ask.Receipt{{Type: p.Type, Life: rec.Life, State: ask.ReceiptPosted, Places: places}}
 	c := p.drawn(rec, post.Link)
 	for _, one := range places {
 		at, ok := parsePlace(one.Ref)
@@ -103,7 +103,7 @@ func (s *App) order(at time.Time) (_ time.Time, done func()) {
 
 // Update edits every message of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
-	p.Ended(responder.PostKey(Type, e.Ask.Key(), e.Life))
+	p.Ended(responder.PostKey(p.Type, e.Ask.Key(), e.Life))
 	t := outcome(p.End(&e, literal))
 	order, done := p.order(e.Outcome.At)
 	defer done()
@@ -162,7 +162,7 @@ func (s *App) shows(c *card.Card, rec *ask.Record) bool {
 		return true
 	}
 	rich, ok := d.richer()
-	return ok && !rich.cut && !s.api.plainOnly.Load() && !slices.ContainsFunc(chat.Posted(Type, rec), func(one ask.Place) bool {
+	return ok && !rich.cut && !s.api.plainOnly.Load() && !slices.ContainsFunc(chat.Posted(s.Type, rec), func(one ask.Place) bool {
 		at, ok := parsePlace(one.Ref)
 		return ok && !at.Rich
 	})
@@ -170,7 +170,7 @@ func (s *App) shows(c *card.Card, rec *ask.Record) bool {
 
 // drawing returns what is needed to draw a card.
 func (s *App) drawing(c *card.Card, rec *ask.Record, link string) drawing {
-	d := drawing{Card: c, id: strings.TrimPrefix(responder.PostKey(Type, rec.Ask.Key(), rec.Life), keyPrefix), link: link}
+	d := drawing{Card: c, id: strings.TrimPrefix(responder.PostKey(s.Type, rec.Ask.Key(), rec.Life), keyPrefix), link: link}
 	d.mentions = s.Routes().Decide(&rec.Ask).Mention
 	if me := s.me.Load(); me != nil {
 		d.bot = me.Username

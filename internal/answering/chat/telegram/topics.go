@@ -42,7 +42,7 @@ const (
 func newTopics(s *App) *topics {
 	t := &topics{s: s, cache: chat.NewCache[string, int](10_000)}
 	if s.Bus != nil {
-		t.bucket = state.Open(s.Bus.Conn(), state.Responder(Type, s.Bus.Tenant()), state.Conversations)
+		t.bucket = state.Open(s.Bus.Conn(), state.Responder(s.Type, s.Bus.Tenant()), state.Conversations)
 	}
 	return t
 }
@@ -80,7 +80,7 @@ func topicGone(err error) bool {
 
 func (t *topics) key(of string) state.Key {
 	sum := sha256.Sum256([]byte("askbus-telegram-topic\x00" + of))
-	return state.Key{Tenant: t.bucket.Tenant(), Name: Type + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
+	return state.Key{Tenant: t.bucket.Tenant(), Name: t.s.Type + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
 }
 
 // of returns the topic of a session; 0: the chat has none. While another replica makes it, the error is a
