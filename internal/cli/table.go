@@ -22,6 +22,7 @@ const (
 	LeastHeading = 24 // with less, the row takes two lines
 	Gap          = "  "
 	UrgentMark   = "▲" // colour alone is not enough
+	HighMark     = "△"
 	PendingMark  = "◆"
 )
 
@@ -124,8 +125,12 @@ func newTableRow(rec *ask.Record, now time.Time) tableRow {
 		state += ", " + row.Votes
 	}
 	heading := row.Heading
-	if rec.Outcome == nil && row.Priority.Urgent() {
+	switch {
+	case rec.Outcome != nil:
+	case row.Priority.Urgent():
 		heading = UrgentMark + " " + heading
+	case row.Priority.Level == ask.PriorityHigh:
+		heading = HighMark + " " + heading
 	}
 	return tableRow{age, state, heading, Fit(row.Asker.Agent, whoWidth), row.Key.Session + "/" + row.Key.ID}
 }

@@ -156,8 +156,11 @@ func (m *model) columns(seen []listLine, width int) (whoWidth, ends int) {
 func (m *model) listRow(row, width, whoWidth, ends int) string {
 	h := &m.heads[m.rows[row]]
 	mark := "◆"
-	if h.Priority == ask.PriorityUrgent {
+	switch h.Priority {
+	case ask.PriorityUrgent:
 		mark = m.styles.urgent.Render("▲")
+	case ask.PriorityHigh:
+		mark = m.styles.title.Render("△")
 	}
 	if f := m.forms[h.Key]; f != nil && f.touched || f == nil && m.opts.Drafts.has(draftOf(m.opts.By, h.Key, h.Life)) {
 		mark = "✎"

@@ -45,3 +45,13 @@ func TestTheListTakesTheRoomThatTheCardDoesNotNeed(t *testing.T) {
 		s.has("eu-north")
 	}
 }
+
+// Each priority above the usual one has a mark of its own, which needs no colour.
+func TestPrioritiesAreMarked(t *testing.T) {
+	t.Parallel()
+	b := &bus{}
+	for text, p := range map[string]ask.Priority{"Now?": ask.PriorityUrgent, "Soon?": ask.PriorityHigh, "Some time?": ask.PriorityNormal} {
+		b.asked(ask.Ask{ID: string(p), Priority: p, Questions: []ask.Question{{Kind: ask.KindBoolean, Text: text}}})
+	}
+	newScreen(t, options(b), 120, 40).has("▲ Now?", "△ Soon?", "◆ Some time?")
+}

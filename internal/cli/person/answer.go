@@ -40,8 +40,8 @@ func AnswerCmd(a *cli.App) *cobra.Command {
 		Short: "Answer an ask, or decline it",
 		Long: `Answers an ask in your name (os:<user>). Answer each question by its id, as
 QUESTION=VALUE; with only one question, "QUESTION=" may be left out.
-Without an answer it prompts at the terminal, a line at a time; without an ID it
-lets you choose from what is waiting. Without a terminal it shows the question.
+Without an answer it prompts at the terminal, a line at a time, as "askbus tui" does with
+--accessible; without an ID it lets you choose from what is waiting. Without a terminal it shows the question.
 An ID may be shortened to a beginning or an end that only one ask has.
 
 ` + cli.ExitCodes,
