@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/board"
 )
 
 // draftLife is how long a draft is kept after its last change: an ask has ended by then.
@@ -92,8 +95,42 @@ func (d *Drafts) keep(name string, data []byte) error {
 	return file.Replace(path, data, 0o600)
 }
 
+// of returns the asks of a person's drafts, in no order.
+func (d *Drafts) of(by ask.By) (all []ask.Key) {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.names {
+		var one draft
+		data, err := os.ReadFile(filepath.Join(d.dir, name))
+		if err == nil && json.Unmarshal(data, &one) == nil && draftOf(by, one.Of, one.Life) == name {
+			all = append(all, one.Of)
+		}
+	}
+	return all
+}
+
+// maxOvertaken bounds the asks that are read when a screen opens, because they may have ended.
+const maxOvertaken = 20
+
+// overtaken reads asks that may have ended since this person began to answer them on a screen that is gone, for
+// [model.loaded] to show what was not sent. Of several that ended, each screen that opens shows one.
+func (m *model) overtaken() tea.Cmd {
+	var all []tea.Cmd
+	for _, k := range m.opts.Drafts.of(m.opts.By) {
+		if len(all) < maxOvertaken && !slices.ContainsFunc(m.heads, func(h board.Head) bool { return h.Key == k }) {
+			all = append(all, m.load(k))
+		}
+	}
+	return tea.Batch(all...)
+}
+
 // draft is what is kept of a form.
 type draft struct {
+	Of     ask.Key      `json:"of"`
+	Life   string       `json:"life"`
 	Fields []draftField `json:"fields"`
 	Reply  string       `json:"reply,omitempty"`
 	Reason string       `json:"reason,omitempty"`
@@ -112,7 +149,7 @@ func (f *form) unsent() []byte {
 	if !f.touched || f.end != nil {
 		return nil
 	}
-	d, empty := draft{Reply: f.reply.String(), Reason: f.reason.String(), Alone: f.alone.String()}, len(f.begun()) == 0
+	d, empty := draft{Of: f.rec.Ask.Key(), Life: f.rec.Life, Reply: f.reply.String(), Reason: f.reason.String(), Alone: f.alone.String()}, len(f.begun()) == 0
 	for i := range f.fields {
 		fl := &f.fields[i]
 		empty = empty && len(fl.chosen) == 0

@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,5 +87,50 @@ func TestDraftsOfEndedAsksAreRemoved(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "new" {
 		t.Error(left, err)
+	}
+}
+
+// What was not sent to an ask that ended while no screen was open is shown by the next one, once; of several, one at a time.
+func TestADraftOfAnAskThatEndedIsShown(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{120, 60} {
+		dir := t.TempDir()
+		b := &bus{}
+		b.asked(text("Name?"))
+		b.asked(text("Why?"))
+		b.asked(text("Where?"))
+		open := func() *screen {
+			t.Helper()
+			drafts, err := tui.OpenDrafts(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := options(b)
+			opts.Drafts = drafts
+			return newScreen(t, opts, width, 40)
+		}
+		first := open()
+		first.keys("enter").typed("ledger").keys("esc j enter").typed("because it is small").keys("esc")
+		first.send(tui.Tick())
+		for _, id := range []string{"a1", "a2"} {
+			b.end(id, ask.Outcome{AskID: id, Tenant: "acme", Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Principal: "os:tom", Name: "Tom"}})
+		}
+		b.over, b.ended = b.ended, nil
+
+		shown := map[string]bool{}
+		for range 2 {
+			s := open()
+			s.has("Tom answered", "not sent", "It is still here")
+			for _, words := range []string{"ledger", "because it is small"} {
+				if strings.Contains(tui.Screen(s.m), words) {
+					shown[words] = true
+				}
+			}
+			s.keys("esc j").send(tui.Tick())
+		}
+		if len(shown) != 2 {
+			t.Errorf("%d cells wide: shown are %v", width, shown)
+		}
+		open().hasNot("not sent")
 	}
 }

@@ -27,6 +27,7 @@ type bus struct {
 	mu      sync.Mutex
 	records []ask.Record
 	ended   []ask.Record
+	over    []ask.Record // ended before the screens that are open now
 	offline bool
 	reading bool // not synchronised yet
 	sent    []ask.Reply
@@ -59,6 +60,11 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, rec := range b.records {
+		if rec.Ask.Key() == k {
+			return rec, nil
+		}
+	}
+	for _, rec := range b.over {
 		if rec.Ask.Key() == k {
 			return rec, nil
 		}

@@ -89,6 +89,7 @@ type model struct {
 	rows    []int // indexes of heads that match the filter
 	total   int
 	status  board.Status
+	synced  bool // it was, once
 	ended   []ask.Record
 	focus   ask.Key
 	top     int // first visible row of the list
@@ -299,13 +300,18 @@ func (m *model) refresh() tea.Cmd {
 	if m.opts.First && m.status.Synced && m.total == 0 && m.focus == (ask.Key{}) {
 		return tea.Quit // nothing is waiting
 	}
-	var load tea.Cmd
+	var load, lost tea.Cmd
+	if m.status.Synced && !m.synced {
+		if m.synced = true; !m.single() && m.total < maxRows {
+			lost = m.overtaken()
+		}
+	}
 	if m.focus == (ask.Key{}) && len(m.rows) > 0 {
 		load = m.focusOn(m.heads[m.rows[0]].Key)
 	} else if m.focus != (ask.Key{}) && m.forms[m.focus] == nil {
 		load = m.load(m.focus)
 	}
-	return tea.Batch(load, m.notify())
+	return tea.Batch(load, lost, m.notify())
 }
 
 // notify reports the number of waiting asks to the terminal. It notifies only if there were none
@@ -380,7 +386,15 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		}
 	}
 	f := newForm(msg.rec, card.OpensContext(&msg.rec.Ask))
-	if m.resume(f) && msg.key == m.focus && f.end == nil {
+	switch resumed := m.resume(f); {
+	case !resumed:
+	case f.end != nil: // it is shown as that of an ask that ended on this screen
+		if shown := m.form(); len(f.begun()) == 0 || m.editor() != nil || shown != nil && shown.end != nil && shown.touched {
+			return nil // the next screen shows it
+		}
+		m.forms[msg.key], m.inCard = f, !m.wide()
+		return m.focusOn(msg.key)
+	case msg.key == m.focus:
 		m.message = m.say("This is your draft from before: look at it before you send it")
 	}
 	if m.single() || m.opening && msg.key == m.focus {
