@@ -39,8 +39,8 @@ func (r *Process) signIns(nc *nats.Conn, tenant, base, pages string, w config.We
 			return ways, fmt.Errorf("ASKBUS_WEB_OIDC_…: %w", err)
 		}
 	}
-	if p := w.Web.Proxy; p.Header != "" || len(p.Networks) > 0 || p.GroupsHeader != "" || p.NameHeader != "" {
-		ways.proxy = &web.Proxy{Header: p.Header, Groups: p.GroupsHeader, Name: p.NameHeader, Rules: rules}
+	if p := w.Web.Proxy; p.Header != "" || len(p.Networks) > 0 || p.GroupsHeader != "" || p.NameHeader != "" || p.Realm != "" {
+		ways.proxy = &web.Proxy{Header: p.Header, Groups: p.GroupsHeader, Name: p.NameHeader, Realm: p.Realm, Rules: rules}
 		for _, n := range p.Networks {
 			network, err := netip.ParsePrefix(strings.TrimSpace(n))
 			if err != nil {

@@ -361,9 +361,35 @@ func TestSignInByProxy(t *testing.T) {
 		"ASKBUS_WEB_PROXY_NETWORKS": {Header: "X-Forwarded-User"},
 		"it contains every address": {Header: "X-Forwarded-User", Networks: prefix("0.0.0.0/0")},
 		"ASKBUS_WEB_PROXY_HEADER":   {Networks: prefix("10.0.0.0/8")},
+		"ASKBUS_WEB_PROXY_REALM":    {Header: "X-Forwarded-User", Realm: "of staff", Networks: prefix("10.0.0.0/8")},
 	} {
 		if _, err := web.New(b, b, web.Options{CookieKey: cookieKey, Sessions: &b.people, Proxy: bad}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The people of two proxies are different people where the operator names them, and no user's name leads into another realm.
+func TestPeopleOfTwoProxies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ realm, user, principal string }{
+		{"", "mei", "proxy:mei"},
+		{"staff", "mei", "proxy:staff#mei"},
+		{"staff", "x#mei", "proxy:staff#x#mei"},
+		{"", "staff#mei", ""},
+	} {
+		b := newBus()
+		k := b.ask(ask.Ask{ID: "a", Tenant: "acme", Questions: []ask.Question{text("t", "And you?")}}, 0)
+		in := serve(t, b, func(o *web.Options) {
+			o.Proxy = &web.Proxy{Header: "X-Forwarded-User", Realm: c.realm, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+		})
+		res := in.stranger(t).do(http.MethodPost, "/ask/"+k.String()+"/answer", url.Values{"text:t": {"fine"}, "answer_id": {"x"}}, "X-Forwarded-User", c.user)
+		by := ""
+		if o := b.outcome(k); o != nil {
+			by = o.By.Principal
+		}
+		if by != c.principal {
+			t.Errorf("%s of realm %q answers as %q (%d)", c.user, c.realm, by, res.status)
 		}
 	}
 }

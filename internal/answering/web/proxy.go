@@ -19,6 +19,7 @@ type Proxy struct {
 	Header   string         // names the person, such as X-Forwarded-User
 	Groups   string         // header that holds their groups, separated by commas; optional
 	Name     string         // header that holds their name; optional
+	Realm    string         // names the people whom it knows, where another proxy of the bus knows others; optional
 	Networks []netip.Prefix // addresses of the proxy; required
 	Rules    *auth.Rules    // over the claims user, groups and email; nil: everything is allowed
 }
@@ -31,6 +32,9 @@ func (p *Proxy) check() error {
 		return errors.New("the proxy's networks are set, but not the header in which it says who somebody is (ASKBUS_WEB_PROXY_HEADER)")
 	case len(p.Networks) == 0:
 		return fmt.Errorf("ASKBUS_WEB_PROXY_NETWORKS is required with the header %s: name the proxy's addresses, such as 10.0.0.5/32, or anybody could send that header", p.Header)
+	}
+	if p.Realm != "" && !ask.ValidToken(p.Realm) {
+		return fmt.Errorf("invalid ASKBUS_WEB_PROXY_REALM %q: use 1 to %d of A-Z a-z 0-9 _ -", p.Realm, ask.MaxToken)
 	}
 	for _, n := range p.Networks {
 		if !n.IsValid() || n.Bits() == 0 {
@@ -56,10 +60,14 @@ func (p *Proxy) person(r *http.Request) (auth.Person, error) {
 	if err != nil {
 		return auth.Person{}, err
 	}
-	if user == "" || user != ask.CleanLine(user) || strings.ContainsAny(user, " \t,") || utf8.RuneCountInString(user) > ask.MaxName-len("proxy:") {
+	of, refused := "proxy:", " \t,#" // a user with "#" would be one of a realm
+	if p.Realm != "" {
+		of, refused = of+p.Realm+"#", " \t," // the first "#" ends the realm
+	}
+	if user == "" || user != ask.CleanLine(user) || strings.ContainsAny(user, refused) || utf8.RuneCountInString(user) > ask.MaxName-len(of) {
 		return auth.Person{}, auth.Tell(ask.CodeForbidden, "the proxy's header %s names nobody", p.Header)
 	}
-	by := ask.By{Principal: "proxy:" + user, Name: user, Proof: ask.ProofProxy}
+	by := ask.By{Principal: of + user, Name: user, Proof: ask.ProofProxy}
 	if name, err := single(r, p.Name); err == nil && ask.CleanLine(name) != "" {
 		by.Name = ask.CleanLine(name)
 	}

@@ -130,6 +130,7 @@ type Web struct {
 			Header       string   `desc:"header in which an authenticating proxy names the person, such as X-Forwarded-User; requires the networks"`
 			GroupsHeader string   `split_words:"true" desc:"header in which it names their groups, separated by commas"`
 			NameHeader   string   `split_words:"true" desc:"header in which it gives their name"`
+			Realm        string   `desc:"name of the people whom the proxy knows, such as staff: they are proxy:staff#<user>; needed if another inbox of the bus has a proxy with other people"`
 			Networks     []string `desc:"addresses of that proxy, such as 10.0.0.5/32; the headers of others are ignored"`
 		}
 	}
