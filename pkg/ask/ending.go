@@ -10,16 +10,7 @@ import (
 
 // Ending says in words how the ask ended, without the time: "answered by Mei on
 // Slack", "declined by Mei on the web: too risky".
-func (o *Outcome) Ending() string { return o.ending("", "") }
-
-// EndingFor is [Outcome.Ending] addressed to one person, who is called "you",
-// with the time in the caller's words: "answered by you on the web at 10:02".
-func (o *Outcome) EndingFor(principal, when string) string {
-	if when != "" {
-		when = " " + when
-	}
-	return o.ending(principal, when)
-}
+func (o *Outcome) Ending() string { return o.ending("") }
 
 // EndingAt is [Outcome.Ending] with the time of day in loc:
 // "answered by Mei on Slack at 10:02:03 UTC".
@@ -28,12 +19,12 @@ func (o *Outcome) EndingAt(loc *time.Location) string {
 	if loc == time.UTC {
 		layout += " UTC"
 	}
-	return o.ending("", o.At.In(loc).Format(layout))
+	return o.ending(o.At.In(loc).Format(layout))
 }
 
-func (o *Outcome) ending(you, at string) string {
+func (o *Outcome) ending(at string) string {
 	if o.BreakGlass != nil {
-		return o.aloneBy(you) + at + ": " + o.BreakGlass.Reason
+		return o.aloneBy() + at + ": " + o.BreakGlass.Reason
 	}
 	reason := ""
 	if o.Reason != "" {
@@ -53,12 +44,12 @@ func (o *Outcome) ending(you, at string) string {
 		if o.Source == SourcePolicy {
 			return "answered by a policy" + at + ", not by a person"
 		}
-		return "answered" + who(o.By, you) + at
+		return "answered" + who(o.By) + at
 	case StatusCancelled:
 		if o.CancelledBy != nil {
-			return "cancelled" + who(o.By, you) + at + o.chose() + reason
+			return "cancelled" + who(o.By) + at + o.chose() + reason
 		}
-		return "declined" + who(o.By, you) + at + reason
+		return "declined" + who(o.By) + at + reason
 	case StatusWithdrawn:
 		if o.GaveUp() {
 			return "given up" + at + reason
@@ -72,16 +63,14 @@ func (o *Outcome) ending(you, at string) string {
 		}
 		return "expired" + at + ": nobody answered in time"
 	}
-	return string(o.Status) + who(o.By, you) + at + reason
+	return string(o.Status) + who(o.By) + at + reason
 }
 
 // aloneBy says who decided without the votes: "approved by Mei alone (break-glass)".
-func (o *Outcome) aloneBy(you string) string {
+func (o *Outcome) aloneBy() string {
 	name := o.BreakGlass.Principal
 	if o.By != nil {
-		if name = o.By.Called(english); you != "" && o.By.Principal == you {
-			name = "you"
-		}
+		name = o.By.Called(english)
 	}
 	did := "approved"
 	if o.Alone() == ChoiceDeny {
@@ -110,12 +99,9 @@ func (o *Outcome) chose() string {
 }
 
 // who returns " by Mei on Slack", or nothing when nobody acted.
-func who(by *By, you string) string {
+func who(by *By) string {
 	if by == nil {
 		return ""
-	}
-	if you != "" && by.Principal == you {
-		return " by " + By{Name: "you", Responder: by.Responder, For: by.For}.Words()
 	}
 	return " by " + by.Words()
 }
@@ -139,7 +125,7 @@ func (b By) Words() string {
 	if b.Responder == "" {
 		return name
 	}
-	return name + " " + SurfaceWords(b.Responder)
+	return name + " " + SurfaceWordsIn(english, b.Responder)
 }
 
 // surfaces names the place of each responder type, in English with its preposition.
@@ -181,18 +167,12 @@ func named(words, typ string) string {
 	return words
 }
 
-// SurfaceWords says where people meet a responder type: "on Slack", "in the
-// terminal". Unknown types are named as they are.
-func SurfaceWords(responder string) string {
-	return cmp.Or(named(surfaces[SurfaceKind(responder)].english, responder), "on "+responder)
-}
-
-// SurfaceWordsIn names in another language the place where people meet a
-// responder type, for use in brackets or after a colon: "Slack", "终端". In
-// English it is [SurfaceWords].
+// SurfaceWordsIn says where people meet a responder type: "on Slack", "in the
+// terminal"; in Chinese for use in brackets or after a colon: "Slack", "终端".
+// Unknown types are named as they are.
 func SurfaceWordsIn(lang, responder string) string {
 	if !speaksChinese(lang) {
-		return SurfaceWords(responder)
+		return cmp.Or(named(surfaces[SurfaceKind(responder)].english, responder), "on "+responder)
 	}
 	return cmp.Or(named(surfaces[SurfaceKind(responder)].chinese, responder), responder)
 }

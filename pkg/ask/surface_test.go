@@ -21,7 +21,7 @@ func TestAccountsOfAChat(t *testing.T) {
 		if kind := ask.SurfaceKind(c.typ); kind != c.kind {
 			t.Errorf("%s is of kind %s", c.typ, kind)
 		}
-		if words := ask.SurfaceWords(c.typ); words != c.english {
+		if words := ask.SurfaceWordsIn("en", c.typ); words != c.english {
 			t.Errorf("%s is %q", c.typ, words)
 		}
 		if words := ask.SurfaceWordsIn("zh", c.typ); words != c.chinese {
