@@ -77,7 +77,7 @@ It fails open: any failure ends with one line on standard error and exit code
 	}
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
 	cmd.Flags().StringVar(&host, "host", hostcall.Hosts()[0], "whose hook this is: "+strings.Join(hostcall.Hosts(), ", "))
-	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
+	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit; with --mode defer not at all, unless it is given")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
 	cmd.Flags().DurationVar(&after, "after", 5*time.Second, "for how long only the terminal asks for a permission; when nobody is at the terminal (claude -p), others are asked at once")
 	cmd.Flags().DurationVar(&forms, "forms", 30*time.Second, "for how long only other screens have the form of an MCP server, or what another --host asks, before the terminal's dialog opens; as long as --limit when nobody is at the terminal")

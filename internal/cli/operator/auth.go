@@ -103,10 +103,10 @@ func handedOut() []handed {
 		{role: rights.RoleIssuer, short: "Exchanges tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
 		{role: rights.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true, asks: true},
 		{role: rights.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
-		{role: rights.RoleBroker, short: "The three connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
+		{role: rights.RoleBroker, short: "Reads and writes the ledger and answers everybody, as a broker", example: "askbus auth broker > broker.json"},
 		{role: rights.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
 		{role: rights.RoleLeaf, short: "Connects a NATS server of another region, and can ask and abort for everybody on the bus", example: "askbus auth leaf --output text > leaf.creds"},
-		{role: rights.RoleBackup, short: "Reads the ledger for backups, and says so in the audit (printed as JSON)", example: "askbus auth backup > backup.json"},
+		{role: rights.RoleBackup, short: "Reads the ledger for backups, and says so in the audit", example: "askbus auth backup > backup.json"},
 	}
 }
 
@@ -121,12 +121,17 @@ type credFlags struct {
 
 func authRoleCmd(a *cli.App, h handed) *cobra.Command {
 	var f credFlags
-	cmd := &cobra.Command{
-		Use: h.role, Short: "Print a credential: " + h.short, Args: cobra.NoArgs, Example: "  " + h.example,
-		Long: `Prints a credential and records it in the list ("askbus auth list").
+	form := `
+
 On a terminal, and with --output text, it is a NATS .creds file, and the rest goes
 to standard error. A NATS client must set the inbox prefix, or its requests get no
-replies; askbus clients read it from the credential.`,
+replies; askbus clients read it from the credential.`
+	if h.role == rights.RoleBroker || h.role == rights.RoleBackup {
+		form = "\n\nIt is printed as JSON, with a credential for each connection."
+	}
+	cmd := &cobra.Command{
+		Use: h.role, Short: "Print a credential: " + h.short, Args: cobra.NoArgs, Example: "  " + h.example,
+		Long: "Prints a credential and records it in the list (\"askbus auth list\"). Its rights:\n" + h.short + "." + form,
 		RunE: func(cmd *cobra.Command, _ []string) error { return handOut(a, cmd, h.role, f) },
 	}
 	f.add(cmd, h)
@@ -148,7 +153,7 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 	if h.asks {
 		flags.StringArrayVar(&f.asker, "asker", nil, "a principal of the person for whom it asks, such as oidc:id.example.com#mei@example.com: exclude_asker and policies count them")
 	}
-	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent or a host, 1h for maintenance, else 2160h)")
+	flags.DurationVar(&f.expires, "expires", rights.Role{Name: h.role}.Life(), "how long it is valid")
 	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")
 }
 
@@ -182,19 +187,15 @@ func handOut(a *cli.App, cmd *cobra.Command, name string, f credFlags) error {
 	if err != nil {
 		return err
 	}
-	life := f.expires
-	if life == 0 {
-		life = role.Life()
-	}
-	if most := role.MostLife(); life < time.Second || life > most {
-		return cli.Usage("invalid --expires %s: use 1s to %s", life, most)
+	if most := role.MostLife(); f.expires < time.Second || f.expires > most {
+		return cli.Usage("invalid --expires %s: use 1s to %s", f.expires, most)
 	}
 	keys, url, err := a.Keys()
 	if err != nil {
 		return err
 	}
 	give := func(r rights.Role) (client.Credential, error) {
-		c, err := keys.HandOut(url, r, may, life, f.note)
+		c, err := keys.HandOut(url, r, may, f.expires, f.note)
 		return client.Credential(a.CarryTrust(c)), err
 	}
 	c, err := credsOf(keys.Dir(), role, give)

@@ -33,7 +33,7 @@ func tenantRemoveCmd(a *cli.App) *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Show what is stored of a tenant, and with --yes delete it", Args: cobra.ExactArgs(1),
-		Long: `Without --yes it only counts. With it, brokers refuse whatever is new in the tenant, abort
+		Long: `Shows what is stored of a tenant. With --yes, brokers refuse whatever is new in the tenant, abort
 its pending asks, give chats the time to close their cards (--grace), and then delete its
 asks, outcomes, votes, files, API tokens and entries of shared state. The records of the
 audit stay. Brokers continue if this command is stopped; run it again to wait for them.
@@ -74,8 +74,8 @@ From then on the tenant's credentials are refused everything, until
 func tenantReadmitCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "readmit NAME", Short: "Let a removed tenant be used again; what was in it stays deleted", Args: cobra.ExactArgs(1),
-		Long: `Credentials of the tenant that were not revoked are served again, also those of its former
-people and agents: revoke them first, with "askbus auth revoke --tenant NAME".`,
+		Long: `Lets the name of a removed tenant be used again, with nothing in it. Credentials of the tenant
+that were not revoked are served again, also those of its former people and agents: revoke them first, with "askbus auth revoke --tenant NAME".`,
 		Example: "  askbus tenant readmit acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := operatorOf(a, args[0], "readmit tenants")
