@@ -22,7 +22,7 @@ func TestAwayAtTheCommandLine(t *testing.T) {
 	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "os:ana", "--tenant", "acme"); code != 0 {
 		t.Fatalf("%d %s", code, said)
 	}
-	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "Meii"); code != cli.ExitRefused || !strings.Contains(said, `"Meii" is nobody who can stand in; give another person's principal, such as os:ana`) {
+	if _, said, code := pl.run("away", "--until", "72h", "--for-me", "Meii"); code != cli.ExitRefused || !strings.Contains(said, `"Meii" cannot stand in for you; give another person's principal, such as os:ana`) {
 		t.Errorf("a name that nobody has: %d %s", code, said)
 	}
 	out, said, code := pl.run("away")

@@ -199,7 +199,7 @@ func TestAnotherPairingKeepsTheRules(t *testing.T) {
 	}
 	add(yaml, "groups: [\n")
 	broken := startWith(t, []string{"ASKBUS_TELEGRAM_URL=" + f.URL()}, faketelegram.Token+"\n", "connect", "telegram", "--dir", pl.dir)
-	if code := broken.wait(); code == 0 || !strings.Contains(broken.err.String(), "mend the file or remove it") || strings.Contains(broken.err.String(), "on your phone") {
+	if code := broken.wait(); code == 0 || !strings.Contains(broken.err.String(), "fix the file or remove it") || strings.Contains(broken.err.String(), "on your phone") {
 		t.Errorf("with a broken file: exit %d: %s", code, broken.err)
 	}
 }

@@ -130,11 +130,11 @@ func (r *Process) startChat(ctx context.Context, c *chatEntry, stamp, base strin
 	}
 	if err != nil {
 		close(one.done)
-		mend := "; mend it, or run \"" + r.a.Hint("connect "+c.command()) + "\" again"
+		fix := "; fix it, or run \"" + r.a.Hint("connect "+c.command()) + "\" again"
 		if c.Overrides != "" {
-			mend = "" // it is said already
+			fix = "" // it is said already
 		}
-		one.say("cannot run: " + err.Error() + mend)
+		one.say("cannot run: " + err.Error() + fix)
 		return one
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -195,7 +195,7 @@ func (c *chatEntry) routedBefore(dir string, settings map[string]string) (*route
 		r.routes, err = c.ParseRoutes(r.file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; mend the file or remove it", name, err)
+		return nil, fmt.Errorf("%s: %w; fix the file or remove it", name, err)
 	}
 	return &r, nil
 }

@@ -50,7 +50,7 @@ let last = -1
 for (const r of evidence.records) {
   demand(r.index > last, `leaf ${r.index} is there twice, or not in the order of the log`)
   last = r.index
-  demand(r.leaf.startsWith('askbus.audit.leaf.v1\nrecord '), `leaf ${r.index} is no record`)
+  demand(r.leaf.startsWith('askbus.audit.leaf.v1\nrecord '), `leaf ${r.index} is not a record`)
   demand(included(r.leaf, r.index, size, r.proof, root), `leaf ${r.index} is not in the log`)
   const lines = r.leaf.split('\n')
   demand(r.fields.every((f, i) => i === 0 || f.line > r.fields[i - 1].line), `leaf ${r.index}: a value is there twice`)

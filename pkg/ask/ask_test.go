@@ -120,7 +120,7 @@ func ExampleAsk_Validate() {
 	}
 	// Output:
 	// /questions/0/options/1/label: "PostgreSQL" is also the label of option 1; labels must be unique
-	// /questions/1/text: is empty; a text is required
+	// /questions/1/text: is empty; text is required
 }
 
 func ExampleAsk_Check() {

@@ -47,7 +47,7 @@ func (d *Decoder) Decode(ctx context.Context, data []byte, width, height int) (*
 	case ask.MediaWebP:
 		head, whole = webp.DecodeConfig, webp.Decode
 	default:
-		return nil, fmt.Errorf("%s is no image", mediaType)
+		return nil, fmt.Errorf("%s is not an image", mediaType)
 	}
 	size, err := head(bytes.NewReader(data))
 	switch {

@@ -75,7 +75,7 @@ func TestThePageOfStandIns(t *testing.T) {
 			t.Errorf("%s: %d", name, res.status)
 		}
 	}
-	if res := u.post("/away", url.Values{"to": {"group:x"}, "until": {day.Format(time.DateOnly)}}); !contains(res.body, "Nothing was changed: &#34;group:x&#34; is nobody who can stand in; give another person") {
+	if res := u.post("/away", url.Values{"to": {"group:x"}, "until": {day.Format(time.DateOnly)}}); !contains(res.body, "Nothing was changed: &#34;group:x&#34; cannot stand in for you; give another person") {
 		t.Errorf("it does not say what is wrong: %s", res.body)
 	}
 	u.post("/away", url.Values{"to": {"os:tom"}, "end": {"1"}})

@@ -330,7 +330,7 @@ func (e *Evidence) Check(by note.Verifier) error {
 	for i := range e.Records {
 		p := &e.Records[i]
 		if !strings.HasPrefix(p.Leaf, audit.LeafVersion+"\nrecord ") {
-			return fmt.Errorf("leaf %d is no record", p.Index)
+			return fmt.Errorf("leaf %d is not a record", p.Index)
 		}
 		if i > 0 && p.Index <= e.Records[i-1].Index {
 			return fmt.Errorf("leaf %d is there twice, or not in the order of the log", p.Index)

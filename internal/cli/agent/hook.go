@@ -107,7 +107,7 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 		if input.N <= 0 {
 			err = fmt.Errorf("standard input has more than %d bytes", hookBytes)
 		}
-		return nil, "no decision: standard input is no hook event: " + err.Error()
+		return nil, "no decision: standard input is not a hook event: " + err.Error()
 	}
 	if call.MinProof != "" && !slices.Contains(ask.MinProofs(), call.MinProof) {
 		return nil, fmt.Sprintf("no decision: invalid --min-proof %q: use %s", call.MinProof, strings.Join(ask.MinProofs(), ", "))

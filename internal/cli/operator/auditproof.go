@@ -63,7 +63,7 @@ func publicKey(text string) (note.Verifier, error) {
 	}
 	by, err := note.NewVerifier(strings.TrimSpace(text))
 	if err != nil {
-		return nil, cli.Usage("--key: this is no public key of a log, which looks like bus.example.com/audit+1234abcd+AZ…")
+		return nil, cli.Usage("--key: this is not the public key of a log, which looks like bus.example.com/audit+1234abcd+AZ…")
 	}
 	return by, nil
 }

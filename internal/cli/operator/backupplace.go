@@ -55,7 +55,7 @@ func placeOf(path string) (p place, name string, err error) {
 		return inFolder(path), "", nil
 	}
 	if strings.HasSuffix(path, "/") {
-		return nil, "", cli.Usage("%s is no directory", path)
+		return nil, "", cli.Usage("%s is not a directory", path)
 	}
 	return inFolder(filepath.Dir(path)), filepath.Base(path), nil
 }

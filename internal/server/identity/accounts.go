@@ -248,7 +248,7 @@ func (a *Accounts) resign(dir string, claims *jwt.AccountClaims) error {
 // written; the accounts are signed with the operator's key of dir.
 func (a *Accounts) Under(dir, system string) error {
 	if !nkeys.IsValidPublicAccountKey(system) {
-		return fmt.Errorf("%.64q is no public key of an account, such as %s", system, a.Keys[System])
+		return fmt.Errorf("%.64q is not the public key of an account, such as %s", system, a.Keys[System])
 	}
 	operator, err := operatorKey(dir)
 	if err != nil {

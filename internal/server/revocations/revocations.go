@@ -224,7 +224,7 @@ func (p *Peer) hearList(m *nats.Msg) {
 	}
 	added, err := p.own.Merge(fresh, time.Now())
 	if err != nil {
-		p.fail(fmt.Errorf("cannot revoke here what another server has revoked; its credentials are let in here until that is mended: %w", err))
+		p.fail(fmt.Errorf("cannot revoke here what another server has revoked; its credentials are let in here until that is fixed: %w", err))
 		return
 	}
 	p.failed = ""

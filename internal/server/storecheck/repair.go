@@ -189,11 +189,11 @@ func (i *Inspection) MendAudit(alone bool, log *slog.Logger) error {
 	}
 	m, err := newMender(i)
 	if err != nil {
-		return fmt.Errorf("mend the audit: %w", err)
+		return fmt.Errorf("repair the audit: %w", err)
 	}
 	s := i.Found[subject.AuditStream]
 	if err := m.mend(!alone && s != nil && replicas(s.dir) > 1); err != nil {
-		return fmt.Errorf("mend the audit: %w; moved files are in %s", err, m.aside)
+		return fmt.Errorf("repair the audit: %w; moved files are in %s", err, m.aside)
 	}
 	log.Error("the audit has lost records, and continues without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
 	i.damages = nil

@@ -97,7 +97,7 @@ func (o *Options) checkReceive() error {
 	}
 	for _, one := range o.Servers {
 		if _, err := netip.ParsePrefix(one); err != nil {
-			return fmt.Errorf("ASKBUS_EMAIL_SERVERS: %q is no network such as 10.0.0.0/24", one)
+			return fmt.Errorf("ASKBUS_EMAIL_SERVERS: %q is not a network such as 10.0.0.0/24", one)
 		}
 	}
 	return nil

@@ -197,7 +197,7 @@ func hopeless(err error) bool {
 func network(text string) (lmtp bool, network, address string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return false, "", "", fmt.Errorf("%q is no address: give one such as lmtp://127.0.0.1:8024", text)
+		return false, "", "", fmt.Errorf("%q is not an address: give one such as lmtp://127.0.0.1:8024", text)
 	}
 	switch u.Scheme {
 	case "lmtp", "smtp":
