@@ -30,8 +30,8 @@ const (
 // Event is one event for a live screen.
 type Event struct {
 	Kind   EventKind
-	Record ask.Record
-	More   bool
+	Record ask.Record // of Pending, Resolved and Changed: the ask; its Key names it in other calls
+	More   bool       // of Synced: more asks are pending than the limit, and not all were told
 }
 
 // snapshotEvery is how often a watch reads everything again, with jitter, in
