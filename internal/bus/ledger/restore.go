@@ -308,6 +308,6 @@ func (r *restore) compare(ctx context.Context) (Restored, error) {
 		return Restored{}, fmt.Errorf("ledger: %d asks exist after restoring %d", len(has.asks), len(r.f.picture.asks)-len(gone))
 	}
 	s := has.summary(r.l.n)
-	s.Audit = r.audited
+	s.Audit, s.Messages = r.audited, s.Messages+r.audited
 	return Restored{Summary: s, Expired: len(r.expired)}, nil
 }
