@@ -216,6 +216,9 @@ func (l *Ledger) held(first jetstream.Stream) (Settings, error) {
 	info := first.CachedInfo()
 	l.copies = info.Config.Replicas
 	l.alone = l.copies == 1 && (info.Cluster == nil || info.Cluster.Name == "")
+	if l.copies == 1 && !l.alone {
+		l.opts.Logger.Warn(`there is one copy of everything, in a cluster: a server that fails stops what it holds; raise it with "askbus ledger set --replicas 3"`)
+	}
 	return readSettings(info.Config.Metadata)
 }
 

@@ -54,3 +54,16 @@ func TestEveryServerSaysWhatItMayStore(t *testing.T) {
 		t.Errorf("the budget is %d", budget)
 	}
 }
+
+// A broker that is not told how many copies to make makes one, even in a cluster, and says so.
+func TestOneCopyInAClusterIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	opts := ledger.Options{Partitions: 1, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := ledger.Open(t.Context(), natstest.Connect(t, natstest.Cluster(t)[0], rights.Role{Name: rights.RoleLedger}), opts); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "one copy of everything, in a cluster") {
+		t.Errorf("the log: %s", log.String())
+	}
+}
