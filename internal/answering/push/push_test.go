@@ -28,8 +28,8 @@ var testKeys = func() push.Keys {
 }()
 
 var (
-	mei = ask.By{Principal: "oidc:mei", Name: "Mei", Groups: []string{"platform"}, Proof: "oidc"}
-	tom = ask.By{Principal: "oidc:tom", Name: "Tom", Proof: "oidc"}
+	mei = ask.By{Principal: "oidc:id.example.com#mei", Name: "Mei", Groups: []string{"platform"}, Proof: "oidc"}
+	tom = ask.By{Principal: "oidc:id.example.com#tom", Name: "Tom", Proof: "oidc"}
 )
 
 // world is a bus, a push service, and the inbox's store.
@@ -172,7 +172,7 @@ func TestOnlyPeopleWhoMayAnswerAreNotified(t *testing.T) {
 	w.ask(database())
 	w.phone.next(3)
 	nobody := database()
-	nobody.Audience = []string{"oidc:nobody"}
+	nobody.Audience = []string{"oidc:id.example.com#nobody"}
 	k := w.ask(nobody)
 	w.ask(database())
 	w.phone.next(3)
@@ -388,7 +388,7 @@ func TestAStepRingsThoseWhomItTells(t *testing.T) {
 	w.subscribe(mei, "a-phone")
 	w.subscribe(tom, "b-phone")
 	a := database()
-	a.Audience, a.Escalate = []string{"group:platform"}, []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"oidc:tom"}}, {After: 10 * time.Minute, Tell: []string{"oidc:tom"}, Via: []string{"slack"}}}
+	a.Audience, a.Escalate = []string{"group:platform"}, []ask.Escalation{{After: 10 * time.Minute, Tell: []string{"oidc:id.example.com#tom"}}, {After: 10 * time.Minute, Tell: []string{"oidc:id.example.com#tom"}, Via: []string{"slack"}}}
 	k := w.ask(a)
 	if got := w.phone.next(1); got[0].browser != "a-phone" {
 		t.Fatalf("asked: %+v", got)
@@ -442,7 +442,7 @@ func TestATestRingsOneBrowserOfThePerson(t *testing.T) {
 // A stand-in is rung for what only the absent person may decide, also under another principal of theirs.
 func TestAStandInIsRung(t *testing.T) {
 	t.Parallel()
-	people, err := approvals.Parse([]byte(`people: [ { name: Tom, principals: ["oidc:tom", "os:tom"] } ]`))
+	people, err := approvals.Parse([]byte(`people: [ { name: Tom, principals: ["oidc:id.example.com#tom", "os:tom"] } ]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,9 @@ policies:
     otherwise: { approval: { any_of: [ { need: 2, from: ["group:sre"] } ] }, exclude_asker: true }
   - name: payments
     sessions: ["pay-*"]
-    otherwise: { approval: { any_of: [ { need: 1, from: ["group:sec"], reason: required } ] }, exclude: ["oidc:boss@example.com"] }
+    otherwise: { approval: { any_of: [ { need: 1, from: ["group:sec"], reason: required } ] }, exclude: ["oidc:id.example.com#boss@example.com"] }
 people:
-  - { name: Mei, principals: ["oidc:mei@example.com", "os:mei"] }
+  - { name: Mei, principals: ["oidc:id.example.com#mei@example.com", "os:mei"] }
 `
 
 func parse(t *testing.T, text string) *approvals.File {
@@ -102,7 +102,7 @@ func TestEveryPolicyAndTheAskItself(t *testing.T) {
 	a := permission("Bash", "rm x")
 	a.Session = "pay-1"
 	a.Approval = &ask.Approval{AnyOf: []ask.Alternative{{Need: 1, From: []string{"os:ana"}}}, ApproveOptions: []string{"yes"}, DenyOptions: []string{"no"}}
-	if _, err := f.Bind(&a, time.Now(), mei); err != nil || len(a.Policies) != 2 || len(a.Approval.And) != 2 || !slices.Equal(a.Exclude, []string{"oidc:boss@example.com"}) {
+	if _, err := f.Bind(&a, time.Now(), mei); err != nil || len(a.Policies) != 2 || len(a.Approval.And) != 2 || !slices.Equal(a.Exclude, []string{"oidc:id.example.com#boss@example.com"}) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	now := time.Now()
@@ -183,5 +183,18 @@ func TestAFileSaysWhatIsWrong(t *testing.T) {
 	changed := parse(t, strings.Replace(example, "need: 2", "need: 3", 1))
 	if one.Digest() != other.Digest() || one.Digest() == changed.Digest() || one.Linked()["os:mei"] != "Mei" {
 		t.Error("the digest is not that of the content")
+	}
+}
+
+// A person of OpenID Connect is named with the provider. Without it a list would name nobody, and exclude nobody.
+func TestAPersonWithoutAProviderIsAFault(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{
+		"policies: [{name: p, otherwise: {one_answer: true, exclude: ['oidc:mei@example.com']}}]",
+		"people: [{name: Mei, principals: ['oidc:mei@example.com', 'os:mei']}]",
+	} {
+		if _, err := approvals.Parse([]byte(file)); err == nil || !strings.Contains(err.Error(), "oidc:id.example.com#mei@example.com") {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }

@@ -12,8 +12,8 @@ func TestBreakGlassRoles(t *testing.T) {
 	f, err := approvals.Parse([]byte(`
 break_glass:
   - { name: commanders, tenants: [acme], from: ["group:incident", "schedule:duty"], reason: { prompt: the incident, pattern: "^INC-" } }
-  - { name: root, from: ["oidc:mei@example.com"], min_proof: os }
-schedules: [ { name: duty, start: 2026-11-23T09:00:00Z, every: 168h, people: ["oidc:jo@example.com"] } ]
+  - { name: root, from: ["oidc:id.example.com#mei@example.com"], min_proof: os }
+schedules: [ { name: duty, start: 2026-11-23T09:00:00Z, every: 168h, people: ["oidc:id.example.com#jo@example.com"] } ]
 `))
 	if err != nil {
 		t.Fatal(err)

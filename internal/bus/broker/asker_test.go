@@ -32,7 +32,7 @@ func askingFor(t *testing.T, b *natstest.Bus, session string, asker ...string) (
 func TestTheCredentialSaysWhoAsks(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c, _ := askingFor(t, b, "s1", "oidc:mei@example.com", "os:mei")
+	c, _ := askingFor(t, b, "s1", "oidc:id.example.com#mei@example.com", "os:mei")
 	r := newResponder(t, b, "web")
 	a := ask.Ask{ID: "a1", ExcludeAsker: true, Questions: []ask.Question{{ID: "go", Text: "Deploy?", Kind: ask.KindBoolean}}}
 	if _, err := c.Ask(t.Context(), a); err != nil {
@@ -42,7 +42,7 @@ func TestTheCredentialSaysWhoAsks(t *testing.T) {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	rec, err := c.Get(t.Context(), "a1")
-	if err != nil || !slices.Equal(rec.Ask.Asker, []string{"oidc:mei@example.com", "os:mei"}) {
+	if err != nil || !slices.Equal(rec.Ask.Asker, []string{"oidc:id.example.com#mei@example.com", "os:mei"}) {
 		t.Fatalf("stored with asker %v, %v", rec.Ask.Asker, err)
 	}
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}

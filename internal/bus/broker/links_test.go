@@ -31,7 +31,7 @@ func member(principal string) ask.By {
 
 // signedIn is somebody at the web inbox.
 func signedIn(name string) ask.By {
-	return ask.By{Principal: "oidc:" + name, Name: name, Groups: []string{"sre"}, Proof: ask.ProofOIDC}
+	return ask.By{Principal: "oidc:id.example.com#" + name, Name: name, Groups: []string{"sre"}, Proof: ask.ProofOIDC}
 }
 
 // linked links a member of a chat with a person of an inbox.
@@ -80,11 +80,11 @@ func TestChatsOfOnePersonAreOneVoter(t *testing.T) {
 		counted(t, err, "1 of 2 approvals: "+one.by.Name+"; 1 more needed from group sre")
 	}
 	o, err := telegram.Answer(t.Context(), k, votes("v9", member("telegram:666"), true))
-	if err != nil || len(o.Votes) != 2 || o.Votes[0].By.Principal != "slack:T1/U1" || o.Votes[0].By.Proof != "slack-signature" || o.Votes[0].Person != "oidc:mei" {
+	if err != nil || len(o.Votes) != 2 || o.Votes[0].By.Principal != "slack:T1/U1" || o.Votes[0].By.Proof != "slack-signature" || o.Votes[0].Person != "oidc:id.example.com#mei" {
 		t.Fatalf("%+v, %v", o.Votes, err)
 	}
 	a := deploying("d2", 1)
-	a.ExcludeAsker, a.Asker = true, []string{"os:mei", "oidc:mei"}
+	a.ExcludeAsker, a.Asker = true, []string{"os:mei", "oidc:id.example.com#mei"}
 	k = pose(t, b, a)
 	_, err = telegram.Answer(t.Context(), k, votes("v1", member("telegram:4711"), true))
 	forbidden(t, "the asker in a chat", err)
@@ -94,7 +94,7 @@ func TestChatsOfOnePersonAreOneVoter(t *testing.T) {
 	_, err = web.Answer(t.Context(), k, votes("v1", signedIn("mei"), true))
 	forbidden(t, "the excluded at the inbox", err)
 	a = deploying("d4", 1)
-	a.Audience, a.Approval, a.MinProof = []string{"oidc:mei"}, nil, ""
+	a.Audience, a.Approval, a.MinProof = []string{"oidc:id.example.com#mei"}, nil, ""
 	_, err = telegram.Answer(t.Context(), pose(t, b, a), votes("v1", member("telegram:4711"), true))
 	forbidden(t, "a link gives no right", err)
 }
@@ -103,7 +103,7 @@ func TestChatsOfOnePersonAreOneVoter(t *testing.T) {
 // is linked to one of them may vote, until the link ends.
 func TestALinkPutsAChatBesideAPersonOfTheList(t *testing.T) {
 	t.Parallel()
-	b := listing(t, "people: [{name: Mei, principals: ['oidc:mei', 'telegram:1']}, {name: Tom, principals: ['oidc:tom']}]")
+	b := listing(t, "people: [{name: Mei, principals: ['oidc:id.example.com#mei', 'telegram:1']}, {name: Tom, principals: ['oidc:id.example.com#tom']}]")
 	web, telegram := newResponder(t, b, "web"), newResponder(t, b, "telegram")
 	k := pose(t, b, deploying("d1", 2))
 	_, err := telegram.Answer(t.Context(), k, votes("v1", member("telegram:4711"), true))
@@ -277,10 +277,10 @@ func TestWhoIsRevokedLosesLinks(t *testing.T) {
 	_, err := telegram.Answer(t.Context(), k, votes("v1", member("telegram:4711"), true))
 	counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
-	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
+	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:id.example.com#mei"), map[string]string{"principal": "oidc:id.example.com#mei"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := web.Links(t.Context()); err != nil || len(all) != 1 || all[0].Account != "oidc:tom" {
+	if all, err := web.Links(t.Context()); err != nil || len(all) != 1 || all[0].Account != "oidc:id.example.com#tom" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	_, err = web.Answer(t.Context(), k, votes("v2", signedIn("tom"), true))
@@ -304,7 +304,7 @@ func TestWhoIsRevokedLosesLinks(t *testing.T) {
 // TestWhoIsRevokedLosesTheVotesOfEachPrincipal that the list of people has of them, and of chats linked to one of them.
 func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 	t.Parallel()
-	b := listing(t, "people: [{name: Mei, principals: ['oidc:mei', 'telegram:1', 'oidc:mei2']}, {name: Tom, principals: ['oidc:tom']}]")
+	b := listing(t, "people: [{name: Mei, principals: ['oidc:id.example.com#mei', 'telegram:1', 'oidc:id.example.com#mei2']}, {name: Tom, principals: ['oidc:id.example.com#tom']}]")
 	web, telegram := newResponder(t, b, "web"), newResponder(t, b, "telegram")
 	linked(t, telegram, web, "telegram:2", signedIn("mei2"))
 	var keys []ask.Key
@@ -314,11 +314,11 @@ func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 		counted(t, err, "1 of 2 approvals: Mei; 1 more needed from group sre")
 		keys = append(keys, k)
 	}
-	away(t, web, signedIn("mei2"), "oidc:ana", "acme")
-	away(t, web, signedIn("mei"), "oidc:ana", "")
-	away(t, web, signedIn("tom"), "oidc:ana", "acme")
+	away(t, web, signedIn("mei2"), "oidc:id.example.com#ana", "acme")
+	away(t, web, signedIn("mei"), "oidc:id.example.com#ana", "")
+	away(t, web, signedIn("tom"), "oidc:id.example.com#ana", "acme")
 	operator := b.Connect(rights.Role{Name: rights.RoleOperator})
-	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
+	if _, err := state.Open(operator, state.Operator(), state.Revoked).Put(t.Context(), state.RevokedKey("", "oidc:id.example.com#mei"), map[string]string{"principal": "oidc:id.example.com#mei"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
@@ -336,9 +336,9 @@ func TestWhoIsRevokedLosesTheVotesOfEachPrincipal(t *testing.T) {
 			t.Errorf("away with a stand-in: %q, %v; want %q", absent, err, want)
 		}
 	}
-	stand("oidc:tom") // nobody stands in for who was revoked, and no list says so
-	away(t, web, signedIn("mei"), "oidc:ana", "acme")
-	stand("oidc:mei", "oidc:tom")
+	stand("oidc:id.example.com#tom") // nobody stands in for who was revoked, and no list says so
+	away(t, web, signedIn("mei"), "oidc:id.example.com#ana", "acme")
+	stand("oidc:id.example.com#mei", "oidc:id.example.com#tom")
 }
 
 // TestARevocationEndsLinksAmongManyThatEnded: markers of an hour hide none.
@@ -347,19 +347,19 @@ func TestARevocationEndsLinksAmongManyThatEnded(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	led := b.Ledger()
 	for i := range 70 {
-		_, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", fmt.Sprint("telegram:", i)), Value: []byte("{}")}, led.Now())
+		_, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:id.example.com#mei", fmt.Sprint("telegram:", i)), Value: []byte("{}")}, led.Now())
 		if err == nil {
-			_, err = led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", fmt.Sprint("telegram:", i))}, led.Now())
+			_, err = led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:id.example.com#mei", fmt.Sprint("telegram:", i))}, led.Now())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	value, err := wire.Marshal(wire.StoredLink{Principal: "slack:T1/U1", Account: "oidc:mei"})
+	value, err := wire.Marshal(wire.StoredLink{Principal: "slack:T1/U1", Account: "oidc:id.example.com#mei"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:mei", "slack:T1/U1"), Value: value}, led.Now()); err != nil {
+	if _, err := led.WriteState(t.Context(), &ledger.StateWrite{Bucket: subject.BucketLinks, Key: subject.LinkKey("", "oidc:id.example.com#mei", "slack:T1/U1"), Value: value}, led.Now()); err != nil {
 		t.Fatal(err)
 	}
 	web := newResponder(t, b, "web")
@@ -367,7 +367,7 @@ func TestARevocationEndsLinksAmongManyThatEnded(t *testing.T) {
 	if all, err := web.Links(t.Context()); err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if _, err := revoked.Put(t.Context(), state.RevokedKey("", "oidc:mei"), map[string]string{"principal": "oidc:mei"}, time.Hour); err != nil {
+	if _, err := revoked.Put(t.Context(), state.RevokedKey("", "oidc:id.example.com#mei"), map[string]string{"principal": "oidc:id.example.com#mei"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := web.Links(t.Context()); err != nil || len(all) != 0 {

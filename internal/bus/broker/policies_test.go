@@ -277,7 +277,7 @@ func TestTheAuditSaysSinceWhenAPolicyIsGone(t *testing.T) {
 
 const meiAndJo = `
 people:
-  - { name: Mei, principals: ["oidc:mei@example.com", "os:mei"] }
+  - { name: Mei, principals: ["oidc:id.example.com#mei@example.com", "os:mei"] }
   - { name: Jo, principals: ["os:jo"] }
   - { name: Tom, principals: ["os:tom"] }
 `
@@ -287,7 +287,7 @@ func TestLinkedPrincipalsAreOneVoter(t *testing.T) {
 	t.Parallel()
 	b, now := governing(t, meiAndJo)
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
-	oidc := ask.By{Principal: "oidc:mei@example.com", Name: "Jo", Groups: []string{"sre"}, Proof: ask.ProofOIDC}
+	oidc := ask.By{Principal: "oidc:id.example.com#mei@example.com", Name: "Jo", Groups: []string{"sre"}, Proof: ask.ProofOIDC}
 	for _, id := range []string{"d1", "d2", "d3"} {
 		if _, err := c.Ask(t.Context(), deploying(id, 2)); err != nil {
 			t.Fatal(err)
@@ -315,7 +315,7 @@ func TestLinkedPrincipalsAreOneVoter(t *testing.T) {
 	}
 
 	// Linked after they voted as two: they are one at the next decision.
-	now.Store(policies(t, strings.Replace(meiAndJo, `["oidc:mei@example.com", "os:mei"] }`, "[\"os:mei\"] }\n  - { name: Work, principals: [\"oidc:mei@example.com\"] }", 1)))
+	now.Store(policies(t, strings.Replace(meiAndJo, `["oidc:id.example.com#mei@example.com", "os:mei"] }`, "[\"os:mei\"] }\n  - { name: Work, principals: [\"oidc:id.example.com#mei@example.com\"] }", 1)))
 	three := deploying("d4", 3)
 	if _, err := c.Ask(t.Context(), three); err != nil {
 		t.Fatal(err)

@@ -82,6 +82,9 @@ func CheckAsker(principals []string) error {
 		if !pattern(p) || strings.HasSuffix(p, "*") || strings.HasPrefix(p, "group:") || utf8.RuneCountInString(p) > ask.MaxName {
 			return fmt.Errorf("invalid asker %.80q: use a principal of one person, such as oidc:id.example.com#mei@example.com or os:mei", p)
 		}
+		if strings.HasPrefix(p, ask.ProofOIDC+":") && !strings.Contains(p, "#") { // it would name nobody, and exclude nobody
+			return fmt.Errorf("invalid asker %.80q: name the provider as well, such as oidc:id.example.com#mei@example.com", p)
+		}
 	}
 	return nil
 }

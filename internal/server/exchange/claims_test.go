@@ -19,7 +19,7 @@ func TestAnAddressCountsWhenItIsVerified(t *testing.T) {
 issuers: [{ name: company, issuer: "https://id.example.com", audience: askbus }]
 rules:
   - { issuer: company, match: { email: mei@corp.example.com }, tenant: corp, sessions: ["s1"] }
-  - { issuer: company, match: { role: agent }, tenant: acme, sessions: ["s1"], asker: ["oidc:{email}"] }
+  - { issuer: company, match: { role: agent }, tenant: acme, sessions: ["s1"], asker: ["oidc:id.example.com#{email}"] }
 `), ".", "")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ rules:
 		}, "s1", now)
 	}
 	for _, verified := range []any{true, "true"} {
-		if g, err := decide("mei@example.com", verified); err != nil || !slices.Equal(g.May.Asker, []string{"oidc:mei@example.com"}) {
+		if g, err := decide("mei@example.com", verified); err != nil || !slices.Equal(g.May.Asker, []string{"oidc:id.example.com#mei@example.com"}) {
 			t.Errorf("%v: %+v, %v", verified, g, err)
 		}
 	}

@@ -160,7 +160,7 @@ rules:
 		if secret != "askb_good_token" {
 			return exchange.Proof{}, ask.Refuse(ask.CodeUnauthorized, "this token is unknown or revoked")
 		}
-		return exchange.Token("good", "acme", []string{"s1", "ci-*"}, []string{"oidc:mei@example.com"}, time.Now().Add(time.Minute)), nil
+		return exchange.Token("good", "acme", []string{"s1", "ci-*"}, []string{"oidc:id.example.com#mei@example.com"}, time.Now().Add(time.Minute)), nil
 	}
 	opts.Sign = func(g exchange.Grant, _ string) ([]byte, string, error) {
 		c, err := keys.HandOut(pl.bus.URL(), rights.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}, g.May, g.Life, g.Note)
