@@ -497,3 +497,25 @@ func TestNoLineBeginsWithTheDotOfTheOneBefore(t *testing.T) {
 		}
 	}
 }
+
+// Whoever types when the ask ends goes on typing into what is not sent. Their words are no keys: they neither move to another
+// ask nor answer it.
+func TestWordsForAnAskThatEndsAreNoKeys(t *testing.T) {
+	t.Parallel()
+	b := &bus{}
+	b.asked(text("Name?"))
+	b.asked(database())
+	s := newScreen(t, options(b), 120, 40)
+	s.keys("enter").typed("half a wo")
+	b.end("a1", ask.Outcome{Status: ask.StatusWithdrawn, At: began})
+	s.send(tui.Changed())
+	s.has("not sent", "❯ half a wo")
+	s.typed("rd, or just take 1").keys("enter").has("❯ half a word, or just take 1")
+	if got := b.replies(); len(got) != 0 {
+		t.Fatalf("sent %+v", got)
+	}
+	s.keys("enter").has("PostgreSQL")
+	if got := b.replies(); len(got) != 0 {
+		t.Errorf("sent %+v", got)
+	}
+}

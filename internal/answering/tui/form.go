@@ -45,18 +45,19 @@ type form struct {
 	reason editor
 	alone  editor // the reason of break-glass
 
-	context  bool // the context is shown in full
-	sending  bool
-	answerID string // of the sent answer, for retries
-	end      *ask.Outcome
-	touched  bool
-	sentHere bool // this form's answer ended the ask
-	message  string
-	scroll   int
-	fresh    bool   // a digit has just brought up this question
-	destroys string // the destructive options that Enter found; the confirm key sends them
-	breaking bool   // the reason of break-glass is complete; the confirm key sends it
-	kept     []byte // the draft as it is stored; nil: it is not
+	context   bool // the context is shown in full
+	sending   bool
+	answerID  string // of the sent answer, for retries
+	end       *ask.Outcome
+	overtaken bool // it ended while somebody typed: what they go on typing is for it, and acts on nothing else
+	touched   bool
+	sentHere  bool // this form's answer ended the ask
+	message   string
+	scroll    int
+	fresh     bool   // a digit has just brought up this question
+	destroys  string // the destructive options that Enter found; the confirm key sends them
+	breaking  bool   // the reason of break-glass is complete; the confirm key sends it
+	kept      []byte // the draft as it is stored; nil: it is not
 }
 
 func newForm(rec ask.Record, context bool) *form {

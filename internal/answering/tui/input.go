@@ -161,6 +161,14 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	if f.fresh = false; fresh && act == actSend {
 		return nil // it was meant for the question before
 	}
+	if f.overtaken {
+		if name == "enter" || name == "esc" {
+			f.overtaken, f.typing = false, typingNothing
+		} else {
+			f.editor().key(name, text)
+		}
+		return nil
+	}
 	if e := f.editor(); e != nil && f.end == nil && !m.busy(f) {
 		return m.typeKey(f, e, name, text)
 	}

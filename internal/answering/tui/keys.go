@@ -149,6 +149,8 @@ func (m *model) hints() string {
 		return strings.Join([]string{
 			k(actNext) + " " + k(actPrev) + " " + m.say("move"), "enter " + m.say("open"), k(actFilter) + " " + m.say("filter"), k(actMine) + " " + m.say("mine/all"), k(actHelp) + " " + m.say("keys"), k(actQuit) + " " + m.say("quit|key"),
 		}, " · ")
+	case f.overtaken:
+		return "esc " + m.say("leave the field")
 	case f.end != nil && m.single():
 		return "enter " + m.say("quit|key")
 	case f.end != nil:

@@ -286,7 +286,10 @@ func (m *model) refresh() tea.Cmd {
 	for i := range m.ended {
 		rec := &m.ended[i]
 		if f := m.forms[rec.Ask.Key()]; f != nil && f.end == nil && (rec.Life == "" || rec.Life == f.rec.Life) && !f.sending {
-			f.end, f.typing = rec.Outcome, typingNothing
+			if f.overtaken = m.inCard && m.focus == rec.Ask.Key() && m.editor() == f.editor() && f.editor() != nil; !f.overtaken {
+				f.typing = typingNothing
+			}
+			f.end = rec.Outcome
 			f.rec.Outcome, f.rec.State = rec.Outcome, ask.StateResolved
 			if h := m.heldFor(rec.Ask.Key()); h != nil { // somebody else was first
 				m.unhold(h)
