@@ -20,7 +20,9 @@ const maxChatFile = 64 << 10
 
 // chatFile returns the file that says that a chat is connected: its settings, a variable a line. Its secrets and its
 // routing file lie beside it, and it names them without a path, so that the directory may be moved.
-func (c *chatEntry) chatFile(dir string) string { return filepath.Join(dir, "chats", c.served()+".env") }
+func (c *chatEntry) chatFile(dir string) string {
+	return filepath.Join(dir, "chats", c.served()+".env")
+}
 
 // connected returns the settings that "askbus connect" wrote; nil: the chat is not connected.
 func (c *chatEntry) connected(dir string) (map[string]string, error) {

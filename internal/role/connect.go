@@ -174,7 +174,9 @@ func runConnect(ctx context.Context, a *cli.App, c *chatEntry, f connectFlags) e
 }
 
 // routesFile returns the routing file that pairing writes.
-func (c *chatEntry) routesFile(dir string) string { return filepath.Join(dir, "chats", c.served()+".yaml") }
+func (c *chatEntry) routesFile(dir string) string {
+	return filepath.Join(dir, "chats", c.served()+".yaml")
+}
 
 // routed is the routing file that an earlier pairing wrote, and the settings beside it.
 type routed struct {

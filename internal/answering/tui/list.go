@@ -161,6 +161,7 @@ func (m *model) listRow(row, width, whoWidth, ends int) string {
 		mark = m.styles.urgent.Render("▲")
 	case ask.PriorityHigh:
 		mark = m.styles.title.Render("△")
+	case ask.PriorityNormal, ask.PriorityLow:
 	}
 	if f := m.forms[h.Key]; f != nil && f.touched || f == nil && m.opts.Drafts.has(draftOf(m.opts.By, h.Key, h.Life)) {
 		mark = "✎"
