@@ -51,6 +51,30 @@ func TestNextAnswersTheMostUrgentAsk(t *testing.T) {
 	}
 }
 
+// A line that somebody types while its ask ends is no answer to the next one.
+func TestALineForAnAskThatEndsAnswersNoOther(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	for _, id := range []string{"first", "second"} {
+		pl.must(3, "ask", "--question", "What is the "+id+" name?", "--text", "--id", id, "--session", "s", "--wait", "0")
+	}
+	lines, keys := onTerminal(t, 100, 30, nil, "tui", "--accessible", "--dir", pl.dir)
+	lines.out.wait(t, "/quit leaves")
+	typed(t, keys, "1\r")
+	lines.out.wait(t, "Type your answer.")
+	typed(t, keys, "half a wo")
+	pl.must(0, "withdraw", "s/first")
+	lines.out.wait(t, "Press Enter to go on")
+	typed(t, keys, "rd\r")
+	lines.out.wait(t, "What is the second name?\r\nType your answer.")
+	typed(t, keys, "ledger\r")
+	lines.out.wait(t, "nothing is waiting")
+	o, ok := pl.must(0, "get", "s/second")["outcome"].(map[string]any)
+	if answers, is := o["answers"].([]any); !ok || !is || answers[0].(map[string]any)["text"] != "ledger" {
+		t.Errorf("the other ask has %v", o)
+	}
+}
+
 // A terminal that is closed sends what is held, and keeps what is not sent.
 func TestATerminalThatIsClosedLosesNothing(t *testing.T) {
 	t.Parallel()

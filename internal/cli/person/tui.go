@@ -148,6 +148,13 @@ func prompts(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, once bool, 
 				return err
 			}
 			a.Complain(err) // answered elsewhere or left open: go on with the next
+			if !errors.Is(err, ask.ErrResolved) {
+				continue
+			}
+			a.Note("%s", a.Tell("Press Enter to go on. What you have typed is not sent."))
+			if _, err := lines.Next(ctx); err != nil { // what they were typing is no answer to another ask
+				return quietly(left(err))
+			}
 		}
 	}
 }
