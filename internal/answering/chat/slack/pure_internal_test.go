@@ -588,7 +588,8 @@ people: {"oidc:mei": U0MEI}
 		{ask.Ask{Audience: []string{"slack:T0HOME/U0TOM"}}, "{{ U0TOM []  } the audience is one person}"},
 		{ask.Ask{Audience: []string{"group:unknown"}}, "{{C0ASKS  [S0ALL]  } the default}"},
 	} {
-		if got := fmt.Sprint(r.Decide(&c.a)); got != c.want {
+		d := r.Decide(&c.a)
+		if got := fmt.Sprintf("{{%s %s %v %s %s} %s}", d.Channel, d.Person, d.Mention, d.Language, d.Threads, d.Why); got != c.want || d.Nowhere {
 			t.Errorf("%+v goes to %s, want %s", c.a, got, c.want)
 		}
 	}
