@@ -61,6 +61,7 @@ var programs = []struct{ name, program string }{ //nolint:gochecknoglobals // ne
 	{"goose", "goose"},
 	{"continue", "cn"},
 	{"kimi", "kimi"},
+	{"kilo", "kilo"},
 	{"cursor", "cursor"},
 	{"zed", "zed"},
 	{"vscode", "code"},

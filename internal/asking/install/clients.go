@@ -63,7 +63,7 @@ func trusted(c Command) any {
 // distrust is for clients with a trust entry.
 const distrust = " Each question is preceded by a permission prompt, and refused without a terminal (-p), unless the entry trusts askbus: add --trust."
 
-// listed is the entry of opencode.
+// listed is the entry of opencode, and of Kilo, which is made of it.
 func listed(c Command) any {
 	return struct {
 		Type    string   `json:"type"`
@@ -158,6 +158,10 @@ func Clients() []Client {
 		{
 			Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: listed,
 			Note: "Start opencode again.",
+		},
+		{
+			Name: "kilo", Title: "Kilo Code CLI", File: under(config, "kilo", "kilo.json"), path: []string{"mcp", entryName}, entry: listed,
+			Note: "Start Kilo again.",
 		},
 		{Name: "zed", Title: "Zed", File: under(config, "zed", "settings.json"), path: []string{"context_servers", entryName}, entry: func(c Command) any {
 			return struct {
