@@ -151,6 +151,28 @@ func TestPeopleSeeWhatACallWithoutArgumentsDoes(t *testing.T) {
 	}
 }
 
+// A call of a framework is a permission, which chats do not offer unless they show it whole, and of a long one all is in a file.
+func TestALongCallIsAPermissionWithAFile(t *testing.T) {
+	t.Parallel()
+	dir, b := frameworks(t), up(t)
+	for program, args := range map[string][]string{"node": {"long-call.mjs", "allow true"}, "python3": {"long_call.py", "allow True"}} {
+		p := b.start(b.issue("--session", ask.Token(args[0])), "", []string{"PYTHONPATH=" + packages(t).python}, program, filepath.Join(dir, args[0]))
+		rec := b.next()
+		if len(rec.Ask.Files) != 1 {
+			t.Fatalf("%s: the ask has the files %v", args[0], rec.Ask.Files)
+		}
+		_, data, err := b.screen.File(t.Context(), rec.Ask.Key().InSession(), rec.Ask.Files[0].ID)
+		if whole := string(data); err != nil || !strings.Contains(whole, "x; rm -rf ~; y") || strings.Contains(whole, "left out") || !rec.Ask.Permits() || !strings.HasPrefix(rec.Ask.Context, "This is too long to be shown whole here. All of it is in the file `call.txt`") {
+			t.Errorf("%s: %v, the file has %d bytes, the card %.200q", args[0], err, len(whole), rec.Ask.Context)
+		}
+		reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}, Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Boolean: new(true)}}}
+		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), reply); err != nil {
+			t.Error(err)
+		}
+		need(t, p.end(), args[1])
+	}
+}
+
 // TestInterruptsOfOneTaskAreAsksOfTheirOwn asks about two interrupts that LangGraph for Python gave one id,
 // because one task paused twice.
 func TestInterruptsOfOneTaskAreAsksOfTheirOwn(t *testing.T) {

@@ -38,7 +38,7 @@ def can_use_tool(bus: Askbus | None = None, other: Callable[[str, dict[str, Any]
                 if said.get("answers"):
                     return allow(updated_input={**tool_input, "answers": said["answers"], "annotations": said.get("annotations")})
                 return deny(message=said.get("text", ""))
-            result = await aio.confirm(f"May the agent use {tool_name}?", id=id, context=code(tool_input))
+            result = await aio.confirm(f"May the agent use {tool_name}?", id=id, **await permission(aio, "claude-agent-sdk", tool_input))
             return allow(updated_input=tool_input) if result is True else deny(message=await refusal(aio, result, id))
         except AskbusError as error:
             return deny(message=f"Nobody was asked: {error}")
@@ -54,13 +54,19 @@ async def refusal(aio: AsyncAskbus, result: object, id: str) -> str:
     return outcome["answers"][0].get("notes") or "The answer is no."
 
 
-def code(value: object) -> str:
-    """What a tool gets, for people: as code, because Markdown would hide some of it. Of a long one the beginning and the end."""
-    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=vars)
+async def permission(aio: AsyncAskbus, framework: str, value: object) -> dict[str, Any]:
+    """What an ask needs in which people permit a call: all that the tool gets, as code, because Markdown would hide some of it.
+
+    What is too long for a card is whole in a file. The mark, with the name of your framework, keeps chats from offering what they
+    cannot show.
+    """
+    text, said, files = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=vars), "", []
     if len(text) > _SHOWN:
+        files = [await aio.upload(text.encode(), "call.txt")]
+        said = "This is too long to be shown whole here. All of it is in the file `call.txt`: read it before you permit it.\n\n"
         text = f"{text[: _SHOWN // 2]}\n… {len(text) - _SHOWN} characters are left out …\n{text[-_SHOWN // 2 :]}"
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
-    return f"{fence}\n{text}\n{fence}"
+    return {"context": f"{said}{fence}\n{text}\n{fence}", "files": files, "metadata": {"askbus_permission": framework}}
 
 
 _SHOWN = 20_000

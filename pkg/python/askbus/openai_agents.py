@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from . import Askbus
-from .claude import code, refusal
+from .claude import permission, refusal
 
 
 async def decide(result: Any, bus: Askbus | None = None) -> Any:
@@ -20,7 +20,7 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
         agent = getattr(getattr(item, "agent", None), "name", "the agent")
         name, id = getattr(item, "tool_name", None) or call.get("name") or call["type"], call.get("call_id") or call["id"]
         given = call.get("arguments") or {key: call[key] for key in call if key not in _ABOUT}  # a shell's or a patch's call has no arguments
-        said = await aio.confirm(f"May {agent} call {name}?", id=id, context=code(given), metadata={"askbus_permission": "openai-agents"})
+        said = await aio.confirm(f"May {agent} call {name}?", id=id, **await permission(aio, "openai-agents", given))
         return item, said is True, "" if said is True else await refusal(aio, said, id)
 
     for item, allowed, reason in await asyncio.gather(*(one(item) for item in result.interruptions)):

@@ -1,6 +1,7 @@
 // The Claude Agent SDK: people answer the agent's questions and permit its tools.
 import { Askbus } from './client.js'
 import { AskbusError } from './http.js'
+import type { File } from './wire.js'
 
 export type ToolInput = Record<string, unknown>
 export type Permission = { behavior: 'allow'; updatedInput: ToolInput } | { behavior: 'deny'; message: string }
@@ -21,7 +22,7 @@ export function canUseTool({ bus = new Askbus(), other }: { bus?: Askbus; other?
         const { answers, annotations, text } = await bus.relay('claude-code', input, options)
         return Object.keys(answers ?? {}).length ? { behavior: 'allow', updatedInput: { ...input, answers, annotations } } : { behavior: 'deny', message: text }
       }
-      const end = await bus.confirm(`May the agent use ${name}?`, { ...options, context: [description, code(input)].filter(Boolean).join('\n\n') })
+      const end = await bus.confirm(`May the agent use ${name}?`, { ...options, ...await permission(bus, 'claude-agent-sdk', input, description) })
       return end.status === 'answered' && end.value ? { behavior: 'allow', updatedInput: input } : { behavior: 'deny', message: refusal(end) }
     } catch (error) {
       if (error instanceof AskbusError) return { behavior: 'deny', message: `Nobody was asked: ${error.message}` }
@@ -35,12 +36,22 @@ export function refusal(end: { status: string; note?: string; reason?: string; r
   return end.note ?? end.reason ?? end.response ?? `The answer is no (${end.status}).`
 }
 
-/** What a tool gets, for people: as code, because Markdown would hide some of it. Of a long one the beginning and the end. */
-export function code(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
-  const shown = text.length <= shownWhole ? text : `${text.slice(0, shownWhole / 2)}\n… ${text.length - shownWhole} characters are left out …\n${text.slice(-shownWhole / 2)}`
+/**
+ * What an ask needs in which people permit a call: all that the tool gets, as code, because Markdown would hide some of it. What is too
+ * long for a card is whole in a file. The mark, with the name of your framework, keeps chats from offering what they cannot show.
+ */
+export async function permission(bus: Askbus, framework: string, value: unknown, why = ''): Promise<{ context: string; files: File[]; metadata: Record<string, unknown> }> {
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? ''
+  const parts = [why], files = []
+  let shown = text
+  if (text.length > shownWhole) {
+    files.push(await bus.upload(text, 'call.txt'))
+    parts.push('This is too long to be shown whole here. All of it is in the file `call.txt`: read it before you permit it.')
+    shown = `${text.slice(0, shownWhole / 2)}\n… ${text.length - shownWhole} characters are left out …\n${text.slice(-shownWhole / 2)}`
+  }
   const fence = '`'.repeat(Math.max(3, ...Array.from(shown.matchAll(/`+/g), ([run]) => run.length + 1)))
-  return `${fence}\n${shown}\n${fence}`
+  parts.push(`${fence}\n${shown}\n${fence}`)
+  return { context: parts.filter(Boolean).join('\n\n'), files, metadata: { askbus_permission: framework } }
 }
 
 const shownWhole = 20_000

@@ -1,5 +1,5 @@
 // The OpenAI Agents SDK: people approve the tool calls at which a run was interrupted.
-import { code, refusal } from './claude.js'
+import { permission, refusal } from './claude.js'
 import { Askbus } from './client.js'
 
 interface Item { agent: { name: string }; name?: string; rawItem: { type?: string; callId?: string; id?: string; name?: string; status?: string; providerData?: unknown; arguments?: string } }
@@ -15,7 +15,7 @@ export async function decide<State extends Decides>(result: { interruptions: rea
   await Promise.all(interruptions.map(async (item) => {
     const { type, callId, id, name = item.name ?? type, status, providerData, arguments: given, ...rest } = item.rawItem
     const end = await bus.confirm(`May ${item.agent.name} call ${name}?`, {
-      id: (callId ?? id)!, context: code(given ?? rest), metadata: { askbus_permission: 'openai-agents' }, ...(signal ? { signal } : {}), // a shell's or a patch's call has no arguments
+      id: (callId ?? id)!, ...await permission(bus, 'openai-agents', given ?? rest), ...(signal ? { signal } : {}), // a shell's or a patch's call has no arguments
     })
     if (end.status === 'answered' && end.value) state.approve(item)
     else state.reject(item, { message: refusal(end) })
