@@ -61,6 +61,35 @@ func TestAHookReportsToItsTerminal(t *testing.T) {
 	}
 }
 
+// Codex kills its hook on Esc, which leaves it no time to withdraw its ask; a hook that ends by itself withdraws nothing.
+func TestTheAskOfAKilledHookIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	start := func() (*process, string) {
+		p, keys := onTerminal(t, 80, 24, nil, "hook", "--host", "codex", "--forms", "10m", "--dir", pl.dir)
+		if _, err := keys.WriteString(`{"session_id":"s-1","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"ls"}}` + "\n\x04"); err != nil {
+			t.Fatal(err)
+		}
+		p.out.wait(t, "state=blocked")
+		return p, "s-1/" + pl.must(0, "list", "--session", "s-1")["items"].([]any)[0].(map[string]any)["ask"].(map[string]any)["id"].(string)
+	}
+	killed, id := start()
+	if err := killed.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if out := pl.must(cli.ExitCancelled, "wait", id); out["status"] != "withdrawn" || out["reason"] != "decided at the agent's terminal, or left there" {
+		t.Errorf("killed: %v", out)
+	}
+	answered, id := start()
+	pl.must(0, "answer", id, "--reply", "1")
+	if code := answered.wait(); code != 0 || !strings.Contains(answered.out.String(), `"behavior":"allow"`) {
+		t.Errorf("answered: exit %d, %s", code, answered.out)
+	}
+	if out := pl.must(0, "wait", id); out["status"] != "answered" {
+		t.Errorf("answered: %v", out)
+	}
+}
+
 // In a narrow terminal an error breaks between words, and the line that counts while a command waits is drawn over itself.
 func TestANarrowTerminal(t *testing.T) {
 	t.Parallel()

@@ -145,6 +145,13 @@ const paths = (agent) => ({
     n += 2
     if (existsSync(join(project, `ran-${n}`))) throw new Error('the second ran')
   },
+  'Esc while others are asked withdraws the ask': async () => {
+    await say(agent, 'a', agent.call(`touch ran-${++n}`))
+    const { ask } = await pending()
+    keys('a', 'Escape')
+    await until('the end of the ask', () => !asks().some((row) => row.ask.id === ask.id))
+    if (existsSync(join(project, `ran-${n}`))) throw new Error('it ran')
+  },
   'nobody answers: the dialog opens after --forms': async () => {
     await say(agent, 'a', agent.call(`touch ran-${++n}`))
     const { ask } = await pending()

@@ -56,7 +56,7 @@ func (r *run) stopped(ctx context.Context) error {
 		if errors.Is(context.Cause(ctx), ErrGone) {
 			return r.withdrawn(ctx, "the agent is gone and no longer waits")
 		}
-		return r.withdrawn(ctx, leftThere)
+		return r.withdrawn(ctx, LeftThere)
 	case r.event.Form():
 		return r.withdrawn(ctx, "the agent no longer waits for this form")
 	case !r.Stopped, r.Mode == Defer && !dialog:

@@ -48,13 +48,13 @@ func (r *run) allowed(ctx context.Context) error {
 	return err
 }
 
-// leftThere is the reason of a permission whose hook the host stopped: it does not say what was decided.
-const leftThere = "decided at the agent's terminal, or left there"
+// LeftThere is the reason of an ask whose hook the host stopped: it does not say what was decided.
+const LeftThere = "decided at the agent's terminal, or left there"
 
 // maxEnded bounds the ended asks among which a permission is searched.
 const maxEnded = 1000
 
-// allowedThere adds to a permission that ended as [leftThere] that its call was carried out: a receipt of the
+// allowedThere adds to a permission that ended as [LeftThere] that its call was carried out: a receipt of the
 // host's dialog.
 func (r *run) allowedThere(ctx context.Context) error {
 	if r.h.opts.Answerer == nil {
@@ -68,7 +68,7 @@ func (r *run) allowedThere(ctx context.Context) error {
 		if seen++; seen > maxEnded {
 			return nil
 		}
-		if !r.event.PermittedBy(&rec.Ask) || rec.Outcome == nil || rec.Outcome.Reason != leftThere || r.Mark != nil && !rec.Ask.AskedBy(r.Mark(rec.Ask.Key())) {
+		if !r.event.PermittedBy(&rec.Ask) || rec.Outcome == nil || rec.Outcome.Reason != LeftThere || r.Mark != nil && !rec.Ask.AskedBy(r.Mark(rec.Ask.Key())) {
 			continue
 		}
 		if slices.ContainsFunc(rec.Receipts, func(at ask.Receipt) bool { return at.Type == ask.ResponderNative }) {

@@ -133,7 +133,30 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	defer native.close()
 	call.Human, call.Stopped = cli.Sitting(), true
 	call.Work = func(dir string, a *ask.Agent) { checkout.Of(dir).Fill(a) }
-	return hook.New(lazy, hook.Options{Logger: a.Logger(), Answerer: native, Waiting: a.NeededFor()}).Run(ctx, call, body)
+	waiting := a.NeededFor()
+	if call.Host.First && !call.Outlive {
+		waiting = withdrawing(a, waiting)
+	}
+	return hook.New(lazy, hook.Options{Logger: a.Logger(), Answerer: native, Waiting: waiting}).Run(ctx, call, body)
+}
+
+// withdrawing returns a Waiting function whose ask is withdrawn when this process is killed, as Codex does on Esc.
+func withdrawing(a *cli.App, waiting func(*ask.Ask) func()) func(*ask.Ask) func() {
+	return func(q *ask.Ask) func() {
+		args := []string{"withdraw", q.Session + "/" + q.ID, "--tenant", q.Tenant, "--dir", a.Dir, "--reason", hook.LeftThere}
+		if a.NATS.URL != "" {
+			args = append(args, "--nats-url", a.NATS.URL)
+		}
+		if a.Creds != "" {
+			args = append(args, "--creds", a.Creds)
+		}
+		ended, err := whenKilled(args)
+		if err != nil {
+			a.Logger().Warn("if this hook is killed, its ask stays open for a while", slog.Any("error", err))
+		}
+		done := waiting(q)
+		return func() { done(); ended() }
+	}
 }
 
 // terminal reports whether this process has a terminal that it could ask at.

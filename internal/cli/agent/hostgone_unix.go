@@ -5,6 +5,8 @@ package agent
 import (
 	"context"
 	"os"
+	"os/exec"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +32,28 @@ func withHost(ctx context.Context, out *os.File, cause error) (context.Context, 
 		}
 	}()
 	return ctx, func() { cancel(context.Canceled) }
+}
+
+// whenKilled runs a command of this program if this process ends without having called ended. A shell waits for that, in a
+// session of its own, because a host kills the group of its hook.
+func whenKilled(args []string) (ended func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return func() {}, err
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r _ || exec "$0" "$@"`, self}, args...)...) //nolint:gosec,noctx // it outlives this process
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	tell, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return func() {}, err
+	}
+	return func() {
+		_, _ = tell.Write([]byte("\n")) // if it is gone, there is nothing to tell
+		_ = cmd.Wait()                  // likewise
+	}, nil
 }
 
 // unread reports whether the reader of a pipe or socket is gone.
