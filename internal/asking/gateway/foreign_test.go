@@ -251,6 +251,10 @@ func TestPermission(t *testing.T) {
 	d.answers(d.key("s3", ""), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
 	(<-waiting).want(t, 200, `"permissionDecision":"allow"`, `"Which?":"A"`)
 	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"t4","tool_input":{}}`).want(t, 204)
+	res = d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"ls"}}`).want(t, 204)
+	if reason := res.header.Get("Askbus-Reason"); !strings.Contains(reason, "/v1/hook") {
+		t.Errorf("the reason of a permission is %q", reason)
+	}
 
 	t5 := d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t5")).want(t, 204).header.Get("Location")
 	d.do(agent, "POST", "/v1/permission", strings.Replace(strings.ReplaceAll(hook, "t3", "t5"), `"PreToolUse"`, `"PostToolUse","tool_response":{"answers":{"Which?":"A"}}`, 1)).want(t, 204)

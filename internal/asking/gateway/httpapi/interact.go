@@ -75,6 +75,9 @@ func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, b
 	if !ours {
 		return noDecision(w, "")
 	}
+	if call.Permission() || call.Form() {
+		return noDecision(w, "permissions of tools and forms are asked at /v1/hook")
+	}
 	if call.Name == hostcall.PostToolUse {
 		return api.answeredThere(w, r, c, &call)
 	}
