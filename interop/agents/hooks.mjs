@@ -150,6 +150,10 @@ const paths = (agent) => ({
     const { ask } = await pending()
     keys('a', 'Escape')
     await until('the end of the ask', () => !asks().some((row) => row.ask.id === ask.id))
+    const idle = () => !/esc (esc )?(to )?(interrupt|cancel)/.test(screen('a'))
+    await until('a dialog or the end of the turn', () => idle() || screen('a').includes(agent.dialog))
+    if (!idle()) keys('a', 'Escape') // Copilot's Esc ends the hook, and its dialog opens
+    await until('the end of the turn', idle)
     if (existsSync(join(project, `ran-${n}`))) throw new Error('it ran')
   },
   'nobody answers: the dialog opens after --forms': async () => {
