@@ -21,7 +21,7 @@ const (
 // Event is a hook event of a coding agent's CLI.
 type Event struct {
 	Name     string
-	Ask      ask.Ask // its id is the tool use's and its session the agent's, as tokens
+	Ask      ask.Ask          // its id is the tool use's and its session the agent's, as tokens
 	Files    []dialect.Upload // that the ask refers to
 	Warnings []dialect.Warning
 	CWD      string

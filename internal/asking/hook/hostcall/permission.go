@@ -139,7 +139,7 @@ func (e *Event) Word(l *lang.Language, lasting bool) {
 		q.Options = append(q.Options, ask.Option{ID: stopOption, Label: l.Say("No, and stop"), Description: l.Say("The agent's turn ends.")})
 	}
 	e.Ask.Questions = []ask.Question{q}
-	e.show(l)
+	showCall(e, l)
 	e.Ask.Metadata = map[string]any{ask.MetadataPermission: e.Permits(), ask.MetadataTool: p.tool, ask.MetadataDenies: denies}
 	if p.runs() { // a model may give any other tool an argument of that name, and policies relax by commands
 		e.Ask.Metadata[ask.MetadataCommand] = p.text("command")

@@ -50,9 +50,9 @@ func (p *permission) question(l *lang.Language) string {
 	return l.Say("May the agent use the tool %s?", code(p.tool))
 }
 
-// show puts the call into the ask. What is too long for its context is whole in a file, and can only be refused if no file
+// showCall puts the call into the ask. What is too long for its context is whole in a file, and can only be refused if no file
 // has room for it.
-func (e *Event) show(l *lang.Language) {
+func showCall(e *Event, l *lang.Language) {
 	text, cut := e.permission.context(l, e.CWD, maxShown)
 	if e.Ask.Context = text; !cut {
 		return
