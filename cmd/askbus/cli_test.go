@@ -98,6 +98,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) { //nolint:tparallel // subtests i
 	for name, args := range map[string][]string{
 		"is taken by another process":           {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
 		"web address " + web + " is taken":      {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
+		"askbus already runs in " + pl.dir:      {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", web},
 		"in use by another askbus process":      {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
 		"cannot create the store's directory":   {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
 		"use the newer askbus that wrote it":    {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/process/daemon"
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/spf13/cobra"
 )
 
@@ -124,6 +125,9 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 	// Open the listeners first: a taken port must fail before the store starts.
 	ln, err := r.listen(ctx, "web", s.HTTPAddr, r.before.HTTPURL)
 	if err != nil {
+		if storecheck.InUse(a.Dir) {
+			return fmt.Errorf("askbus already runs in %s: \"%s\" prints a link to its inbox; a second one needs a --dir of its own, and other addresses (%w)", a.Dir, a.Hint("login"), err)
+		}
 		return err
 	}
 	srv, err := r.server(&s, nil) //nolint:contextcheck // it compares clocks until it is closed

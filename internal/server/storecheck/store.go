@@ -48,6 +48,19 @@ func Lock(dir string) (*os.File, error) {
 	return lock, nil
 }
 
+// InUse reports whether another process has locked the store of a directory. It makes nothing there.
+func InUse(dir string) bool {
+	path := filepath.Join(dir, lockFile)
+	if _, err := os.Stat(path); err != nil {
+		return false
+	}
+	lock, err := file.Lock(path, false)
+	if err == nil {
+		_ = lock.Close()
+	}
+	return errors.Is(err, file.ErrLocked)
+}
+
 func checkVersion(dir string) error {
 	path := filepath.Join(dir, versionFile)
 	data, err := os.ReadFile(path)
