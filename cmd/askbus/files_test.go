@@ -38,7 +38,7 @@ func TestAskWithFiles(t *testing.T) {
 	if data, err := os.ReadFile(saved); err != nil || !bytes.Equal(data, shot.Bytes()) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if _, out, code := pl.run("ask", "--question", "?", "--attach", in("evil.svg")); code != 2 || !strings.Contains(out, "evil.svg: these") {
+	if _, out, code := pl.run("ask", "--question", "?", "--attach", in("evil.svg")); code != 2 || !strings.Contains(out, "evil.svg: the bytes are not") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 

@@ -140,7 +140,7 @@ func TestAnAccessTokenCountsForMCPAlone(t *testing.T) {
 		"for another audience":         {"/mcp", company.token("https://elsewhere.example/mcp", nil), 401, `error="invalid_token"`, "another audience"},
 		"for a part of our name":       {"/mcp", company.token(pl.context().HTTPURL, nil), 401, `error="invalid_token"`, "another audience"},
 		"expired":                      {"/mcp", company.token(resource, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}), 401, `error="invalid_token"`, "expired"},
-		"without an end":               {"/mcp", company.token(resource, map[string]any{"exp": nil}), 401, `error="invalid_token"`, "expired"},
+		"without an end":               {"/mcp", company.token(resource, map[string]any{"exp": nil}), 401, `error="invalid_token"`, "does not say when it expires"},
 		"of another issuer":            {"/mcp", other.token(resource, nil), 401, `error="invalid_token"`, "does not trust the issuer"},
 		"signed by another issuer":     {"/mcp", wrongKey, 401, `error="invalid_token"`, "signature does not verify"},
 		"without the scope":            {"/mcp", company.token(resource, map[string]any{"scope": "openid"}), 403, `error="insufficient_scope", scope="askbus"`, "lacks the scope"},

@@ -29,18 +29,18 @@ func TestWhoCanCauseAnOutcome(t *testing.T) {
 		"access token":  company.token(pl.context().HTTPURL+"/mcp", nil), // an OAuth issuer's, for MCP
 		"agent":         pl.token("--role", "agent", "--session", "s1"),
 		"host":          pl.token("--role", "host", "--session", "s1", "--principal", "os:ben"),
-		"screen":        pl.token("--role", "screen", "--session", "s1", "--principal", "oidc:mei"),
-		"other screen":  pl.token("--role", "screen", "--session", "s2", "--principal", "oidc:mei"),
-		"responder":     pl.token("--role", "responder", "--principal", "oidc:mei"),
-		"operator":      pl.token("--role", "operator", "--principal", "oidc:mei"),
+		"screen":        pl.token("--role", "screen", "--session", "s1", "--principal", "oidc:id.example.com#mei"),
+		"other screen":  pl.token("--role", "screen", "--session", "s2", "--principal", "oidc:id.example.com#mei"),
+		"responder":     pl.token("--role", "responder", "--principal", "oidc:id.example.com#mei"),
+		"operator":      pl.token("--role", "operator", "--principal", "oidc:id.example.com#mei"),
 		"agent as host": "", // the agent's token in both headers
 		"agent, host":   "", // both
 		"access, host":  "", // an access token in place of the agent's
 	}
 	const (
 		open     = "pending"
-		mei      = "answered human oidc:mei token"
-		declined = "cancelled oidc:mei token"
+		mei      = "answered human oidc:id.example.com#mei token"
+		declined = "cancelled oidc:id.example.com#mei token"
 		ben      = "answered human os:ben host-dialog"
 		taken    = "withdrawn"
 	)

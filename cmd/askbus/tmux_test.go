@@ -136,6 +136,8 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.wait("✓ You answered journal")
 
 	asks("--id", "no", "--question", "Delete it?", "--kind", "boolean")
+	m.keys("Escape") // what is typed for an ask that has ended opens nothing
+	m.wait("What you had begun was not sent", "ledger", "esc list")
 	m.keys("Escape")
 	m.wait("enter open") // the next key must not become one with Escape
 	m.keys("/")

@@ -110,7 +110,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 		Title: line(a.Title), Permits: a.Permits(), May: v.May(r), Audience: audience(a, w), ask: a, me: v.By.Principal, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
-		c.Context = Markdown(a.Context)
+		c.Context = Markdown(called(a))
 	}
 	c.Files = newFiles(c.Key, a.Files)
 	switch n := len(a.Questions); {

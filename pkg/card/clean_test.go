@@ -93,3 +93,16 @@ func clean(t *testing.T, v reflect.Value, path string) {
 		}
 	}
 }
+
+// What nobody sees of a call would run all the same.
+func TestHiddenCharactersOfAPermissionAreShown(t *testing.T) {
+	t.Parallel()
+	a := ask.Ask{Context: "```\r\nrm \u200b-rf \u202e/\n```", Questions: []ask.Question{{Kind: ask.KindBoolean, Text: "May the agent use Bash?"}}}
+	if got := card.New(record(a), mei, now).Context.Body; got != "```\nrm -rf /\n```" {
+		t.Errorf("of a question: %q", got)
+	}
+	a.Metadata = map[string]any{ask.MetadataPermission: "claude-agent-sdk"}
+	if got := card.New(record(a), mei, now).Context.Body; got != "```\nrm ⟨U+200B⟩-rf ⟨U+202E⟩/\n```" {
+		t.Errorf("of a permission: %q", got)
+	}
+}

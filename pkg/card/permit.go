@@ -6,6 +6,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
+// called returns the context of an ask. Of a permission it writes the characters that nobody sees by their numbers: they are
+// part of what is permitted.
+func called(a *ask.Ask) string {
+	if a.Permits() {
+		return ask.Visible(strings.ReplaceAll(a.Context, "\r\n", "\n"))
+	}
+	return a.Context
+}
+
 // Compact leaves out the previews of a permission that its context has already, for surfaces that show both below each
 // other.
 func (c *Card) Compact() {

@@ -50,10 +50,6 @@ func explain(err error) error {
 	if errors.Is(err, nats.ErrSecureConnWanted) {
 		return fmt.Errorf("the server does not speak TLS, which the URL or a CA file requires: %w", err)
 	}
-	// A server that has too many connections says so and closes the new one; mostly our own write fails before we read that.
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || strings.Contains(err.Error(), "connections exceeded") {
-		return fmt.Errorf("%w: %w", ErrCrowded, err)
-	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Errorf("%w; name the file of its CA in ASKBUS_NATS_CA_FILE, if this is the right server", err)
 	}
@@ -64,6 +60,10 @@ func explain(err error) error {
 	refused, ok := errors.AsType[*net.OpError](err)
 	if ok && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate") || errors.Is(err, nats.ErrTLS) && strings.Contains(err.Error(), "after TLS handshake") {
 		return fmt.Errorf("%w: the server requires a client certificate that it trusts; set its files in ASKBUS_NATS_CERT_FILE and ASKBUS_NATS_KEY_FILE", err)
+	}
+	// A server that has too many connections says so and closes the new one; mostly our own write fails before we read that.
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || strings.Contains(err.Error(), "connections exceeded") {
+		return fmt.Errorf("%w: %w", ErrCrowded, err)
 	}
 	return err
 }
