@@ -42,10 +42,12 @@ func (b *Broker) upload(ctx context.Context, r *request) error {
 		if len(r.body) == 0 || len(r.body) > wire.MaxFilePart {
 			return ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_file", len(r.body), wire.MaxFilePart)
 		}
-		if err := b.quotas.Upload(r.Key(), len(r.body)); err != nil {
+		settle, err := b.quotas.Upload(r.Key(), len(r.body))
+		if err != nil {
 			return err
 		}
-		if err := b.led.PutFilePart(ctx, at, r.ID, n, r.body); err != nil {
+		err = b.led.PutFilePart(ctx, at, r.ID, n, r.body)
+		if settle(); err != nil {
 			return err
 		}
 		return b.replyJSON(r, struct{}{})

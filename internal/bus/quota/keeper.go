@@ -153,11 +153,11 @@ func (q *Keeper) settle(limits []limit, size int, stored bool) {
 	}
 }
 
-// Upload counts a part of a file, or refuses it. Parts that are stored already
-// count again until the next measurement.
-func (q *Keeper) Upload(k ask.Key, size int) error {
+// Upload counts a part of a file, or refuses it. The caller says when it was stored, or was not. Parts that are
+// stored already count again until the next measurement.
+func (q *Keeper) Upload(k ask.Key, size int) (settle func(), err error) {
 	if q == nil {
-		return nil
+		return func() {}, nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -168,14 +168,21 @@ func (q *Keeper) Upload(k ask.Key, size int) error {
 		near := most > 0 && l.files+float64(size) > most/2
 		q.refresh(l, near, now)
 		if most > 0 && l.files+float64(size) > most {
-			return ask.Refuse(ask.CodeQuota, "%s would have %.0f bytes of files with this part, and its quota file_bytes is %.0f: upload less or smaller files, wait until those of ended asks are past their retention, or raise the quota in the broker's policy file", who(l.key), l.files+float64(size), most)
+			return nil, ask.Refuse(ask.CodeQuota, "%s would have %.0f bytes of files with this part, and its quota file_bytes is %.0f: upload less or smaller files, wait until those of ended asks are past their retention, or raise the quota in the broker's policy file", who(l.key), l.files+float64(size), most)
 		}
 	}
 	for _, l := range limits {
 		l.files += float64(size)
 		l.uploaded += float64(size)
+		l.uploading += float64(size)
 	}
-	return nil
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for _, l := range limits {
+			l.uploading -= float64(size)
+		}
+	}, nil
 }
 
 // Ended records that an ask is no longer pending.

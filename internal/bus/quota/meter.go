@@ -26,7 +26,8 @@ type meter struct {
 	stored, ended     int // here, in total
 	storedBytes       float64
 	files, uploaded   float64 // bytes of files: as measured plus what passed here since; here, in total
-	flying            int     // counted, but perhaps not in the ledger yet
+	uploading         float64 // of these, bytes that are perhaps not in the ledger yet
+	flying            int     // asks that are counted, but perhaps not in the ledger yet
 	asked             bool    // to be measured
 }
 
@@ -88,13 +89,13 @@ func (m *meter) learn(u Use, before *meter, now time.Time) {
 	m.bytes = float64(u.Messages+before.flying)*mean + m.storedBytes - before.storedBytes
 	m.messages = u.Messages + since
 	m.pending = min(max(m.pending, u.Pending-(m.ended-before.ended)), u.Pending+since)
-	m.files = float64(u.Files) + m.uploaded - before.uploaded
+	m.files = float64(u.Files) + m.uploaded - before.uploaded + before.uploading
 	m.measured, m.asked = now, false
 }
 
 // idle reports whether the meter can be forgotten.
 func (m *meter) idle(now time.Time, most float64) bool {
-	return m.waits == 0 && m.flying == 0 && !m.asked && now.Sub(m.used) > idleAfter && (most == 0 || m.bytes < most/10)
+	return m.waits == 0 && m.flying == 0 && m.uploading == 0 && !m.asked && now.Sub(m.used) > idleAfter && (most == 0 || m.bytes < most/10)
 }
 
 const idleAfter = 5 * time.Minute

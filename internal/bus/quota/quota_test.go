@@ -41,7 +41,7 @@ func refused(t *testing.T, err error, words ...string) {
 
 func keeper(p func() *quota.Policy, budget int64, use quota.Use) *quota.Keeper {
 	return quota.New(quota.Options{
-		Policy: p, Budget: func() int64 { return budget },
+		Policy: p, Budget: func() int64 { return budget }, Files: func() int64 { return 0 },
 		Measure: func(context.Context, ask.Key) (quota.Use, error) { return use, nil },
 		Failed:  func(context.Context, ask.Key, error) {},
 	})
@@ -238,6 +238,31 @@ func TestAnAskThatIsMeasuredWhileItIsStoredCountsOnce(t *testing.T) {
 		_, err = q.Store(s1, 10)
 		refused(t, err, "has 3 pending asks")
 		cancel()
+	})
+}
+
+// A measurement that misses a part of a file which is still being stored does not forget it.
+func TestAPartThatIsMeasuredWhileItIsStoredCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		q := keeper(policy(t, "default: {session: {file_bytes: 600KiB}}"), 0, quota.Use{})
+		settle, err := q.Upload(s1, 500_000) // requests a measurement
+		if err != nil {
+			t.Fatal(err)
+		}
+		go q.Run(ctx)
+		synctest.Wait()
+		_, err = q.Upload(s1, 300_000)
+		refused(t, err, "session s1 of tenant acme would have 800000 bytes")
+		settle()
+		time.Sleep(2 * time.Second)
+		_, _ = q.Upload(s1, 300_000) // refused, and measured: the part was not stored
+		synctest.Wait()
+		if _, err := q.Upload(s1, 300_000); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
