@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -123,10 +124,10 @@ func accounts(dir string) (all []*chatEntry) {
 	for _, entry := range chats() {
 		c := entry()
 		all = append(all, c)
-		more, _ := filepath.Glob(filepath.Join(filepath.Dir(c.chatFile(dir)), c.Type+"-*.env")) // the pattern is valid
+		more, _ := fs.Glob(os.DirFS(filepath.Dir(c.chatFile(dir))), c.Type+"-*.env") // the pattern is valid
 		for _, name := range more {
 			c := entry()
-			c.account = strings.TrimSuffix(filepath.Base(name), ".env")
+			c.account = strings.TrimSuffix(name, ".env")
 			all = append(all, c)
 		}
 	}

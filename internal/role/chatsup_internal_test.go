@@ -121,7 +121,7 @@ func TestTheEnvironmentCountsBeforeWhatConnectWrote(t *testing.T) {
 func TestTwoAccountsOfOneChat(t *testing.T) {
 	var said bytes.Buffer
 	a := &cli.App{Stderr: &said}
-	a.Dir = t.TempDir()
+	a.Dir = filepath.Join(t.TempDir(), "a[b") // no pattern
 	two := slackEntry()
 	two.Posting.Type = "slack-emea"
 	for _, c := range []*chatEntry{slackEntry(), two} {

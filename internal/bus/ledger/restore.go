@@ -168,14 +168,13 @@ func (r *restore) audit(ctx context.Context) error {
 				return nil
 			}
 			k, _, _, _ := subject.ParseLedger(src.Subject)
-			r.audited++
 			if e.Header.Get(audit.HeaderRestored) == "" && r.f.picture.copies(k, src) && !gone[k] {
+				r.audited++
 				return nil
 			}
 			msg.Header[audit.HeaderRestored] = []string{src.String()}
-		} else {
-			r.audited++
 		}
+		r.audited++
 		return r.publish(ctx, msg)
 	})
 	return errors.Join(err, r.acknowledged(ctx))

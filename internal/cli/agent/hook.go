@@ -143,14 +143,14 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 // withdrawing returns a Waiting function whose ask is withdrawn when this process is killed, as Codex does on Esc.
 func withdrawing(a *cli.App, waiting func(*ask.Ask) func()) func(*ask.Ask) func() {
 	return func(q *ask.Ask) func() {
-		args := []string{"withdraw", q.Session + "/" + q.ID, "--tenant", q.Tenant, "--dir", a.Dir, "--reason", hook.LeftThere}
+		args := []string{"withdraw", "--tenant", q.Tenant, "--dir", a.Dir, "--reason", hook.LeftThere}
 		if a.NATS.URL != "" {
 			args = append(args, "--nats-url", a.NATS.URL)
 		}
 		if a.Creds != "" {
 			args = append(args, "--creds", a.Creds)
 		}
-		ended, err := whenKilled(args)
+		ended, err := whenKilled(append(args, "--", q.Session+"/"+q.ID)) // a session may begin with a hyphen
 		if err != nil {
 			a.Logger().Warn("if this hook is killed, its ask stays open for a while", slog.Any("error", err))
 		}

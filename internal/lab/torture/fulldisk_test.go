@@ -25,11 +25,31 @@ import (
 func mount(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
+	mountAt(t, dir, size)
+	return dir
+}
+
+func mountAt(t *testing.T, dir, size string) {
+	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
 		t.Skipf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return dir
+}
+
+// filled fills the disk of a directory, and returns the file that does.
+func filled(t *testing.T, dir string) (ballast string) {
+	t.Helper()
+	ballast = filepath.Join(dir, "ballast")
+	full, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = full.Write(make([]byte, 4096))
+	}
+	_ = full.Close()
+	return ballast
 }
 
 func big(id string) ask.Ask {
@@ -99,15 +119,7 @@ func TestAFullDiskIsLeftWithoutARestart(t *testing.T) {
 		}
 		kept = append(kept, id)
 	}
-	ballast := filepath.Join(dir, "ballast")
-	full, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = full.Write(make([]byte, 4096))
-	}
-	_ = full.Close()
+	ballast := filled(t, dir)
 	for {
 		id := fmt.Sprintf("a%d", len(kept))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -158,24 +170,13 @@ func TestANodeEndsWhenItsFullDiskHasRoomAgain(t *testing.T) {
 	if err := os.Mkdir(small, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "mode=700,size=60m"); err != nil {
-		t.Skipf("mounting needs root: %v", err)
-	}
+	mountAt(t, small, "60m")
 	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Nodes: 3, Brokers: 1, MaxStore: 64 << 20})
-	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	node := bus.(*torture.Embedded).Nodes()[2]
 	ended := make(chan error, 1)
 	go func() { ended <- node.AwaitRoom(t.Context()) }()
 	c := agent(t, connect(t, bus, rights.Role{Name: rights.RoleAgent, Tenant: "acme", Session: "s1"}))
-	ballast := filepath.Join(small, "ballast")
-	full, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = full.Write(make([]byte, 4096))
-	}
-	_ = full.Close()
+	ballast := filled(t, small)
 	var kept []string
 	natstest.Eventually(t, "a write of the node fails", func() bool {
 		id := fmt.Sprintf("a%d", len(kept))

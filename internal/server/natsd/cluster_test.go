@@ -90,7 +90,11 @@ func TestANodeWithLessThanItsStreamsMayUse(t *testing.T) {
 		return len(found) == 1
 	})
 	servers[2].Close()
-	all[2].MaxStore = 100 << 20
+	odd := all[2].Dir + "[b" // no pattern
+	if err := os.Rename(all[2].Dir, odd); err != nil {
+		t.Fatal(err)
+	}
+	all[2].Dir, all[2].MaxStore = odd, 100<<20
 	if s, err := natsd.Start(all[2]); err == nil {
 		s.Close()
 		t.Fatal("it started")

@@ -34,13 +34,14 @@ func CheckBudget(bytes int64) error {
 // checkReserved refuses a node of a cluster whose budget is less than what its bounded streams may use: nats-server keeps
 // that much for them, and would then take neither their copies nor those of others, but only if it has to make one.
 func checkReserved(dir string, budget int64) error {
-	configs, err := filepath.Glob(filepath.Join(dir, rights.StoreDir, "jetstream", "*", "streams", "*", "meta.inf"))
+	store := os.DirFS(filepath.Join(dir, rights.StoreDir)) // whose name is no pattern
+	configs, err := fs.Glob(store, "jetstream/*/streams/*/meta.inf")
 	if err != nil {
 		return err
 	}
 	var reserved int64
 	for _, path := range configs {
-		data, err := os.ReadFile(path)
+		data, err := fs.ReadFile(store, path)
 		if err != nil {
 			return err
 		}

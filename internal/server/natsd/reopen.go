@@ -73,6 +73,10 @@ func (r *reopener) run() {
 // AwaitRoom returns nil when ctx ends. It returns an error if the store of a node of a cluster could not be written because
 // the disk was full, and there is room again: the process has to be started again, which its supervisor does.
 func (s *Server) AwaitRoom(ctx context.Context) error {
+	if !s.clustered {
+		<-ctx.Done()
+		return nil
+	}
 	tick := time.NewTicker(reopenEvery)
 	defer tick.Stop()
 	for {
@@ -80,7 +84,7 @@ func (s *Server) AwaitRoom(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if s.clustered && s.hasRoomAgain() {
+			if s.hasRoomAgain() {
 				return fmt.Errorf("the disk of %s has room again, and a node of a cluster opens its store only when it starts: start it again, if nothing does by itself (%s)", s.dir, s.log.writeFailure())
 			}
 		}

@@ -45,8 +45,8 @@ func (r *references) key(of string) state.Key {
 	return state.Key{Tenant: r.bucket.Tenant(), Name: r.typ + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
 }
 
-// note stores a reference. Unless it is news, one that this process has stored lately is not stored again: another may
-// have deleted it since only if there was news.
+// note stores a reference. What this process has stored lately it stores again only with news, after which another
+// process may have deleted it.
 func (r *references) note(ctx context.Context, of string, ref reference, news bool) {
 	ref.Seen = r.now()
 	old, ok := r.cache.Get(of)
