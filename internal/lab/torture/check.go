@@ -65,6 +65,9 @@ type Violation struct {
 // Check returns the broken promises of a history. It is pure. Violations are in the order of the
 // first event of their ask. It omits ids for which nothing is promised because the server's timer
 // exceeded the margin.
+//
+// A checker of linearizability (porcupine) finds half of what this one does: a register that is written
+// once cannot say that an ask was forgotten, told late or decided by somebody outside its audience.
 func Check(events []Event, lim Limits) []Violation {
 	order, byKey := byKey(events)
 	aways := awaysOf(events)
