@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -120,11 +121,8 @@ func EncodeReply(askID string, r ask.Reply) ([]byte, error) { return Marshal(rep
 
 // DecodeReply reads the data of an answer event, strictly, for the ask askID.
 func DecodeReply(data []byte, askID string) (ask.Reply, error) {
-	var w replyBody
-	if err := Strict("answer", data, &w); err != nil {
-		return ask.Reply{}, err
-	}
-	return w.Reply, checkHead("answer", askID, w.AskID, w.AnswerID, w.By)
+	w, err := decode("answer", data, func(w *replyBody) []ask.Fault { return checkHead(askID, w.AskID, w.AnswerID, w.By) })
+	return w.Reply, err
 }
 
 // EncodeDecline returns the data of a cancel event.
@@ -135,13 +133,9 @@ func EncodeDecline(askID, answerID, reason string, by ask.By) ([]byte, error) {
 // DecodeDecline reads the data of a cancel event, strictly: a reply without
 // answers, and the reason.
 func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err error) {
-	var w declineBody
-	if err := Strict("cancel", data, &w); err != nil {
-		return ask.Reply{}, "", err
-	}
-	if err = checkHead("cancel", askID, w.AskID, w.AnswerID, w.By); err == nil {
-		err = checkReason("cancel", w.Reason)
-	}
+	w, err := decode("cancel", data, func(w *declineBody) []ask.Fault {
+		return append(checkHead(askID, w.AskID, w.AnswerID, w.By), longer("/reason", w.Reason, ask.MaxText)...)
+	})
 	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, w.Reason, err
 }
 
@@ -170,11 +164,8 @@ func EncodeUnvote(askID, answerID string, by ask.By) ([]byte, error) {
 // DecodeUnvote reads the data of an event that takes a vote back, strictly: a
 // reply without answers.
 func DecodeUnvote(data []byte, askID string) (ask.Reply, error) {
-	var w unvoteBody
-	if err := Strict("unvote", data, &w); err != nil {
-		return ask.Reply{}, err
-	}
-	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, checkHead("unvote", askID, w.AskID, w.AnswerID, w.By)
+	w, err := decode("unvote", data, func(w *unvoteBody) []ask.Fault { return checkHead(askID, w.AskID, w.AnswerID, w.By) })
+	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, err
 }
 
 // EncodeEnd returns the data of a withdraw or abort event.
@@ -184,22 +175,17 @@ func EncodeEnd(askID string, e End) ([]byte, error) {
 
 // DecodeEnd reads the data of a withdraw or abort event, strictly.
 func DecodeEnd(what string, data []byte, askID string) (End, error) {
-	var w endBody
-	if err := Strict(what, data, &w); err != nil {
-		return End{}, err
-	}
-	f := checkID(askID, w.AskID)
-	within := time.Duration(w.DialogWithin)
-	switch {
-	case what != "withdraw" && within != 0: // of an operator, or over HTTP
-		f = append(f, ask.NewFault("/dialog_within", ask.FaultOnlyFor, "withdraw_over_nats"))
-	case within < 0, within > MaxDialogWithin:
-		f = append(f, ask.NewFault("/dialog_within", ask.FaultOutOfRange, within, "0s", MaxDialogWithin))
-	}
-	if f != nil {
-		return End{}, ask.InvalidError(what, f)
-	}
-	return End{w.Reason, within}, checkReason(what, w.Reason)
+	w, err := decode(what, data, func(w *endBody) []ask.Fault {
+		f := append(checkID(askID, w.AskID), longer("/reason", w.Reason, ask.MaxText)...)
+		switch within := time.Duration(w.DialogWithin); {
+		case what != "withdraw" && within != 0: // of an operator, or over HTTP
+			f = append(f, ask.NewFault("/dialog_within", ask.FaultOnlyFor, "withdraw_over_nats"))
+		case within < 0, within > MaxDialogWithin:
+			f = append(f, ask.NewFault("/dialog_within", ask.FaultOutOfRange, within, "0s", MaxDialogWithin))
+		}
+		return f
+	})
+	return End{w.Reason, time.Duration(w.DialogWithin)}, err
 }
 
 // EncodeReceipt returns the data of a receipt event.
@@ -209,28 +195,24 @@ func EncodeReceipt(askID string, r ask.Receipt) ([]byte, error) {
 
 // DecodeReceipt reads the data of a receipt event, strictly.
 func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
-	var w receiptBody
-	if err := Strict("receipt", data, &w); err != nil {
-		return ask.Receipt{}, err
-	}
-	f := checkID(askID, w.AskID)
-	switch w.State {
-	case ask.ReceiptPosting, ask.ReceiptPosted, ask.ReceiptFailed:
-	default:
-		f = append(f, ask.NewFault("/state", ask.FaultNotOneOf, clip(string(w.State)), []string{string(ask.ReceiptPosting), string(ask.ReceiptPosted), string(ask.ReceiptFailed)}))
-	}
-	if !ask.ValidToken(w.Life) {
-		f = append(f, ask.NewFault("/life", ask.FaultBadLife, clip(w.Life)))
-	}
-	f = append(f, longer("/key", w.Key, ask.MaxName)...)
-	if len(w.Places) > ask.MaxPlaces {
-		f = append(f, ask.NewFault("/places", ask.FaultTooMany, len(w.Places), "places", ask.MaxPlaces))
-	}
-	for i, p := range w.Places {
-		f = append(f, longer(fmt.Sprintf("/places/%d/ref", i), p.Ref, ask.MaxLabel)...)
-		f = append(f, longer(fmt.Sprintf("/places/%d/where", i), p.Where, ask.MaxText)...)
-	}
-	return w.Receipt, ask.InvalidError("receipt", f)
+	w, err := decode("receipt", data, func(w *receiptBody) []ask.Fault {
+		f := checkID(askID, w.AskID)
+		switch w.State {
+		case ask.ReceiptPosting, ask.ReceiptPosted, ask.ReceiptFailed:
+		default:
+			f = append(f, ask.NewFault("/state", ask.FaultNotOneOf, clip(string(w.State)), []string{string(ask.ReceiptPosting), string(ask.ReceiptPosted), string(ask.ReceiptFailed)}))
+		}
+		f = slices.Concat(f, checkLife(w.Life), longer("/key", w.Key, ask.MaxName))
+		if len(w.Places) > ask.MaxPlaces {
+			f = append(f, ask.NewFault("/places", ask.FaultTooMany, len(w.Places), "places", ask.MaxPlaces))
+		}
+		for i, p := range w.Places {
+			f = append(f, longer(fmt.Sprintf("/places/%d/ref", i), p.Ref, ask.MaxLabel)...)
+			f = append(f, longer(fmt.Sprintf("/places/%d/where", i), p.Where, ask.MaxText)...)
+		}
+		return f
+	})
+	return w.Receipt, err
 }
 
 // ReadReceipt reads a receipt from the ledger.
@@ -252,7 +234,7 @@ func checkID(want, got string) []ask.Fault {
 
 // checkHead checks that a reply names its ask, its own id and the person who
 // acted.
-func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
+func checkHead(wantID, gotID, answerID string, by ask.By) []ask.Fault {
 	f := checkID(wantID, gotID)
 	switch {
 	case answerID == "":
@@ -260,7 +242,7 @@ func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
 	case !ask.ValidID(answerID):
 		f = append(f, ask.NewFault("/answer_id", ask.FaultBadID, ask.Clip(answerID, 80), 128))
 	}
-	return ask.InvalidError(what, append(f, checkBy(by)...))
+	return append(f, checkBy(by)...)
 }
 
 func checkBy(by ask.By) (f []ask.Fault) {
@@ -271,10 +253,6 @@ func checkBy(by ask.By) (f []ask.Fault) {
 		f = append(f, ask.NewFault("/by/groups", ask.FaultTooMany, len(by.Groups), "groups", ask.MaxGroups))
 	}
 	return f
-}
-
-func checkReason(what, reason string) error {
-	return ask.InvalidError(what, longer("/reason", reason, ask.MaxText))
 }
 
 // longer returns the fault of a text with more than most characters.

@@ -26,28 +26,24 @@ type FileReply struct {
 // DecodeUpload reads the request that completes an upload, strictly, for the file
 // with this id.
 func DecodeUpload(data []byte, id string) (ask.File, error) {
-	var f ask.File
-	if err := Strict("upload", data, &f); err != nil {
-		return ask.File{}, err
-	}
-	f.ID = cmp.Or(f.ID, id)
-	var faults []ask.Fault
-	add := func(at string, code ask.FaultCode, args ...any) {
-		faults = append(faults, ask.NewFault(at, code, args...))
-	}
-	if f.ID != id {
-		add("/id", ask.FaultDisagrees, clip(f.ID), "subject", id)
-	}
-	if f.Name != ask.FileName(f.Name) {
-		add("/name", ask.FaultBadFileName, clip(ask.CleanLine(f.Name)), ask.MaxFileName)
-	}
-	if f.MediaType != "" && !slices.Contains(ask.MediaTypes(), f.MediaType) {
-		add("/media_type", ask.FaultNotOneOf, clip(f.MediaType), ask.MediaTypes())
-	}
-	if f.Size < 1 || f.Size > ask.MaxFileBytes {
-		add("/size", ask.FaultOutOfRange, f.Size, 1, ask.MaxFileBytes)
-	}
-	return f, ask.InvalidError("upload", faults)
+	return decode("upload", data, func(f *ask.File) (faults []ask.Fault) {
+		add := func(at string, code ask.FaultCode, args ...any) {
+			faults = append(faults, ask.NewFault(at, code, args...))
+		}
+		if f.ID = cmp.Or(f.ID, id); f.ID != id {
+			add("/id", ask.FaultDisagrees, clip(f.ID), "subject", id)
+		}
+		if f.Name != ask.FileName(f.Name) {
+			add("/name", ask.FaultBadFileName, clip(ask.CleanLine(f.Name)), ask.MaxFileName)
+		}
+		if f.MediaType != "" && !slices.Contains(ask.MediaTypes(), f.MediaType) {
+			add("/media_type", ask.FaultNotOneOf, clip(f.MediaType), ask.MediaTypes())
+		}
+		if f.Size < 1 || f.Size > ask.MaxFileBytes {
+			add("/size", ask.FaultOutOfRange, f.Size, 1, ask.MaxFileBytes)
+		}
+		return faults
+	})
 }
 
 // DecodeFile reads a [FileReply].

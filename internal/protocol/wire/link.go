@@ -16,11 +16,7 @@ type Claim struct {
 
 // DecodeClaim reads the body of claim, strictly.
 func DecodeClaim(data []byte) (Claim, error) {
-	var c Claim
-	if err := Strict("claim", data, &c); err != nil {
-		return Claim{}, err
-	}
-	return c, ask.InvalidError("claim", append(checkNote(c.By, c.ID), checkCode(c.Code)...))
+	return decode("claim", data, func(c *Claim) []ask.Fault { return append(checkNote(c.By, c.ID), checkCode(c.Code)...) })
 }
 
 // Link says that the person who sends it is the member of a chat for which a code was
@@ -35,18 +31,16 @@ type Link struct {
 
 // DecodeLink reads the body of link, strictly.
 func DecodeLink(data []byte) (Link, error) {
-	var l Link
-	if err := Strict("link", data, &l); err != nil {
-		return Link{}, err
-	}
-	f := append(checkNote(l.By, l.ID), longer("/end", l.End, ask.MaxName)...)
-	if l.End == "" {
-		f = append(f, checkCode(l.Code)...)
-	}
-	if l.End == "" && !l.Look && l.ID == "" {
-		f = append(f, ask.NewFault("/id", ask.FaultMissing, "id"))
-	}
-	return l, ask.InvalidError("link", f)
+	return decode("link", data, func(l *Link) []ask.Fault {
+		f := append(checkNote(l.By, l.ID), longer("/end", l.End, ask.MaxName)...)
+		if l.End == "" {
+			f = append(f, checkCode(l.Code)...)
+		}
+		if l.End == "" && !l.Look && l.ID == "" {
+			f = append(f, ask.NewFault("/id", ask.FaultMissing, "id"))
+		}
+		return f
+	})
 }
 
 func checkCode(code string) []ask.Fault {

@@ -28,22 +28,19 @@ type Next struct {
 
 // DecodeNext reads a request for work, strictly. Max is 1 when left out.
 func DecodeNext(data []byte) (Next, error) {
-	var n Next
-	if err := Strict("next", data, &n); err != nil {
-		return Next{}, err
-	}
-	var f []ask.Fault
-	if n.Of != NextQuestion && n.Of != NextOutcome {
-		f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(n.Of), []string{NextQuestion, NextOutcome}))
-	}
-	n.Max = cmp.Or(n.Max, 1)
-	if n.Max < 1 || n.Max > maxNext {
-		f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, n.Max, 1, maxNext))
-	}
-	if n.Wait < 0 {
-		f = append(f, ask.NewFault("/wait", ask.FaultNegative, time.Duration(n.Wait)))
-	}
-	return n, ask.InvalidError("next", f)
+	return decode("next", data, func(n *Next) (f []ask.Fault) {
+		if n.Of != NextQuestion && n.Of != NextOutcome {
+			f = append(f, ask.NewFault("/of", ask.FaultNotOneOf, clip(n.Of), []string{NextQuestion, NextOutcome}))
+		}
+		n.Max = cmp.Or(n.Max, 1)
+		if n.Max < 1 || n.Max > maxNext {
+			f = append(f, ask.NewFault("/max", ask.FaultOutOfRange, n.Max, 1, maxNext))
+		}
+		if n.Wait < 0 {
+			f = append(f, ask.NewFault("/wait", ask.FaultNegative, time.Duration(n.Wait)))
+		}
+		return f
+	})
 }
 
 // NextItem is one piece of work.
@@ -87,16 +84,14 @@ func EncodeSettle(token string, delay time.Duration) ([]byte, error) {
 
 // DecodeSettle reads the body of done, extend and later, strictly.
 func DecodeSettle(what string, data []byte) (token string, delay time.Duration, err error) {
-	var w settleJSON
-	if err := Strict(what, data, &w); err != nil {
-		return "", 0, err
-	}
-	var f []ask.Fault
-	if w.Token == "" {
-		f = append(f, ask.NewFault("/token", ask.FaultMissing, "token_of_next"))
-	}
-	if d := time.Duration(w.Delay); d < 0 || d > maxDelay {
-		f = append(f, ask.NewFault("/delay", ask.FaultOutOfRange, d, "0s", maxDelay))
-	}
-	return w.Token, time.Duration(w.Delay), ask.InvalidError(what, f)
+	w, err := decode(what, data, func(w *settleJSON) (f []ask.Fault) {
+		if w.Token == "" {
+			f = append(f, ask.NewFault("/token", ask.FaultMissing, "token_of_next"))
+		}
+		if d := time.Duration(w.Delay); d < 0 || d > maxDelay {
+			f = append(f, ask.NewFault("/delay", ask.FaultOutOfRange, d, "0s", maxDelay))
+		}
+		return f
+	})
+	return w.Token, time.Duration(w.Delay), err
 }

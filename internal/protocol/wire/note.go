@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,15 +24,12 @@ type Snooze struct {
 
 // DecodeSnooze reads the body of snooze, strictly.
 func DecodeSnooze(data []byte) (Snooze, error) {
-	var z Snooze
-	if err := Strict("snooze", data, &z); err != nil {
-		return Snooze{}, err
-	}
-	f := checkNote(z.By, z.ID)
-	if !z.Until.IsZero() {
-		f = append(f, checkLife(z.Life)...)
-	}
-	return z, ask.InvalidError("snooze", f)
+	return decode("snooze", data, func(z *Snooze) []ask.Fault {
+		if z.Until.IsZero() {
+			return checkNote(z.By, z.ID)
+		}
+		return append(checkNote(z.By, z.ID), checkLife(z.Life)...)
+	})
 }
 
 // Handover is a request to note who should answer an ask.
@@ -45,14 +43,9 @@ type Handover struct {
 
 // DecodeHandover reads the body of handover, strictly.
 func DecodeHandover(data []byte) (Handover, error) {
-	var h Handover
-	if err := Strict("handover", data, &h); err != nil {
-		return Handover{}, err
-	}
-	f := append(checkNote(h.By, h.ID), checkLife(h.Life)...)
-	f = append(f, longer("/to", h.To, maxHandoverTo)...)
-	f = append(f, longer("/word", h.Word, MaxHandoverWord)...)
-	return h, ask.InvalidError("handover", f)
+	return decode("handover", data, func(h *Handover) []ask.Fault {
+		return slices.Concat(checkNote(h.By, h.ID), checkLife(h.Life), longer("/to", h.To, maxHandoverTo), longer("/word", h.Word, MaxHandoverWord))
+	})
 }
 
 // Seen says that a person looks at an ask: the next step of its ladder waits. With Unseen, which only push says, it is
@@ -68,18 +61,16 @@ const MaxUnseen = 10
 
 // DecodeSeen reads the body of seen, strictly.
 func DecodeSeen(data []byte) (Seen, error) {
-	var s Seen
-	if err := Strict("seen", data, &s); err != nil {
-		return Seen{}, err
-	}
-	f := append(checkBy(s.By), checkLife(s.Life)...)
-	if n := len(s.Unseen); n > MaxUnseen {
-		return s, ask.InvalidError("seen", append(f, ask.NewFault("/unseen", ask.FaultTooMany, n, "entries", MaxUnseen)))
-	}
-	for i, principal := range s.Unseen {
-		f = append(f, longer("/unseen/"+strconv.Itoa(i), principal, ask.MaxName)...)
-	}
-	return s, ask.InvalidError("seen", f)
+	return decode("seen", data, func(s *Seen) []ask.Fault {
+		f := append(checkBy(s.By), checkLife(s.Life)...)
+		if n := len(s.Unseen); n > MaxUnseen {
+			return append(f, ask.NewFault("/unseen", ask.FaultTooMany, n, "entries", MaxUnseen))
+		}
+		for i, principal := range s.Unseen {
+			f = append(f, longer("/unseen/"+strconv.Itoa(i), principal, ask.MaxName)...)
+		}
+		return f
+	})
 }
 
 // Away says who stands in for the person who sends it.
@@ -92,15 +83,13 @@ type Away struct {
 
 // DecodeAway reads the body of away, strictly.
 func DecodeAway(data []byte) (Away, error) {
-	var a Away
-	if err := Strict("away", data, &a); err != nil {
-		return Away{}, err
-	}
-	f := append(checkNote(a.By, a.ID), longer("/to", a.To, ask.MaxName)...)
-	if a.To == "" {
-		f = append(f, ask.NewFault("/to", ask.FaultMissing, "to"))
-	}
-	return a, ask.InvalidError("away", f)
+	return decode("away", data, func(a *Away) []ask.Fault {
+		f := append(checkNote(a.By, a.ID), longer("/to", a.To, ask.MaxName)...)
+		if a.To == "" {
+			f = append(f, ask.NewFault("/to", ask.FaultMissing, "to"))
+		}
+		return f
+	})
 }
 
 // StoredStandIn is an entry of the bucket stand-ins, and the reply to away.

@@ -75,27 +75,20 @@ func appendItem(b []byte, it *ListItem) ([]byte, error) {
 		b = append(append(b, `,"outcome":`...), raw...)
 	}
 	if len(r.Receipts) > 0 {
-		data, err := Marshal(r.Receipts)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(b, `,"receipts":`...), data...)
+		b, err = appendMember(b, "receipts", r.Receipts)
 	}
-	if len(r.Votes) > 0 {
-		data, err := Marshal(r.Votes)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(b, `,"votes":`...), data...)
+	if err == nil && len(r.Votes) > 0 {
+		b, err = appendMember(b, "votes", r.Votes)
 	}
-	if r.Escalated != nil {
-		data, err := Marshal(r.Escalated)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(b, `,"escalated":`...), data...)
+	if err == nil && r.Escalated != nil {
+		b, err = appendMember(b, "escalated", r.Escalated)
 	}
-	return append(b, '}'), nil
+	return append(b, '}'), err
+}
+
+func appendMember(b []byte, name string, value any) ([]byte, error) {
+	raw, err := Marshal(value)
+	return append(append(b, `,"`+name+`":`...), raw...), err
 }
 
 func appendTime(b []byte, name string, t time.Time) []byte {

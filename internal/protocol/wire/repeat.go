@@ -36,19 +36,16 @@ type Repeat struct {
 // DecodeRepeat reads the body of repeat for a repeat key, or of its reply,
 // strictly.
 func DecodeRepeat(data []byte, key string) (Repeat, error) {
-	var r Repeat
-	if err := Strict("repeat", data, &r); err != nil {
-		return Repeat{}, err
-	}
-	var f []ask.Fault
-	if _, ok := RepeatKey(key + "-"); !ok {
-		f = append(f, ask.NewFault("", ask.FaultBadRepeatKey, clip(key), RepeatDigits))
-	}
-	if of, _ := RepeatKey(r.AskID); !ask.ValidToken(r.AskID) || of != key && of != "" {
-		f = append(f, ask.NewFault("/ask_id", ask.FaultBadRepeatID, clip(r.AskID), clip(key), ask.MaxToken))
-	}
-	if r.Timeout < 0 {
-		f = append(f, ask.NewFault("/timeout", ask.FaultNegative, time.Duration(r.Timeout)))
-	}
-	return r, ask.InvalidError("repeat", f)
+	return decode("repeat", data, func(r *Repeat) (f []ask.Fault) {
+		if _, ok := RepeatKey(key + "-"); !ok {
+			f = append(f, ask.NewFault("", ask.FaultBadRepeatKey, clip(key), RepeatDigits))
+		}
+		if of, _ := RepeatKey(r.AskID); !ask.ValidToken(r.AskID) || of != key && of != "" {
+			f = append(f, ask.NewFault("/ask_id", ask.FaultBadRepeatID, clip(r.AskID), clip(key), ask.MaxToken))
+		}
+		if r.Timeout < 0 {
+			f = append(f, ask.NewFault("/timeout", ask.FaultNegative, time.Duration(r.Timeout)))
+		}
+		return f
+	})
 }

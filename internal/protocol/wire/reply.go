@@ -146,37 +146,32 @@ const (
 // DecodeQuery reads a list request, strictly; an empty body asks for
 // everything.
 func DecodeQuery(data []byte) (Query, error) {
-	q := Query{}
-	if len(data) > 0 {
-		if err := Strict("list", data, &q); err != nil {
-			return Query{}, err
+	return decode("list", optional(data), func(q *Query) (f []ask.Fault) {
+		add := func(at string, code ask.FaultCode, args ...any) { f = append(f, ask.NewFault(at, code, args...)) }
+		for _, of := range []struct{ at, token string }{{"/tenant", q.Tenant}, {"/session", q.Session}, {"/id", q.ID}} {
+			if of.token != "" && !ask.ValidToken(of.token) {
+				add(of.at, ask.FaultBadToken, clip(of.token), ask.MaxToken)
+			}
 		}
-	}
-	var f []ask.Fault
-	add := func(at string, code ask.FaultCode, args ...any) { f = append(f, ask.NewFault(at, code, args...)) }
-	for _, of := range []struct{ at, token string }{{"/tenant", q.Tenant}, {"/session", q.Session}, {"/id", q.ID}} {
-		if of.token != "" && !ask.ValidToken(of.token) {
-			add(of.at, ask.FaultBadToken, clip(of.token), ask.MaxToken)
+		if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
+			add("/since", ask.FaultSinceAlone)
 		}
-	}
-	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
-		add("/since", ask.FaultSinceAlone)
-	}
-	if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
-		add("/heads", ask.FaultHeadsAlone)
-	}
-	switch ask.State(q.State) {
-	case "", ask.StatePending, ask.StateResolved:
-	default:
-		add("/state", ask.FaultNotOneOf, clip(q.State), []string{string(ask.StatePending), string(ask.StateResolved)})
-	}
-	switch {
-	case q.Limit < 0 || q.Limit > MaxPage:
-		add("/limit", ask.FaultOutOfRange, q.Limit, 1, MaxPage)
-	case q.Limit == 0:
-		q.Limit = defaultPage
-	}
-	return q, ask.InvalidError("list", f)
+		if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
+			add("/heads", ask.FaultHeadsAlone)
+		}
+		switch ask.State(q.State) {
+		case "", ask.StatePending, ask.StateResolved:
+		default:
+			add("/state", ask.FaultNotOneOf, clip(q.State), []string{string(ask.StatePending), string(ask.StateResolved)})
+		}
+		switch {
+		case q.Limit < 0 || q.Limit > MaxPage:
+			add("/limit", ask.FaultOutOfRange, q.Limit, 1, MaxPage)
+		case q.Limit == 0:
+			q.Limit = defaultPage
+		}
+		return f
+	})
 }
 
 // ListItem is one ask of a page, for encoding.

@@ -21,19 +21,15 @@ type StatePut struct {
 
 // DecodeStatePut reads the body of put, strictly.
 func DecodeStatePut(data []byte) (StatePut, error) {
-	var p StatePut
-	if err := Strict("put", data, &p); err != nil {
-		return StatePut{}, err
-	}
-	var f []ask.Fault
-	if len(p.Value) == 0 || p.Value[0] != '{' {
-		f = append(f, ask.NewFault("/value", ask.FaultNotObject))
-	}
-	if p.TTL != 0 && time.Duration(p.TTL) < time.Second {
-		f = append(f, ask.NewFault("/ttl", ask.FaultTooLow, time.Duration(p.TTL), "1s"))
-	}
-	f = append(f, writeID(p.ID)...)
-	return p, ask.InvalidError("put", f)
+	return decode("put", data, func(p *StatePut) (f []ask.Fault) {
+		if len(p.Value) == 0 || p.Value[0] != '{' {
+			f = append(f, ask.NewFault("/value", ask.FaultNotObject))
+		}
+		if p.TTL != 0 && time.Duration(p.TTL) < time.Second {
+			f = append(f, ask.NewFault("/ttl", ask.FaultTooLow, time.Duration(p.TTL), "1s"))
+		}
+		return append(f, writeID(p.ID)...)
+	})
 }
 
 func writeID(id string) []ask.Fault {
@@ -51,13 +47,7 @@ type StateDelete struct {
 
 // DecodeStateDelete reads the body of delete, strictly; it may be empty.
 func DecodeStateDelete(data []byte) (StateDelete, error) {
-	var d StateDelete
-	if len(data) > 0 {
-		if err := Strict("delete", data, &d); err != nil {
-			return StateDelete{}, err
-		}
-	}
-	return d, ask.InvalidError("delete", writeID(d.ID))
+	return decode("delete", optional(data), func(d *StateDelete) []ask.Fault { return writeID(d.ID) })
 }
 
 // StateList is a request for the changes of a bucket after a revision; 0 means
@@ -69,17 +59,13 @@ type StateList struct {
 
 // DecodeStateList reads the body of list, strictly; it may be empty.
 func DecodeStateList(data []byte) (StateList, error) {
-	l := StateList{}
-	if len(data) > 0 {
-		if err := Strict("list", data, &l); err != nil {
-			return StateList{}, err
+	return decode("list", optional(data), func(l *StateList) []ask.Fault {
+		l.Limit = cmp.Or(l.Limit, maxChanges)
+		if l.Limit < 1 || l.Limit > maxChanges {
+			return []ask.Fault{ask.NewFault("/limit", ask.FaultOutOfRange, l.Limit, 1, maxChanges)}
 		}
-	}
-	l.Limit = cmp.Or(l.Limit, maxChanges)
-	if l.Limit < 1 || l.Limit > maxChanges {
-		return StateList{}, ask.InvalidError("list", []ask.Fault{ask.NewFault("/limit", ask.FaultOutOfRange, l.Limit, 1, maxChanges)})
-	}
-	return l, nil
+		return nil
+	})
 }
 
 // StateEntry is one entry of shared state, or its deletion.

@@ -27,7 +27,8 @@ const (
 // unknown fields, duplicate fields and wrong types: the error is an
 // [*ask.Error] with [ask.ErrInvalid] that holds every fault with its JSON
 // pointer (RFC 6901). Null counts as left out. It also refuses what [CheckText]
-// does: data may come from base64.
+// does: data may come from base64. The reader of pkg/dialect is another one: it has no type to hold a
+// document against, and only warns of fields that it does not know.
 func Strict(what string, data []byte, v any) error {
 	if bad := badText(data); bad != nil {
 		return ask.InvalidError(what, []ask.Fault{*bad})
@@ -47,6 +48,24 @@ func Strict(what string, data []byte, v any) error {
 		return ask.InvalidError(what, []ask.Fault{ask.NewFault("", ask.FaultUnreadable, err.Error())})
 	}
 	return nil
+}
+
+// decode reads a body from outside, strictly, and refuses it with the faults that check finds.
+func decode[T any](what string, data []byte, check func(*T) []ask.Fault) (T, error) {
+	var body T
+	err := Strict(what, data, &body)
+	if err == nil {
+		err = ask.InvalidError(what, check(&body))
+	}
+	return body, err
+}
+
+// optional returns a body that may be left out.
+func optional(data []byte) []byte {
+	if len(data) == 0 {
+		return []byte("{}")
+	}
+	return data
 }
 
 // checker checks JSON tokens against a shape.

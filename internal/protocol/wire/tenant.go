@@ -73,12 +73,10 @@ const MaxRemovalGrace = time.Hour
 
 // DecodeRemove reads the body of remove, strictly.
 func DecodeRemove(data []byte) (Remove, error) {
-	var r Remove
-	if err := Strict("remove", data, &r); err != nil {
-		return Remove{}, err
-	}
-	if grace := time.Duration(r.Grace); grace < 0 || grace > MaxRemovalGrace {
-		return Remove{}, ask.InvalidError("remove", []ask.Fault{ask.NewFault("/grace", ask.FaultOutOfRange, grace, "0s", MaxRemovalGrace)})
-	}
-	return r, nil
+	return decode("remove", data, func(r *Remove) []ask.Fault {
+		if grace := time.Duration(r.Grace); grace < 0 || grace > MaxRemovalGrace {
+			return []ask.Fault{ask.NewFault("/grace", ask.FaultOutOfRange, grace, "0s", MaxRemovalGrace)}
+		}
+		return nil
+	})
 }
