@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/asking/gateway/token"
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Limits of exchanges.
@@ -21,8 +21,8 @@ const (
 	refusedAMinute  = 60  // per remote address, or /64 of IPv6; beyond it the address is suspect
 	suspectsASecond = 200 // tokens that are verified, of all suspect addresses
 	swapsPerToken   = 300 // per minute, of a token that is known to be valid
-	acceptedLife    = time.Hour
-	acceptedAtMost  = 1 << 14
+	acceptedLife    = 2 * time.Hour
+	acceptedAtMost  = 1 << 15
 )
 
 // swaps forwards tokens to an issuer, which verifies them and returns
@@ -41,13 +41,14 @@ type swaps struct {
 	narrow   chan struct{}        // of slots, for suspect addresses
 	refused  *ratelimit.PerMinute // tokens, by address
 	suspects *ratelimit.Steady
-	each     *ratelimit.PerMinute // exchanges, by valid token
-	accepted accepted
+	each     *ratelimit.PerMinute                     // exchanges, by valid token
+	accepted *lru.Cache[[sha256.Size]byte, time.Time] // tokens by their hash, and when the issuer accepted them last
 }
 
 func newSwaps(swap func(context.Context, string, string) ([]byte, error), check func(context.Context, string, time.Time) (token.Token, error), now func() time.Time) *swaps {
+	accepted, _ := lru.New[[sha256.Size]byte, time.Time](acceptedAtMost) // fails for sizes below 1 only
 	return &swaps{
-		swap: swap, check: check, now: now, slots: make(chan struct{}, swapsAtOnce), narrow: make(chan struct{}, suspectsAtOnce),
+		swap: swap, check: check, now: now, slots: make(chan struct{}, swapsAtOnce), narrow: make(chan struct{}, suspectsAtOnce), accepted: accepted,
 		refused: ratelimit.NewOpen(refusedAMinute), suspects: ratelimit.NewSteady(suspectsASecond, suspectsASecond), each: ratelimit.NewOpen(swapsPerToken),
 	}
 }
@@ -80,14 +81,14 @@ func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) 
 	body, err := s.swap(r.Context(), secret, session)
 	if err != nil {
 		if access.Problem(err).Code == ask.CodeUnauthorized {
-			s.accepted.drop(secret)
+			s.accepted.Remove(sha256.Sum256([]byte(secret)))
 		}
 		if valid != "" {
 			return err // its own rate counts it
 		}
 		return s.count(from, err)
 	}
-	s.accepted.add(secret, s.now())
+	s.accepted.Add(sha256.Sum256([]byte(secret)), s.now())
 	access.SendJSON(w, http.StatusOK, body)
 	return nil
 }
@@ -106,11 +107,14 @@ func (s *swaps) count(from string, err error) error {
 // error refuses an invalid API token.
 func (s *swaps) valid(ctx context.Context, secret string) (string, error) {
 	if !strings.HasPrefix(secret, token.Prefix) {
-		return s.accepted.key(secret, s.now()), nil
+		sum := sha256.Sum256([]byte(secret))
+		if at, ok := s.accepted.Get(sum); !ok || s.now().Sub(at) >= acceptedLife {
+			return "", nil
+		}
+		return string(sum[:]), nil
 	}
 	t, err := s.check(ctx, secret, s.now())
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
 	}
 	return "token " + t.ID, nil
@@ -149,54 +153,4 @@ func acquire(slots chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// accepted remembers the tokens that the issuer accepted, by their hash, for
-// one to two [acceptedLife].
-type accepted struct {
-	mu         sync.Mutex
-	began      time.Time
-	now, older map[[sha256.Size]byte]struct{}
-}
-
-// turn forgets what is too old. The caller holds mu.
-func (a *accepted) turn(now time.Time) {
-	passed := now.Sub(a.began)
-	if a.now != nil && passed < acceptedLife && len(a.now) < acceptedAtMost {
-		return
-	}
-	a.older = a.now
-	if passed >= 2*acceptedLife {
-		a.older = nil
-	}
-	a.began, a.now = now, map[[sha256.Size]byte]struct{}{}
-}
-
-func (a *accepted) add(secret string, now time.Time) {
-	sum := sha256.Sum256([]byte(secret))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.turn(now)
-	a.now[sum] = struct{}{}
-}
-
-func (a *accepted) drop(secret string) {
-	sum := sha256.Sum256([]byte(secret))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.now, sum)
-	delete(a.older, sum)
-}
-
-// key returns a name of a token that was accepted, or "".
-func (a *accepted) key(secret string, now time.Time) string {
-	sum := sha256.Sum256([]byte(secret))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.turn(now)
-	_, recent := a.now[sum]
-	if _, before := a.older[sum]; !recent && !before {
-		return ""
-	}
-	return string(sum[:])
 }

@@ -40,11 +40,9 @@ func (a *Control) foreign(r *http.Request, secret string) (token.Token, error) {
 		}
 		return token.Token{}, err
 	}
-	if b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens); ok {
+	if b := tokensOf(r); b != nil {
 		timer := time.AfterFunc(t.Expires.Sub(a.opts.Now()), func() { b.end(refuseEnded()) })
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.stops = append(b.stops, func() { timer.Stop() })
+		b.atEnd(func() { timer.Stop() })
 	}
 	return t, nil
 }

@@ -88,7 +88,8 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// cors allows the configured origins, and answers their preflights.
+// cors allows the configured origins, and answers their preflights. The usual library (rs/cors) knows no
+// Cross-Origin-Resource-Policy for the others.
 func (a *Control) cors(w http.ResponseWriter, r *http.Request) (done bool) {
 	origin, h := r.Header.Get("Origin"), w.Header()
 	if len(a.opts.CORSOrigins) > 0 {

@@ -139,7 +139,9 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
 		return err
 	}
-	names(r, &t)
+	if b := tokensOf(r); b != nil {
+		b.asker.Store(&t.ID)
+	}
 	return a.share(r, &t)
 }
 

@@ -55,16 +55,13 @@ func (s *shares) acquire(t *token.Token) (release func(), err error) {
 
 // share counts a request for its token while it is in progress.
 func (a *Control) share(r *http.Request, t *token.Token) error {
-	b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens)
-	if !ok {
+	b := tokensOf(r)
+	if b == nil {
 		return nil
 	}
 	release, err := a.shares.acquire(t)
-	if err != nil {
-		return err
+	if err == nil {
+		b.atEnd(release)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stops = append(b.stops, release)
-	return nil
+	return err
 }

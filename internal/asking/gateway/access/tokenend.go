@@ -31,14 +31,20 @@ func (b *requestTokens) token() string {
 	return ""
 }
 
-// names remembers the caller's token for the asks of a request.
-func names(r *http.Request, t *token.Token) {
-	if b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens); ok {
-		b.asker.Store(&t.ID)
-	}
+// atEnd calls stop when the request has ended.
+func (b *requestTokens) atEnd(stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stops = append(b.stops, stop)
 }
 
 type requestTokensKey struct{}
+
+// tokensOf returns the tokens of a request behind [Control.Guard]; nil: it is another.
+func tokensOf(r *http.Request) *requestTokens {
+	b, _ := r.Context().Value(requestTokensKey{}).(*requestTokens)
+	return b
+}
 
 // withTokens returns a request whose context ends with the tokens bound to it. Call release.
 func withTokens(r *http.Request) (_ *http.Request, release func()) {
@@ -56,21 +62,18 @@ func withTokens(r *http.Request) (_ *http.Request, release func()) {
 
 // bind ends a request when a token becomes invalid.
 func (a *Control) bind(r *http.Request, t *token.Token) {
-	b, ok := r.Context().Value(requestTokensKey{}).(*requestTokens)
-	if !ok {
+	b := tokensOf(r)
+	if b == nil {
 		return
 	}
-	stop := a.tokens.OnEnd(t, func(why state.Ending) {
+	b.atEnd(a.tokens.OnEnd(t, func(why state.Ending) {
 		switch {
 		case why == state.Gone:
 			b.end(refuseEnded())
 		case !a.stopping.Load(): // otherwise the requests in progress complete
 			b.end(ask.Refusal(ask.CodeUnavailable, ask.FaultTokensUnchecked))
 		}
-	})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stops = append(b.stops, stop)
+	}))
 }
 
 // Ended returns the refusal with which the gateway ended a request, or its socket, early:

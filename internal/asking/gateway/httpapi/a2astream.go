@@ -153,20 +153,22 @@ func (s *a2aEvents) moved(ctx context.Context, api *API, k ask.Key) (moves bool,
 	if err != nil || progress == s.progress || s.progress == "" && strings.Contains(s.begun, string(quoted)) {
 		return true, err
 	}
-	task := dialect.A2ATask(&rec.Ask, nil, progress, api.linked(k))
-	var of a2aPart
-	if err := json.Unmarshal(task, &of); err != nil {
+	of, err := s.part(dialect.A2ATask(&rec.Ask, nil, progress, api.linked(k)))
+	if err != nil {
 		return true, err
 	}
-	if s.progress = progress; s.call.legacy {
+	s.progress = progress
+	return true, s.status(&of, false)
+}
+
+// part reads a task as the version of A2A of this call has it.
+func (s *a2aEvents) part(task []byte) (of a2aPart, err error) {
+	if s.call.legacy {
 		if task, err = dialect.A2AVersion03(task); err != nil {
-			return true, err
-		}
-		if err := json.Unmarshal(task, &of); err != nil {
-			return true, err
+			return of, err
 		}
 	}
-	return true, s.status(&of, false)
+	return of, json.Unmarshal(task, &of)
 }
 
 // task sends the whole task.
@@ -183,15 +185,8 @@ func (s *a2aEvents) task(task []byte) error {
 
 // ended sends what an ended task has more than the one before: its artifacts, and its status.
 func (s *a2aEvents) ended(task []byte) {
-	if s.call.legacy {
-		old, err := dialect.A2AVersion03(task)
-		if err != nil {
-			return
-		}
-		task = old
-	}
-	var of a2aPart
-	if err := json.Unmarshal(task, &of); err != nil {
+	of, err := s.part(task)
+	if err != nil {
 		return
 	}
 	for i, artifact := range of.Artifacts {

@@ -41,11 +41,9 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	k := a.Key()
-	o := st.Outcome
-	if o == nil {
-		if o, err = api.await(w, r, st, wait); err != nil {
-			return err
-		}
+	o, err := api.await(w, r, st, wait)
+	if err != nil {
+		return err
 	}
 	h := w.Header()
 	h.Set("Location", location(c, r, k, ""))

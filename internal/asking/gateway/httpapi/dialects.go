@@ -114,9 +114,6 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	for _, message := range st.Warnings {
 		warnings = append(warnings, dialect.Warning{Message: message})
 	}
-	if st.Outcome != nil {
-		return st.Outcome, warnings, nil
-	}
 	o, err := api.await(w, r, st, wait)
 	return o, warnings, err
 }

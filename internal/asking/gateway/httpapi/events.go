@@ -168,11 +168,9 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 		return err
 	}
 	a.Deadline = st.Deadline
-	o := st.Outcome
-	if o == nil {
-		if o, err = api.await(w, r, st, wait); err != nil {
-			return err
-		}
+	o, err := api.await(w, r, st, wait)
+	if err != nil {
+		return err
 	}
 	warn(w, warnings)
 	if in.Type() == typePairRequest {

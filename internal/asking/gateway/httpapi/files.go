@@ -16,19 +16,29 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// upload stores a file to which asks, or answers, of a session can refer.
-func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+// filesAt returns the session whose files a request is about, in which the caller must pass check. It takes a
+// place for a file, until done is called.
+func (api *API) filesAt(r *http.Request, c *access.Caller, check access.Check) (at ask.Session, done func(), err error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
-		return err
+		return at, nil, err
 	}
-	at := ask.Session{Tenant: tenant, Name: c.SessionOf(r, "")}
-	if !c.MayAnswer(at.Tenant, at.Name) {
-		if err := c.CheckAsk(at.Tenant, at.Name); err != nil {
-			return err
+	at = ask.Session{Tenant: tenant, Name: c.SessionOf(r, "")}
+	if err := check(at.Tenant, at.Name); err != nil {
+		return at, nil, err
+	}
+	done, err = api.access.FilePlace(r.Context(), c)
+	return at, done, err
+}
+
+// upload stores a file to which asks, or answers, of a session can refer.
+func (api *API) upload(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	at, done, err := api.filesAt(r, c, func(tenant, session string) error {
+		if c.MayAnswer(tenant, session) {
+			return nil
 		}
-	}
-	done, err := api.access.FilePlace(r.Context(), c)
+		return c.CheckAsk(tenant, session)
+	})
 	if err != nil {
 		return err
 	}
@@ -76,15 +86,7 @@ func isText(said string) bool {
 
 // file sends a file of a session that the caller may see.
 func (api *API) file(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	tenant, err := c.TenantOf(r)
-	if err != nil {
-		return err
-	}
-	at := ask.Session{Tenant: tenant, Name: c.SessionOf(r, "")}
-	if err := c.CheckSee(at.Tenant, at.Name); err != nil {
-		return err
-	}
-	done, err := api.access.FilePlace(r.Context(), c)
+	at, done, err := api.filesAt(r, c, c.CheckSee)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// await waits until an ask ends, for at most the given time; nil means still pending. Clients that
+// await returns the outcome of an ask. It waits for at most the given time; nil means still pending. Clients that
 // support it get interim responses, so that they do not take the silence for a dead connection.
 func (api *API) await(w http.ResponseWriter, r *http.Request, asked client.Asked, wait time.Duration) (*ask.Outcome, error) {
-	if wait <= 0 {
-		return nil, nil //nolint:nilnil // pending
+	if asked.Outcome != nil || wait <= 0 {
+		return asked.Outcome, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
