@@ -52,6 +52,12 @@ func LocalTransport() *http.Transport {
 	}
 }
 
+// SecureURL reports whether nobody can change on the way what an address serves: https, or http to this
+// machine.
+func SecureURL(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && LoopbackHost(u.Host))
+}
+
 // LoopbackHost reports whether a host is a loopback name or address.
 func LoopbackHost(hostport string) bool {
 	host := Host(hostport)

@@ -128,11 +128,10 @@ func (p *Provider) check(at, dir string, fault func(string, ...any)) {
 	}
 }
 
-// secure reports whether an address cannot be tampered with on the way: https,
-// or this machine.
+// secure reports whether an address cannot be tampered with on the way.
 func secure(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && httpserver.LoopbackHost(u.Host))
+	return err == nil && httpserver.SecureURL(u)
 }
 
 func (r *Rule) check(at string, fault func(string, ...any)) {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/process/webhook"
 )
 
@@ -29,15 +30,10 @@ func CheckURL(s string) error {
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(s) > 2000 {
 		return errors.New("it is not a URL such as https://calendar.example.com/oncall.ics, without a user name or a fragment")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if !httpserver.SecureURL(u) {
 		return errors.New("use https; http only to this machine")
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
 // hostPort returns the host and port to which a request to u connects.
