@@ -118,13 +118,10 @@ func Parse(data []byte) (*File, error) {
 		return nil, fmt.Errorf("%d policies, %d people, %d schedules and %d calendars are too many; give at most %d, %d, %d and %d",
 			len(f.Policies), len(f.People), len(f.Schedules), len(f.Calendars), maxPolicies, maxPeople, maxSchedules, maxCalendars)
 	}
-	names := map[string]bool{}
+	checkName := named(fault)
 	for i := range f.Policies {
 		p, at := &f.Policies[i], fmt.Sprintf("policies[%d]", i)
-		if !ask.ValidToken(p.Name) || names[p.Name] {
-			fault("%s.name: %.80q is invalid or taken; use 1 to %d of A-Z a-z 0-9 _ -, each name once", at, p.Name, ask.MaxToken)
-		}
-		names[p.Name] = true
+		checkName(at, p.Name)
 		p.check(at, fault)
 	}
 	f.link(fault)
@@ -137,6 +134,17 @@ func Parse(data []byte) (*File, error) {
 	}
 	f.digest = digest(f)
 	return &f, nil
+}
+
+// named returns what checks the names of a list: each is valid, and there once.
+func named(fault func(string, ...any)) func(at, name string) {
+	taken := map[string]bool{}
+	return func(at, name string) {
+		if !ask.ValidToken(name) || taken[name] {
+			fault("%s.name: %.80q is invalid or taken; use 1 to %d of A-Z a-z 0-9 _ -, each name once", at, name, ask.MaxToken)
+		}
+		taken[name] = true
+	}
 }
 
 func (p *Policy) check(at string, fault func(string, ...any)) {

@@ -33,13 +33,10 @@ func (f *File) checkBreakGlass(fault func(string, ...any)) {
 	if n := len(f.BreakGlass); n > ask.MaxBreakGlass {
 		fault("break_glass: %d roles; give at most %d", n, ask.MaxBreakGlass)
 	}
-	names := map[string]bool{}
+	checkName := named(fault)
 	for i := range f.BreakGlass {
 		r, at := &f.BreakGlass[i], fmt.Sprintf("break_glass[%d]", i)
-		if !ask.ValidToken(r.Name) || names[r.Name] {
-			fault("%s.name: %.80q is invalid or taken; use 1 to %d of A-Z a-z 0-9 _ -, each name once", at, r.Name, ask.MaxToken)
-		}
-		names[r.Name] = true
+		checkName(at, r.Name)
 		r.check(f, at, fault)
 	}
 }

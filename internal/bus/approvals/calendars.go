@@ -40,13 +40,10 @@ const (
 )
 
 func (f *File) checkCalendars(fault func(string, ...any)) {
-	names := map[string]bool{}
+	checkName := named(fault)
 	for i := range f.Calendars {
 		c, at := &f.Calendars[i], fmt.Sprintf("calendars[%d]", i)
-		if !ask.ValidToken(c.Name) || names[c.Name] {
-			fault("%s.name: %.80q is invalid or taken; use 1 to %d of A-Z a-z 0-9 _ -, each name once", at, c.Name, ask.MaxToken)
-		}
-		names[c.Name] = true
+		checkName(at, c.Name)
 		if c.TimeZone == "" {
 			fault("%s.time_zone: is missing; give one such as Europe/Berlin", at)
 		}

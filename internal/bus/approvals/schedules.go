@@ -49,13 +49,10 @@ const (
 )
 
 func (f *File) checkSchedules(fault func(string, ...any)) {
-	names := map[string]bool{}
+	checkName := named(fault)
 	for i := range f.Schedules {
 		s, at := &f.Schedules[i], fmt.Sprintf("schedules[%d]", i)
-		if !ask.ValidToken(s.Name) || names[s.Name] {
-			fault("%s.name: %.80q is invalid or taken; use 1 to %d of A-Z a-z 0-9 _ -, each name once", at, s.Name, ask.MaxToken)
-		}
-		names[s.Name] = true
+		checkName(at, s.Name)
 		rotation := !s.Start.IsZero() || s.Every != "" || len(s.People) > 0
 		switch {
 		case s.ICal != "" && s.PagerDuty != nil || rotation && (s.ICal != "" || s.PagerDuty != nil):
