@@ -2,9 +2,6 @@ package storecheck
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,28 +80,9 @@ type blockList struct {
 
 // readBlocks reads a list; nil if there is none.
 func readBlocks(dir, name string) (*blockList, error) {
-	path := filepath.Join(dir, name)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
-		return nil, nil //nolint:nilnil // no list is not an error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the list of block files: %w", err)
-	}
-	var l blockList
-	if err := json.Unmarshal(data, &l); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w); remove it to start without this check", path, err)
-	}
-	return &l, nil
-}
-
-// write replaces the list atomically.
-func (l *blockList) write(dir, name string) error {
-	data, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	return writeSynced(filepath.Join(dir, name), append(data, '\n'))
+	var l *blockList
+	err := load(dir, name, &l)
+	return l, err
 }
 
 // Follower keeps the list of block files up to date while the server runs.
@@ -164,7 +142,7 @@ func (f *Follower) Look(now time.Time) {
 	}
 	if changed {
 		f.list.At = now
-		_ = f.list.write(f.dir, blocksFile) // it may lag
+		_ = save(f.dir, blocksFile, f.list) // it may lag
 	}
 }
 
@@ -235,5 +213,5 @@ func (f *Follower) Stopped(now time.Time) error {
 			exact.Streams[name] = append(exact.Streams[name], b)
 		}
 	}
-	return exact.write(f.dir, CleanFile)
+	return save(f.dir, CleanFile, exact)
 }

@@ -20,19 +20,9 @@ type Marked struct {
 
 // readMark reads the last sequences of the streams; a new store has none.
 func readMark(dir string) (Marked, error) {
-	path := filepath.Join(dir, MarkFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
-		return Marked{Streams: map[string]uint64{}}, nil
-	}
-	if err != nil {
-		return Marked{}, fmt.Errorf("read the last sequences of the store: %w", err)
-	}
-	var m Marked
-	if err := json.Unmarshal(data, &m); err != nil {
-		return Marked{}, fmt.Errorf("%s is damaged (%w); remove it to start without this check", path, err)
-	}
-	return m, nil
+	m := Marked{Streams: map[string]uint64{}}
+	err := load(dir, MarkFile, &m)
+	return m, err
 }
 
 // AdoptMark records that the store now belongs to this account.
@@ -42,13 +32,30 @@ func AdoptMark(dir, account string) error {
 		return err
 	}
 	m.Account = account
-	return m.write(dir)
+	return save(dir, MarkFile, m)
 }
 
-func (m Marked) write(dir string) error {
-	data, err := json.Marshal(m)
+// load reads into v what [save] wrote. Without a file, and with an empty one, v stays as it is.
+func load(dir, name string, v any) error {
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read what is remembered of the store: %w", err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s is damaged (%w); remove it to start without this check", path, err)
+	}
+	return nil
+}
+
+// save replaces a file that says what must be in the store.
+func save(dir, name string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeSynced(filepath.Join(dir, MarkFile), append(data, '\n'))
+	return writeSynced(filepath.Join(dir, name), append(data, '\n'))
 }

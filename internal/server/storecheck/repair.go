@@ -338,12 +338,12 @@ func (m mender) remember() error {
 			return err
 		}
 	}
-	if err := (Marked{Account: m.Account, Streams: m.Seqs}).write(m.dir); err != nil {
+	if err := save(m.dir, MarkFile, Marked{Account: m.Account, Streams: m.Seqs}); err != nil {
 		return err
 	}
 	f := NewFollower(m.dir, found)
 	f.list.At, f.list.Configs = time.Now(), m.configs
-	return f.list.write(m.dir, blocksFile)
+	return save(m.dir, blocksFile, f.list)
 }
 
 // Words describes a damage for people.
