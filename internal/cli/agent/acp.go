@@ -26,8 +26,7 @@ const agentGrace = 5 * time.Second
 
 // ACPCmd is "askbus acp".
 func ACPCmd(a *cli.App) *cobra.Command {
-	var timeout time.Duration
-	var outlive bool
+	var flags hostFlags
 	cmd := &cobra.Command{
 		Use:   "acp -- COMMAND [ARGUMENT...]",
 		Short: "Proxy ACP between an editor and an agent, so that its questions can be answered from any screen",
@@ -46,23 +45,18 @@ agent's.`,
   askbus acp install zed --write -- claude-agent-acp`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkLimits(timeout, ""); err != nil {
-				return err
-			}
-			tenant, session, err := hostHome(a, func() string { return "" })
+			tenant, session, err := flags.home(a)
 			if err != nil {
 				return err
 			}
 			who := relay.Caller{
-				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout, Outlive: outlive,
+				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: flags.timeout, Outlive: flags.outlive,
 				Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting(),
 			}
 			return runRelay(cmd.Context(), a, &acp.Protocol{}, who, args, "askbus acp -- claude-agent-acp")
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
-	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: what the agent calls itself)")
-	outliveFlag(cmd, &outlive)
+	flags.add(cmd, a, "what the agent calls itself")
 	cmd.Flags().SetInterspersed(false)
 	cmd.AddCommand(acpInstallCmd(a))
 	return cmd

@@ -1,10 +1,6 @@
 package agent
 
 import (
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/askbus/askbus/internal/asking/checkout"
 	"github.com/askbus/askbus/internal/asking/codex"
 	"github.com/askbus/askbus/internal/asking/mcpserver"
@@ -16,9 +12,7 @@ import (
 
 // CodexCmd is "askbus codex".
 func CodexCmd(a *cli.App) *cobra.Command {
-	var minProof string
-	var timeout time.Duration
-	var outlive bool
+	var flags hostFlags
 	cmd := &cobra.Command{
 		Use:   "codex -- COMMAND [ARGUMENT...]",
 		Short: "Proxy Codex's app-server, so that its approvals and questions can be answered from any screen",
@@ -34,38 +28,21 @@ the bus is unreachable, the client's own dialogs still work. The exit code is th
   askbus codex --min-proof os -- codex app-server`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkLimits(timeout, minProof); err != nil {
-				return err
-			}
-			tenant, session, err := hostHome(a, func() string { return "" })
+			tenant, session, err := flags.home(a)
 			if err != nil {
 				return err
 			}
 			speaks := codex.New(codex.Options{
 				Session:  func(dir string) string { return clientSession("codex", dir) },
 				Work:     func(dir string, agent *ask.Agent) { checkout.Of(dir).Fill(agent) },
-				Language: a.Language(), MinProof: minProof,
+				Language: a.Language(), MinProof: flags.minProof,
 			})
-			who := relay.Caller{Tenant: tenant, Session: session, Timeout: timeout, Outlive: outlive, Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting()}
+			who := relay.Caller{Tenant: tenant, Session: session, Timeout: flags.timeout, Outlive: flags.outlive, Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting()}
 			return runRelay(cmd.Context(), a, speaks, who, args, "askbus codex -- codex app-server")
 		},
 	}
-	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers an approval; with os or stronger, Codex's lasting rules can be permitted too (default: any, not lasting)")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
-	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: Codex)")
-	outliveFlag(cmd, &outlive)
-	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
+	flags.add(cmd, a, "Codex")
+	flags.addMinProof(cmd, "the weakest proof of who answers an approval; with os or stronger, Codex's lasting rules can be permitted too (default: any, not lasting)")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
-}
-
-// checkLimits checks the flags of commands that stand between an agent and its host.
-func checkLimits(timeout time.Duration, minProof string) error {
-	if timeout != 0 && (timeout < ask.MinTimeout || timeout > ask.MaxTimeout) {
-		return cli.Usage("invalid --timeout %s: use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
-	}
-	if minProof != "" && !slices.Contains(ask.MinProofs(), minProof) {
-		return cli.Usage("invalid --min-proof %q: use %s", minProof, strings.Join(ask.MinProofs(), ", "))
-	}
-	return nil
 }

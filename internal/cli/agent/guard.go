@@ -48,12 +48,11 @@ Without a bus nothing that needs a person is carried out.`,
 			if wait < time.Second || wait > ask.MaxHold {
 				return cli.Usage("invalid --wait %s: use 1s to %s", wait, ask.MaxHold)
 			}
-			tenant, session, err := hostHome(a, func() string {
-				if dir, err := os.Getwd(); err == nil {
-					return clientSession("guard", dir)
-				}
-				return processSession("guard")
-			})
+			otherwise := processSession("guard")
+			if dir, err := os.Getwd(); err == nil {
+				otherwise = clientSession("guard", dir)
+			}
+			tenant, session, err := hostHome(a, otherwise)
 			if err != nil {
 				return err
 			}
@@ -89,7 +88,7 @@ Without a bus nothing that needs a person is carried out.`,
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a file with the bearer token for --url")
 	cmd.Flags().StringVar(&name, "name", "", "the server's name on the card (default: what it calls itself)")
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits before it is answered pending; less than the client's own limit")
-	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: what the client calls itself)")
+	agentFlag(cmd, a, " (default: what the client calls itself)")
 	return cmd
 }
 

@@ -90,11 +90,6 @@ It fails open: any failure ends with one line on standard error and exit code
 	return cmd
 }
 
-// outliveFlag is the flag of commands that wait on behalf of an agent.
-func outliveFlag(cmd *cobra.Command, outlive *bool) {
-	cmd.Flags().BoolVar(outlive, "outlive", false, "keep questions open when the agent exits (default: they are withdrawn about 8 minutes after its last sign of life)")
-}
-
 // runHook serves one event and never fails.
 func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (out []byte, say string) {
 	if !slices.Contains([]hook.Mode{hook.Wait, hook.Race, hook.Defer}, call.Mode) {
@@ -124,7 +119,7 @@ func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (
 	ctx, done := withHost(ctx, os.Stdout, hook.ErrGone)
 	defer done()
 	call.Language = a.Language()
-	if call.Tenant, call.Session, err = hostHome(a, func() string { return "" }); err != nil {
+	if call.Tenant, call.Session, err = hostHome(a, ""); err != nil {
 		return nil, "no decision: " + err.Error()
 	}
 	lazy := &lazyBus{a: a}

@@ -165,12 +165,9 @@ func (h *hostDialog) close() {
 }
 
 // hostHome returns the tenant and session of an agent whose host started us: those of the
-// credential, the settings, or else the fallback.
-func hostHome(a *cli.App, fallback func() string) (tenant, session string, err error) {
-	tenant, session = a.Tenant, cmp.Or(a.Session, a.Host.ProjectSession)
-	if session == "" {
-		session = fallback()
-	}
+// credential, the settings, or else the session that is given.
+func hostHome(a *cli.App, otherwise string) (tenant, session string, err error) {
+	tenant, session = a.Tenant, cmp.Or(a.Session, a.Host.ProjectSession, otherwise)
 	if a.Creds != "" || a.Exchange.URL != "" {
 		cred, err := a.Credential()
 		if err != nil {

@@ -37,12 +37,11 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
   askbus mcp --session build-42 --elicit`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tenant, session, err := hostHome(a, func() string {
-				if dir, err := os.Getwd(); clientName != "" && err == nil {
-					return clientSession(clientName, dir)
-				}
-				return processSession("mcp")
-			})
+			otherwise := processSession("mcp")
+			if dir, err := os.Getwd(); clientName != "" && err == nil {
+				otherwise = clientSession(clientName, dir)
+			}
+			tenant, session, err := hostHome(a, otherwise)
 			if err != nil {
 				return err
 			}
@@ -84,7 +83,7 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 	cmd.Flags().StringVar(&attachFrom, "attach-from", "", "a directory: agents may show people files below it, by their path (default: no files by path)")
 	outliveFlag(cmd, &outlive)
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits by default")
-	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")
+	agentFlag(cmd, a, "")
 	cmd.AddCommand(mcpInstallCmd(a), mcpGuardCmd(a))
 	return cmd
 }

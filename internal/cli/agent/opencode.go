@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/askbus/askbus/internal/asking/checkout"
 	"github.com/askbus/askbus/internal/asking/mcpserver"
@@ -16,9 +15,8 @@ import (
 
 // OpencodeCmd is "askbus opencode".
 func OpencodeCmd(a *cli.App) *cobra.Command {
-	var address, minProof string
-	var timeout time.Duration
-	var outlive bool
+	var address string
+	var flags hostFlags
 	cmd := &cobra.Command{
 		Use:   "opencode",
 		Short: "Bridge an opencode server, so that its questions and permissions can be answered from any screen",
@@ -38,15 +36,12 @@ environment of this command as well. When this command stops, what is open is wi
 			if err != nil {
 				return cli.Usage("--url: %w", err)
 			}
-			if err := checkLimits(timeout, minProof); err != nil {
-				return err
-			}
-			tenant, session, err := hostHome(a, func() string { return "" })
+			tenant, session, err := flags.home(a)
 			if err != nil {
 				return err
 			}
 			who := opencode.Caller{
-				Tenant: tenant, Agent: mcpserver.AgentPath(a.Host.Agent), Language: a.Language(), Timeout: timeout, Outlive: outlive, MinProof: minProof,
+				Tenant: tenant, Agent: mcpserver.AgentPath(a.Host.Agent), Language: a.Language(), Timeout: flags.timeout, Outlive: flags.outlive, MinProof: flags.minProof,
 				Session: func(dir string) string {
 					if session != "" {
 						return session
@@ -72,10 +67,7 @@ environment of this command as well. When this command stops, what is open is wi
 		},
 	}
 	cmd.Flags().StringVar(&address, "url", "http://127.0.0.1:4096", "the server's address: on this machine, or with https://")
-	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; with os or stronger, opencode's \"always\" can be permitted too (default: any, once)")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
-	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: opencode)")
-	outliveFlag(cmd, &outlive)
-	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
+	flags.add(cmd, a, "opencode")
+	flags.addMinProof(cmd, "the weakest proof of who answers a permission; with os or stronger, opencode's \"always\" can be permitted too (default: any, once)")
 	return cmd
 }

@@ -85,7 +85,7 @@ func TestTheHostsVariableNamesTheSession(t *testing.T) {
 	for _, c := range []struct{ ours, hosts, want string }{{"", "", "fallback"}, {"", "hosts", "hosts"}, {"ours", "hosts", "ours"}} {
 		a := &cli.App{Session: c.ours}
 		a.Tenant, a.Host.ProjectSession = "acme", c.hosts
-		if _, got, err := hostHome(a, func() string { return "fallback" }); err != nil || got != c.want {
+		if _, got, err := hostHome(a, "fallback"); err != nil || got != c.want {
 			t.Errorf("%+v: session %q, %v", c, got, err)
 		}
 	}
