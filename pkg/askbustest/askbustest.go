@@ -199,7 +199,7 @@ func (b *Bus) connect(r rights.Role) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, err := connection.Connect(connection.Credential(c), nil)
+	nc, err := connection.Connect(c, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect as %s: %w", c.Name, err)
 	}

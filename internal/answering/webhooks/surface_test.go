@@ -151,7 +151,7 @@ func TestAProgramIsNobodyInParticular(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := connection.Connect(connection.Credential(cred), natstest.Logger())
+	nc, err := connection.Connect(cred, natstest.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}

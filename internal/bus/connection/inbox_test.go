@@ -24,7 +24,7 @@ func TestNobodyGuessesAnInbox(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+		nc, err := connection.Connect(c, natstest.Logger())
 		if err != nil {
 			t.Fatal(err)
 		}

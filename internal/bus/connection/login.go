@@ -17,19 +17,19 @@ import (
 
 // Credential says how to reach the bus and as which role.
 type Credential struct {
-	URL         string
-	Name        string // the role; for people only
-	InboxPrefix string // default: from the credential
-	Creds       string // the text of a .creds file: a user's JWT and key
-	CredsFile   string // or the path of one; read again at each reconnect
-	Expires     time.Time
-	Renew       func() (string, error) // returns a fresh text for Creds
+	URL         string                 `json:"url"`
+	Name        string                 `json:"name"`                 // the role; for people only
+	InboxPrefix string                 `json:"inbox_prefix"`         // default: from the credential
+	Creds       string                 `json:"creds,omitempty"`      // the text of a .creds file: a user's JWT and key
+	CredsFile   string                 `json:"creds_file,omitempty"` // or the path of one; read again at each reconnect
+	Expires     time.Time              `json:"expires,omitzero"`
+	Renew       func() (string, error) `json:"-"` // returns a fresh text for Creds
 
-	CA         string // PEM: the CAs of the server's certificate, instead of the system's
-	CAFile     string // or the path of a file with them; read again at each reconnect
-	ServerName string // the name that the certificate must have; default: the host in URL
-	CertFile   string // a client certificate, for mutual TLS; read again at each reconnect
-	KeyFile    string // and its key
+	CA         string `json:"ca,omitempty"`          // PEM: the CAs of the server's certificate, instead of the system's
+	CAFile     string `json:"ca_file,omitempty"`     // or the path of a file with them; read again at each reconnect
+	ServerName string `json:"server_name,omitempty"` // the name that the certificate must have; default: the host in URL
+	CertFile   string `json:"cert_file,omitempty"`   // a client certificate, for mutual TLS; read again at each reconnect
+	KeyFile    string `json:"key_file,omitempty"`    // and its key
 }
 
 // Identity is the content of a .creds file about its user. It proves nothing:

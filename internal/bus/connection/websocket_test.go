@@ -25,7 +25,7 @@ func TestAConnectionOverWebSocket(t *testing.T) {
 	if ports == nil || len(ports.WebSocket) == 0 {
 		t.Fatal("no WebSocket address " + strconv.FormatBool(ports != nil))
 	}
-	c := connection.Credential(cred)
+	c := cred
 	c.URL = ports.WebSocket[0]
 	nc, err := connection.Connect(c, natstest.Logger())
 	if err != nil {
@@ -46,7 +46,7 @@ func TestAServerThatTakesNoMoreConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := connection.Credential(cred)
+	c := cred
 	c.URL = serve(t, &server.Options{MaxConn: -1}).ClientURL()
 	for range 20 {
 		if _, err := connection.Connect(c, natstest.Logger()); !errors.Is(err, connection.ErrCrowded) {

@@ -110,7 +110,7 @@ func measureBuses(ctx context.Context, buses, tenants, sessions int, plan Plan) 
 			if err != nil {
 				return nil, err
 			}
-			return connection.Connect(connection.Credential(c), host.log)
+			return connection.Connect(c, host.log)
 		}}
 		host.later(b.Close)
 		if err := b.broker(ctx, ledger.Options{}); err != nil {

@@ -211,7 +211,7 @@ func (p *process) bed(tenant string) (*Bed, error) {
 		if err != nil {
 			return nil, err
 		}
-		return connection.Connect(connection.Credential(c), b.log)
+		return connection.Connect(c, b.log)
 	}
 	return b, nil
 }

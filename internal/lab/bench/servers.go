@@ -79,7 +79,7 @@ func (s *servers) dial(r rights.Role) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connection.Connect(connection.Credential(c), s.bed.log, s.via(r)...)
+	return connection.Connect(c, s.bed.log, s.via(r)...)
 }
 
 // asAdmin connects with full rights to the account of the streams, over the transport that like
@@ -89,7 +89,7 @@ func (s *servers) asAdmin(like rights.Role) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connection.Connect(connection.Credential(c), s.bed.log, s.via(like)...)
+	return connection.Connect(c, s.bed.log, s.via(like)...)
 }
 
 // via returns the transport of a role: TCP for agents.

@@ -29,7 +29,7 @@ func options(t *testing.T, b *natstest.Bus) doctor.Options {
 			if err != nil {
 				return nil, err
 			}
-			return connection.Connect(connection.Credential(c), nil)
+			return connection.Connect(c, nil)
 		},
 	}
 }
@@ -141,7 +141,7 @@ func TestRightsThatAreTooWide(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return connection.Connect(connection.Credential(c), nil)
+		return connection.Connect(c, nil)
 	}
 	l := doctor.Run(t.Context(), o)
 	said(t, l, "rights of agent", finding.Broken, "must not")
@@ -150,7 +150,7 @@ func TestRightsThatAreTooWide(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return connection.Connect(connection.Credential(c), nil)
+		return connection.Connect(c, nil)
 	}
 	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor-probe.s1.get.none")
 }

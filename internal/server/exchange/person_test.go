@@ -48,7 +48,7 @@ func (pl place) inbox(t *testing.T, r rights.Role, may ...assertion.Set) *nats.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+	nc, err := connection.Connect(c, natstest.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}

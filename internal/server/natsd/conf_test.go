@@ -76,7 +76,7 @@ func shipped(t *testing.T) (o *server.Options, dir string) {
 func opened(t *testing.T, o *server.Options, dir string) *store.Ledger {
 	t.Helper()
 	c, _ := handedOut(t, dir, external(t, o).ClientURL(), rights.Role{Name: rights.RoleLedger})
-	nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+	nc, err := connection.Connect(c, natstest.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestBesideAnotherOperator(t *testing.T) {
 	as := func(role string) *nats.Conn {
 		t.Helper()
 		c, _ := handedOut(t, dir, url, rights.Role{Name: role})
-		nc, err := connection.Connect(connection.Credential(c), natstest.Logger())
+		nc, err := connection.Connect(c, natstest.Logger())
 		if err != nil {
 			t.Fatal(err)
 		}

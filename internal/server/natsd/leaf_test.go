@@ -70,7 +70,7 @@ func at(t *testing.T, b *natstest.Bus, url string, r rights.Role) *nats.Conn {
 		t.Fatal(err)
 	}
 	c.URL = url
-	nc, err := connection.Connect(connection.Credential(c), natstest.Logger(), nats.ReconnectWait(10*time.Millisecond))
+	nc, err := connection.Connect(c, natstest.Logger(), nats.ReconnectWait(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

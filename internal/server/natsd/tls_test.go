@@ -49,7 +49,7 @@ func credential(t *testing.T, srv *natsd.Server, ca *certtest.CA) connection.Cre
 		t.Fatal(err)
 	}
 	c.CAFile, c.ServerName = ca.File, "bus.example"
-	return connection.Credential(c)
+	return c
 }
 
 func TestWhoGetsInOverMutualTLS(t *testing.T) {
@@ -112,7 +112,7 @@ func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.URL = "nats://in-process"
-	nc, err := connection.Connect(connection.Credential(c), nil, nats.InProcessServer(srv))
+	nc, err := connection.Connect(c, nil, nats.InProcessServer(srv))
 	if err != nil {
 		t.Fatal(err)
 	}

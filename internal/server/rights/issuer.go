@@ -6,26 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/identity"
 )
 
-// Credential is what a client needs to connect.
-type Credential struct {
-	URL         string                 `json:"url"`
-	Name        string                 `json:"name"` // the role, in the format of [Role.User]
-	InboxPrefix string                 `json:"inbox_prefix"`
-	Creds       string                 `json:"creds,omitempty"`      // the text of a .creds file
-	CredsFile   string                 `json:"creds_file,omitempty"` // or the path of one
-	Expires     time.Time              `json:"expires,omitzero"`
-	Renew       func() (string, error) `json:"-"` // returns a fresh text for Creds
-
-	CA         string `json:"ca,omitempty"`          // PEM; see package client for these
-	CAFile     string `json:"ca_file,omitempty"`     // or the path of a file with it
-	ServerName string `json:"server_name,omitempty"` // in the server's certificate
-	CertFile   string `json:"cert_file,omitempty"`   // for mutual TLS
-	KeyFile    string `json:"key_file,omitempty"`
-}
+// Credential is what a client needs to connect, with a name in the format of [Role.User].
+type Credential = connection.Credential
 
 // Issuer makes credentials with the signing keys of a directory.
 type Issuer struct {

@@ -105,7 +105,7 @@ func (l *Line) Connect(r rights.Role) *nats.Conn {
 		l.b.t.Fatal(err)
 	}
 	c.URL = "nats://" + l.ln.Addr().String()
-	nc, err := connection.Connect(connection.Credential(c), Logger(),
+	nc, err := connection.Connect(c, Logger(),
 		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectHandler(func(*nats.Conn) {
 			select {
 			case l.back <- struct{}{}:

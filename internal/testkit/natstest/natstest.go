@@ -199,7 +199,7 @@ func Connect(t testing.TB, s *natsd.Server, r rights.Role, opts ...nats.Option) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := connection.Connect(connection.Credential(c), Logger(), opts...)
+	nc, err := connection.Connect(c, Logger(), opts...)
 	if err != nil {
 		t.Fatalf("connect as %s: %v", c.Name, err)
 	}
