@@ -60,28 +60,46 @@ func SwapToken(ctx context.Context, web *http.Client, gateway, file, session str
 	if session != "" {
 		at += "?session=" + url.QueryEscape(session)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, http.NoBody)
-	if err != nil {
+	if _, err := url.Parse(at); err != nil {
 		return c, Usage("ASKBUS_EXCHANGE_URL: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+string(bytes.TrimSpace(token)))
-	res, err := web.Do(req)
+	body, err := post(ctx, web, at, string(bytes.TrimSpace(token)), nil)
 	if err != nil {
 		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
-	}
-	defer res.Body.Close() //nolint:errcheck // read-only
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxCredential))
-	if err != nil {
-		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		if e := wire.DecodeProblem(body); e != nil {
-			return c, fmt.Errorf("get a credential from %s: %w", gateway, e)
-		}
-		return c, fmt.Errorf("get a credential from %s: it answers %s", gateway, res.Status)
 	}
 	if err := json.Unmarshal(body, &c); err != nil || c.Creds == "" {
 		return c, fmt.Errorf("%s did not return a credential; is it an askbus gateway?", gateway)
 	}
 	return c, nil
+}
+
+// post sends JSON, or nothing, with a bearer's secret if there is one, and returns what comes back. The error is an
+// [*ask.Error] if the request is refused.
+func post(ctx context.Context, web *http.Client, at, bearer string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	res, err := web.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close() //nolint:errcheck // read-only
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxCredential))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusOK {
+		return data, nil
+	}
+	if e := wire.DecodeProblem(data); e != nil {
+		return nil, e
+	}
+	return nil, fmt.Errorf("it answers %s", res.Status)
 }

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -21,7 +19,6 @@ import (
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/httpserver"
-	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/internal/server/exchange"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -209,31 +206,11 @@ func Direct() *http.Client {
 // refuses.
 func CallInbox(ctx context.Context, inbox, path, secret string, body, into any) error {
 	data, err := json.Marshal(body)
+	if err == nil {
+		data, err = post(ctx, Direct(), inbox+web.TerminalPath+path, secret, data)
+	}
 	if err != nil {
 		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, inbox+web.TerminalPath+path, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if secret != "" {
-		req.Header.Set("Authorization", "Bearer "+secret)
-	}
-	res, err := Direct().Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // read-only
-	data, err = io.ReadAll(io.LimitReader(res.Body, maxCredential))
-	if err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		if e := wire.DecodeProblem(data); e != nil {
-			return e
-		}
-		return fmt.Errorf("%s replied %s; is it the web inbox of askbus?", inbox, res.Status)
 	}
 	return json.Unmarshal(data, into)
 }

@@ -87,11 +87,11 @@ func ledgerNewKeyCmd(a *cli.App) *cobra.Command {
 sign-in at the web inbox came from the old ones and becomes invalid; issue new ones with
 "askbus auth". Asks, answers and bearer tokens stay. The server must be stopped. In a
 cluster copy the directory "auth" of another node instead: all nodes share it.`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := natsd.NewKey(a.Dir); err != nil {
 				return err
 			}
-			noteMaintenance(a, storecheck.Maintenance{Note: "new keys: every credential is void"})
+			maintained(cmd.Context(), a, true, storecheck.Maintenance{Note: "new keys: every credential is void"})
 			a.Note("askbus: new keys are in %s/auth; issue new credentials with \"askbus auth\"", a.Dir)
 			return nil
 		},

@@ -123,17 +123,9 @@ func backupReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), rep
 		return nc, nc.Close, func(ctx context.Context, s ledger.Summary) { own.report(ctx, a, s) }, nil
 	}
 	nc, end, err = ledgerReader(a, url, creds)
-	return nc, end, func(ctx context.Context, s ledger.Summary) { ledgerSaved(ctx, a, url == "", s) }, err
-}
-
-// ledgerSaved reports a backup to the audit: through the list of the store in --dir, or as the operator
-// of an external server.
-func ledgerSaved(ctx context.Context, a *cli.App, own bool, s ledger.Summary) {
-	if own {
-		noteMaintenance(a, storecheck.Maintenance{Saved: true, Note: savedNote(s)})
-		return
-	}
-	reportToAudit(ctx, a, savedReport(s))
+	return nc, end, func(ctx context.Context, s ledger.Summary) {
+		maintained(ctx, a, url == "", storecheck.Maintenance{Saved: true, Note: savedNote(s)})
+	}, err
 }
 
 func savedNote(s ledger.Summary) string {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/cli"
@@ -72,7 +71,7 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 				return err
 			}
 			if note := changedSettings(&before, &after, cmd); note != "" {
-				ledgerChanged(cmd.Context(), a, url == "", note)
+				maintained(cmd.Context(), a, url == "", storecheck.Maintenance{Note: note})
 			}
 			return printSettings(a, before, after, kept, copies)
 		},
@@ -88,15 +87,23 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 	return cmd
 }
 
+// setting is a setting of a ledger, before a change and after it.
+type setting struct{ name, was, is string }
+
+func compared(before, after *ledger.Settings) []setting {
+	return []setting{
+		{"partitions", strconv.Itoa(before.Partitions), strconv.Itoa(after.Partitions)},
+		{"replicas", strconv.Itoa(before.Replicas), strconv.Itoa(after.Replicas)},
+		{"retention", before.Retention.String(), after.Retention.String()},
+		{"margin", before.Margin.String(), after.Margin.String()},
+	}
+}
+
 // changedSettings describes a change of settings for the audit; empty if
 // nothing changed.
 func changedSettings(before, after *ledger.Settings, cmd *cobra.Command) string {
 	var words []string
-	for _, v := range []struct{ name, was, is string }{
-		{"replicas", strconv.Itoa(before.Replicas), strconv.Itoa(after.Replicas)},
-		{"retention", before.Retention.String(), after.Retention.String()},
-		{"margin", before.Margin.String(), after.Margin.String()},
-	} {
+	for _, v := range compared(before, after) {
 		if v.was != v.is {
 			words = append(words, v.name+" "+v.is+" (was "+v.was+")")
 		}
@@ -107,16 +114,6 @@ func changedSettings(before, after *ledger.Settings, cmd *cobra.Command) string 
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-// ledgerChanged reports a change to the audit: through the list of the store in --dir,
-// or as the operator of an external server.
-func ledgerChanged(ctx context.Context, a *cli.App, own bool, note string) {
-	if own {
-		noteMaintenance(a, storecheck.Maintenance{Note: note})
-		return
-	}
-	reportToAudit(ctx, a, audit.Report{Action: audit.LedgerChanged, Object: &audit.Object{Kind: "ledger", Note: note}})
 }
 
 // ledgerAdmin connects with the right to update streams: to an external server, or to the store of
@@ -152,7 +149,7 @@ func ledgerStore(a *cli.App, role string) (nc *nats.Conn, end func(), err error)
 	}
 	cred, err := srv.Credential(rights.Role{Name: role})
 	if err == nil {
-		nc, err = connection.Connect(connection.Credential(cred), a.Logger(), nats.InProcessServer(srv))
+		nc, err = connection.Connect(cred, a.Logger(), nats.InProcessServer(srv))
 	}
 	if err != nil {
 		srv.Close()
@@ -169,12 +166,7 @@ func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.Aud
 			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full, "audit_replicas": copies,
 		})
 	}
-	for _, row := range []struct{ name, was, is string }{
-		{"partitions", strconv.Itoa(before.Partitions), strconv.Itoa(after.Partitions)},
-		{"replicas", strconv.Itoa(before.Replicas), strconv.Itoa(after.Replicas)},
-		{"retention", before.Retention.String(), after.Retention.String()},
-		{"margin", before.Margin.String(), after.Margin.String()},
-	} {
+	for _, row := range compared(&before, &after) {
 		was := ""
 		if row.was != row.is {
 			was = "  (was " + row.was + ")"
