@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -198,6 +199,15 @@ func connected(ctx context.Context, nc *nats.Conn, end time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Refuse returns the reply of a service that refuses a request: the headers of a NATS service error and a problem body.
+func Refuse(e *ask.Error) *nats.Msg {
+	return &nats.Msg{Data: wire.EncodeProblem(e), Header: nats.Header{
+		micro.ErrorCodeHeader: []string{strconv.Itoa(wire.HTTPStatus(e.Code))},
+		micro.ErrorHeader:     []string{strings.Join(strings.Fields(e.Detail), " ")},
+		"Content-Type":        []string{wire.TypeProblem},
+	}}
 }
 
 // Refusal returns the error of a reply, or nil.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -128,23 +129,8 @@ func (l *Ledger) KeepLimits(ctx context.Context) {
 // JetStream is off. It waits until all servers of the cluster have replied, or
 // no other reply comes.
 func (l *Ledger) askServers(ctx context.Context) map[string]int64 {
-	found := map[string]int64{}
-	inbox := l.nc.NewInbox()
-	sub, err := l.nc.SubscribeSync(inbox)
-	if err != nil {
-		return found // disconnected for good
-	}
-	defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
-	if l.nc.PublishRequest(subject.Servers, inbox, nil) != nil {
-		return found
-	}
-	for wait, size := attempt, 1; len(found) < min(size, maxServers); wait = limitsSilence {
-		one, cancel := context.WithTimeout(ctx, wait)
-		msg, err := sub.NextMsgWithContext(one)
-		cancel()
-		if err != nil || len(msg.Data) == 0 { // silence, or nobody is asked there
-			break
-		}
+	found, size := map[string]int64{}, 1
+	for data, err := range connection.Everybody(ctx, l.nc, subject.Servers, l.nc.NewInbox(), attempt, limitsSilence) {
 		var said struct {
 			Server struct {
 				Name string `json:"name"`
@@ -158,11 +144,13 @@ func (l *Ledger) askServers(ctx context.Context) map[string]int64 {
 				} `json:"meta_cluster"`
 			} `json:"data"`
 		}
-		if json.Unmarshal(msg.Data, &said) != nil || said.Server.Name == "" {
+		if err != nil || json.Unmarshal(data, &said) != nil || said.Server.Name == "" {
 			continue
 		}
 		found[said.Server.Name] = said.Data.Config.MaxStore
-		size = max(size, said.Data.Meta.Size)
+		if size = max(size, said.Data.Meta.Size); len(found) >= min(size, maxServers) {
+			break
+		}
 	}
 	return found
 }

@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/process/httpserver"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nats.go"
 )
@@ -81,27 +82,13 @@ func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 
 // everybody collects all replies to a request.
 func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]byte, err error) {
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", subject, err)
-	}
-	defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
-	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
-		return nil, fmt.Errorf("ask %s: %w", subject, err)
-	}
-	for wait := 2 * time.Second; ; wait = settle {
-		one, cancel := context.WithTimeout(ctx, wait)
-		m, err := sub.NextMsgWithContext(one)
-		cancel()
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("ask %s: %w", subject, ctx.Err())
+	for data, err := range connection.Everybody(ctx, nc, subject, nc.NewInbox(), 2*time.Second, settle) {
+		if err != nil {
+			return nil, fmt.Errorf("ask %s: %w", subject, err)
 		}
-		if err != nil || len(m.Data) == 0 { // silence, or no responders
-			return replies, nil
-		}
-		replies = append(replies, m.Data)
+		replies = append(replies, data)
 	}
+	return replies, nil
 }
 
 // Brokers judges the brokers' reports.
@@ -214,9 +201,5 @@ func values(of map[string][]string) string {
 // loopback reports whether a URL is on this machine.
 func loopback(at string) bool {
 	u, err := url.Parse(at)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Hostname() == ""
+	return err == nil && (u.Host == "" || httpserver.LoopbackHost(u.Host))
 }

@@ -6,18 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/protocol/subject"
-	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 )
 
 // Verifier returns what a JWT grants to the user whose key NATS checked. It
@@ -235,9 +233,4 @@ func tooLong(token string) error {
 	return nil
 }
 
-// refuse replies with a problem body, as the broker does.
-func (i *Issuer) refuse(m *nats.Msg, e *ask.Error) {
-	_ = m.RespondMsg(&nats.Msg{Data: wire.EncodeProblem(e), Header: nats.Header{ // the sender is gone
-		micro.ErrorCodeHeader: []string{strconv.Itoa(wire.HTTPStatus(e.Code))}, micro.ErrorHeader: []string{e.Code}, "Content-Type": []string{wire.TypeProblem},
-	}})
-}
+func (i *Issuer) refuse(m *nats.Msg, e *ask.Error) { _ = m.RespondMsg(connection.Refuse(e)) } // the sender may be gone
