@@ -209,25 +209,33 @@ func (l *Ledger) publishWith(ctx context.Context, guard, msg *nats.Msg) (uint64,
 		if err != nil {
 			return 0, err
 		}
-		var ack struct {
-			Error *apiError `json:"error"`
-			Seq   uint64    `json:"seq"`
+		seq, err := acknowledged(reply)
+		if err == nil {
+			return seq, nil
 		}
-		if err := jsonv1.Unmarshal(reply.Data, &ack); err != nil {
+		meaning := meanings[codeOf(err)]
+		if meaning == lost {
+			err = errors.Join(errRace, err)
+		}
+		if meaning != temporary || backOff(patient, try) != nil {
 			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, err)
 		}
-		switch {
-		case ack.Error == nil:
-			return ack.Seq, nil
-		case ack.Error.ErrCode == codeWrongSequence, ack.Error.ErrCode == codeInFlight:
-			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errRace, ack.Error))
-		case meanings[ack.Error.ErrCode] == temporary:
-			if backOff(patient, try) == nil {
-				continue
-			}
-		}
-		return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, ack.Error)
 	}
+}
+
+// acknowledged reads the reply to a write: the sequence of what was stored.
+func acknowledged(reply *nats.Msg) (uint64, error) {
+	var ack struct {
+		Error *apiError `json:"error"`
+		Seq   uint64    `json:"seq"`
+	}
+	if err := jsonv1.Unmarshal(reply.Data, &ack); err != nil {
+		return 0, err
+	}
+	if ack.Error != nil {
+		return 0, ack.Error
+	}
+	return ack.Seq, nil
 }
 
 // message is a stored message.

@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -225,20 +224,12 @@ func (l *Ledger) WriteAudit(ctx context.Context, tenant, id string, data []byte)
 	msg.Data = data
 	msg.Header.Set(nats.MsgIdHdr, id)
 	msg.Header[audit.HeaderSalt] = []string{audit.NewSalt()}
-	one, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	reply, err := l.nc.RequestMsgWithContext(one, msg)
+	reply, err := l.send(ctx, msg)
+	if err == nil {
+		_, err = acknowledged(reply)
+	}
 	if err != nil {
 		return fmt.Errorf("ledger: write to the audit: %w", err)
-	}
-	var ack struct {
-		Error *apiError `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return fmt.Errorf("ledger: write to the audit: %w", err)
-	}
-	if ack.Error != nil {
-		return fmt.Errorf("ledger: write to the audit: %w", ack.Error)
 	}
 	return nil
 }

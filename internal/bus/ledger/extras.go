@@ -12,10 +12,39 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// extras is what a page shows of an ask in addition to its question or outcome.
+// extras is what the ledger holds of an ask in addition to the question or outcome that was read.
 type extras struct {
 	receipts []ask.Receipt
-	ended    uint64 // the sequence of an outcome of a pending question
+	ended    uint64 // the sequence of the outcome of a question
+}
+
+// of returns the receipts of one life of the ask.
+func (x extras) of(life string) (receipts []ask.Receipt) {
+	for _, r := range x.receipts {
+		if r.Life == life {
+			receipts = append(receipts, r)
+		}
+	}
+	return receipts
+}
+
+// extrasIn sorts receipts and outcomes by ask.
+func extrasIn(found []message) map[ask.Key]extras {
+	all := map[ask.Key]extras{}
+	for _, m := range found {
+		k, kind, _, ok := subject.ParseLedger(m.Subject)
+		if !ok {
+			continue
+		}
+		x := all[k]
+		if kind == subject.Outcome {
+			x.ended = m.Seq
+		} else if r, ok := readReceipt(m, k); ok && len(x.receipts) < maxReceipts {
+			x.receipts = append(x.receipts, r)
+		}
+		all[k] = x
+	}
+	return all
 }
 
 // finish adds receipts, and drops pending questions whose outcome exists: they
@@ -28,8 +57,7 @@ func (l *Ledger) finish(ctx context.Context, items []found, heads bool) ([]wire.
 		p, _ := l.place(k)
 		byPartition[p] = append(byPartition[p], &items[i])
 	}
-	ended := make([]bool, len(items))
-	all := make([]map[ask.Key]*extras, l.n)
+	all := make([]map[ask.Key]extras, l.n)
 	g, gctx := errgroup.WithContext(ctx)
 	for p, of := range byPartition {
 		g.Go(func() (err error) {
@@ -40,31 +68,20 @@ func (l *Ledger) finish(ctx context.Context, items []found, heads bool) ([]wire.
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	out := make([]wire.ListItem, 0, len(items))
 	for i := range items {
 		it := &items[i]
 		k := it.Record.Ask.Key()
 		p, _ := l.place(k)
 		x := all[p][k]
-		if x == nil {
-			continue
-		}
-		for _, r := range x.receipts {
-			if r.Life == it.Record.Life {
-				it.Record.Receipts = append(it.Record.Receipts, r)
-			}
-		}
+		it.Record.Receipts = x.of(it.Record.Life)
 		if it.Record.State == ask.StatePending && x.ended > it.Record.Seq {
-			ended[i] = true
 			if err := l.removeIfGhost(ctx, k, it.Record.Seq); err != nil {
 				return nil, err
 			}
+			continue
 		}
-	}
-	out := make([]wire.ListItem, 0, len(items))
-	for i := range items {
-		if !ended[i] {
-			out = append(out, items[i].ListItem)
-		}
+		out = append(out, it.ListItem)
 	}
 	return out, nil
 }
@@ -83,7 +100,7 @@ func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error
 
 // extras reads the extras of items of one partition in one request, or by
 // halves if they have more receipts than the server returns at once.
-func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]*extras, error) {
+func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]extras, error) {
 	filters := make([]string, 0, 2*len(items))
 	for _, it := range items {
 		k := it.Record.Ask.Key()
@@ -105,27 +122,10 @@ func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) 
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, b message) int { return int(a.Seq) - int(b.Seq) }) //nolint:gosec // sequences are far below 2^63
-	all := map[ask.Key]*extras{}
-	for _, m := range found {
-		k, kind, _, ok := subject.ParseLedger(m.Subject)
-		if !ok {
-			continue
-		}
-		x := all[k]
-		if x == nil {
-			x = &extras{}
-			all[k] = x
-		}
-		if kind == subject.Outcome {
-			x.ended = m.Seq
-		} else if r, ok := readReceipt(m, k); ok && len(x.receipts) < maxReceipts {
-			x.receipts = append(x.receipts, r)
-		}
-	}
-	return all, nil
+	return extrasIn(found), nil
 }
 
-func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]*extras, error) {
+func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]extras, error) {
 	all, err := l.extras(ctx, p, items[:len(items)/2], heads)
 	if err != nil {
 		return nil, err

@@ -264,18 +264,10 @@ func (l *Ledger) fileBytes(ctx context.Context, of ask.Session) (sum int64, err 
 	if n, err := l.count(ctx, subject.FileStream, filter); err != nil || n == 0 {
 		return 0, err
 	}
-	for next := uint64(1); ; {
-		batch, end, err := l.headers(ctx, subject.FileStream, filter, next, fileHeaders)
-		if err != nil {
-			return 0, err
-		}
-		for _, m := range batch {
-			n, _ := strconv.ParseInt(m.Header.Get("Nats-Msg-Size"), 10, 64) // the server sets it
-			sum += n
-			next = m.Seq + 1
-		}
-		if end || len(batch) == 0 {
-			return sum, nil
-		}
-	}
+	err = l.eachHeader(ctx, subject.FileStream, filter, 1, fileHeaders, func(m message) error {
+		n, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64) // the server sets it
+		sum += n
+		return nil
+	})
+	return sum, err
 }

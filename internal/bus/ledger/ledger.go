@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/mod/semver"
 )
 
 // Defaults of [Options].
@@ -179,13 +180,8 @@ func (l *Ledger) Partitions() int { return l.n }
 
 // CheckVersion returns an error if a nats-server is too old for a ledger.
 func CheckVersion(v string) error {
-	parts := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3)
-	if len(parts) >= 2 {
-		major, err1 := strconv.Atoi(parts[0])
-		minor, err2 := strconv.Atoi(parts[1])
-		if err1 == nil && err2 == nil && (major > 2 || major == 2 && minor >= 14) {
-			return nil
-		}
+	if semver.Compare(semver.MajorMinor("v"+strings.TrimPrefix(v, "v")), "v2.14") >= 0 {
+		return nil
 	}
 	return fmt.Errorf("ledger: nats-server %q is too old; askbus needs 2.14 or newer (message schedules that a client can cancel)", v)
 }

@@ -106,6 +106,24 @@ func (l *Ledger) headers(ctx context.Context, stream, filter string, seq uint64,
 	return batch, end, nil
 }
 
+// eachHeader calls do for each message that [Ledger.headers] reads, n at a time, from seq to the end.
+func (l *Ledger) eachHeader(ctx context.Context, stream, filter string, seq uint64, n int, do func(message) error) error {
+	for end := false; !end; {
+		var batch []message
+		var err error
+		if batch, end, err = l.headers(ctx, stream, filter, seq, n); err != nil {
+			return err
+		}
+		for _, m := range batch {
+			if err := do(m); err != nil {
+				return err
+			}
+			seq = m.Seq + 1
+		}
+	}
+	return nil
+}
+
 func (l *Ledger) headersOnce(ctx context.Context, stream, filter string, seq uint64, n int) ([]message, bool, error) {
 	one, cancel := context.WithTimeout(ctx, 2*attempt)
 	defer cancel()

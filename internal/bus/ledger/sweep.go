@@ -216,17 +216,11 @@ func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for next, end := max(last, tail)-tail, false; !end; {
-			var outcomes []message
-			if outcomes, end, err = l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), next, tail); err != nil {
-				return err
-			}
-			for _, o := range outcomes {
-				next = o.Seq + 1
-				if err := l.removeGhostOf(ctx, o); err != nil {
-					return err
-				}
-			}
+		err = l.eachHeader(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), max(last, tail)-tail, tail, func(o message) error {
+			return l.removeGhostOf(ctx, o)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

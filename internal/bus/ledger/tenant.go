@@ -156,25 +156,13 @@ func (l *Ledger) entriesOf(ctx context.Context, bucket, tenant string, do func(m
 	if n, err := l.CountState(ctx, filter); err != nil || n == 0 {
 		return err
 	}
-	for next := uint64(1); ; {
-		batch, end, err := l.headers(ctx, subject.StateStream, filter, next, tenantEntries)
-		if err != nil {
-			return err
-		}
-		for _, m := range batch {
-			next = m.Seq + 1
-			_, k, ok := subject.ParseStateEntry(m.Subject)
-			if !ok || m.Header.Get(hdrOperation) == opDelete {
-				continue
-			}
-			if err := do(m, k); err != nil {
-				return err
-			}
-		}
-		if end || len(batch) == 0 {
+	return l.eachHeader(ctx, subject.StateStream, filter, 1, tenantEntries, func(m message) error {
+		_, k, ok := subject.ParseStateEntry(m.Subject)
+		if !ok || m.Header.Get(hdrOperation) == opDelete {
 			return nil
 		}
-	}
+		return do(m, k)
+	})
 }
 
 // tokensOf calls do for each API token of a tenant: its value says whose it is.

@@ -123,20 +123,6 @@ type piece struct {
 	again bool
 }
 
-// related is what the ledger holds in addition to a piece of work.
-type related struct {
-	ended   uint64 // the sequence of the outcome of a question
-	receipt *ask.Receipt
-}
-
-// receiptOf returns the receipt if it belongs to this life of the ask.
-func (r related) receiptOf(life string) *ask.Receipt {
-	if r.receipt == nil || r.receipt.Life != life {
-		return nil
-	}
-	return r.receipt
-}
-
 // items decodes the messages of one partition, all at once: if the reply is
 // late, they are redelivered only after a minute.
 func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []WorkItem {
@@ -177,7 +163,7 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []
 // related reads what belongs to the pieces of one partition: in one request from
 // a single server; in a cluster one by one from the leader, because a lagging
 // replica may not have the latest receipt, which would lead to a second post.
-func (w *Work) related(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]related, error) {
+func (w *Work) related(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]extras, error) {
 	p, stream := w.l.place(pieces[0].key)
 	var filters []string
 	for i := range pieces {
@@ -193,24 +179,7 @@ func (w *Work) related(ctx context.Context, typ, kind string, pieces []piece) (m
 	} else {
 		found, err = w.l.firsts(ctx, stream, filters)
 	}
-	if err != nil {
-		return nil, err
-	}
-	all := map[ask.Key]related{}
-	for _, m := range found {
-		k, kind, _, ok := subject.ParseLedger(m.Subject)
-		if !ok {
-			continue
-		}
-		b := all[k]
-		if kind == subject.Outcome {
-			b.ended = m.Seq
-		} else if r, ok := readReceipt(m, k); ok {
-			b.receipt = &r
-		}
-		all[k] = b
-	}
-	return all, nil
+	return extrasIn(found), err
 }
 
 // firsts reads the first message of each subject from the leader.
@@ -231,25 +200,21 @@ func (l *Ledger) firsts(ctx context.Context, stream string, subjects []string) (
 
 // item decodes a piece of work. ok is false if there is nothing to do: an
 // outcome that is not the first, or a ghost question.
-func (w *Work) item(ctx context.Context, kind string, of *piece, with related) (WorkItem, bool, error) {
-	item := WorkItem{Token: of.Reply, Again: of.again}
+func (w *Work) item(ctx context.Context, kind string, of *piece, with extras) (item WorkItem, ok bool, err error) {
+	item = WorkItem{Token: of.Reply, Again: of.again}
 	if kind == subject.Question {
 		if with.ended > of.seq { // an earlier outcome belongs to an earlier life, which has expired
 			return WorkItem{}, false, w.l.removeIfGhost(ctx, of.key, of.seq)
 		}
-		var err error
-		if item.State, err = cloudevent.ReadQuestion(of.Msg, of.key); err != nil {
-			return WorkItem{}, false, err
-		}
+		item.State, err = cloudevent.ReadQuestion(of.Msg, of.key)
 		item.State.Version = of.seq
-		item.Receipt = with.receiptOf(item.State.Life)
-		return item, true, nil
+	} else {
+		item.State, err = cloudevent.ReadOutcome(of.Msg, of.key)
 	}
-	var err error
-	if item.State, err = cloudevent.ReadOutcome(of.Msg, of.key); err != nil {
+	if err != nil {
 		return WorkItem{}, false, err
 	}
-	if item.State.Timed || item.State.Versioned() { // it may be late, or beside an expiry whose question a crash left
+	if kind == subject.Outcome && (item.State.Timed || item.State.Versioned()) { // it may be late, or beside an expiry whose question a crash left
 		_, stream := w.l.place(of.key)
 		first, err := w.l.first(ctx, stream, of.Subject, 1)
 		if errors.Is(err, errNone) || err == nil && first.Seq != of.seq {
@@ -259,7 +224,9 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, with related) (
 			return WorkItem{}, false, err
 		}
 	}
-	item.Receipt = with.receiptOf(item.State.Life)
+	if receipts := with.of(item.State.Life); len(receipts) > 0 {
+		item.Receipt = &receipts[0] // of this type, so there is one
+	}
 	return item, true, nil
 }
 
