@@ -109,9 +109,7 @@ func permissionShow(a *ask.Ask) ([]byte, []Warning) {
 		options = append(options, ordered("optionId", permissionLater, "name", say(a, "Answer elsewhere"), "kind", "reject_once"))
 	}
 	body := ordered("sessionId", a.Session, "title", title)
-	if description != "" {
-		body.set("description", description)
-	}
+	body.setText("description", description)
 	body.set("options", options)
 	return encode(body), s.warnings
 }

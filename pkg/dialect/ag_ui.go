@@ -261,15 +261,5 @@ func interruptOf(a *ask.Ask, n string) string {
 func (v value) formField(a *ask.Ask, i int) ask.Answer {
 	shown := *a
 	shown.Metadata = nil
-	q := &a.Questions[i]
-	ans := v.field(q.ID).elicited(&shown, i)
-	if other := v.field(otherName(&shown, i)).text(); q.Other() && other != "" {
-		if ans.Empty() || q.Multiple {
-			v.field(otherName(&shown, i)).answers(q.ID)
-			ans.Other, ans.Skipped = other, false
-		} else {
-			ans.Notes = other
-		}
-	}
-	return ans
+	return v.elicitedWithOther(&shown, i)
 }

@@ -15,13 +15,7 @@ const aiSDKName = "ai-sdk"
 // requests that a rule of the program has decided.
 func aiSDKAsk(b *builder, v value) {
 	b.meta(ask.MetadataPermission, aiSDKName)
-	parts := []value{v}
-	if _, several := v.raw.([]any); several {
-		parts = v.list()
-	} else {
-		v.body()
-	}
-	i := 0
+	parts, i := v.oneOrMore(), 0
 	for _, part := range parts {
 		part.object()
 		if typ := part.field("type"); len(parts) > 1 && (typ.string() != "tool-approval-request" || part.field("isAutomatic").bool(false)) {
@@ -104,12 +98,8 @@ func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
 			decision, _, note = decided(a, o, approvalID(0, i))
 		}
 		part := ordered("type", "tool-approval-response", "approvalId", recall(a, "", 0, i, "approval"), "approved", decision == approvalApprove)
-		if note != "" {
-			part.set("reason", note)
-		}
-		if signature := recall(a, "", 0, i, "signature"); signature != "" {
-			part.set("signature", signature)
-		}
+		part.setText("reason", note)
+		part.setText("signature", recall(a, "", 0, i, "signature"))
 		if recall(a, "", 0, i, "executed") != "" { // the SDK passes on to the provider only what says so
 			part.set("providerExecuted", true)
 		}
@@ -128,18 +118,10 @@ func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 	parts := []any{}
 	for i := 0; cameAs(a, aiSDKName) && a.Question(approvalID(0, i)) != nil; i++ {
 		id := approvalID(0, i)
-		var input any = ordered()
-		if v, err := (&reader{}).parse([]byte(recall(a, "{}", id, "args"))); err == nil {
-			input = v.raw
-		}
 		part := ordered("type", "tool-approval-request", "approvalId", recall(a, "", 0, i, "approval"),
-			"toolCall", ordered("type", "tool-call", "toolCallId", id, "toolName", recall(a, id, id, "name"), "input", input))
-		if reason := recall(a, "", id, "description"); reason != "" {
-			part.set("reason", reason)
-		}
-		if signature := recall(a, "", 0, i, "signature"); signature != "" {
-			part.set("signature", signature)
-		}
+			"toolCall", ordered("type", "tool-call", "toolCallId", id, "toolName", recall(a, id, id, "name"), "input", callArguments(a, id)))
+		part.setText("reason", recall(a, "", id, "description"))
+		part.setText("signature", recall(a, "", 0, i, "signature"))
 		parts = append(parts, part)
 	}
 	if len(parts) == 0 {
@@ -152,14 +134,8 @@ func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 
 // aiSDKReply reads approval responses: one part or an array of them.
 func aiSDKReply(a *ask.Ask, v value) Given {
-	parts := []value{v}
-	if _, several := v.raw.([]any); several {
-		parts = v.list()
-	} else {
-		v.body()
-	}
 	given := Given{Decision: Replied}
-	for _, part := range parts {
+	for _, part := range v.oneOrMore() {
 		part.object()
 		foreign, reason := part.field("approvalId").need(), part.field("reason").string()
 		approved := part.field("approved").wanted("true, false").bool(false)

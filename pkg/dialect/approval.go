@@ -43,18 +43,11 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 	b.remember(one.name, id, "name")
 	b.remember(one.description, id, "description")
-	for _, o := range []struct {
-		id, label, about string
-		allowed          bool
-	}{
+	q.Options = allowed([]allowance{
 		{approvalApprove, "Approve", "", one.approvable},
 		{approvalEdit, "Edit", "Go on with other arguments; type them below.", one.editable},
 		{approvalReject, "Reject", "A note to it tells the agent why.", one.rejectable},
-	} {
-		if o.allowed {
-			q.Options = append(q.Options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
-		}
-	}
+	})
 	if len(q.Options) == 0 && one.respondable {
 		q.Kind, q.NoOther = ask.KindText, false
 	}
@@ -62,6 +55,30 @@ func (b *builder) approval(n, i int, one approval) {
 	if one.editable {
 		b.add(newArguments(id+"-args", one.name), place{at: one.at})
 	}
+}
+
+// allowance is an option that a request for approval may allow.
+type allowance struct {
+	id, label, about string
+	allowed          bool
+}
+
+func allowed(all []allowance) (options []ask.Option) {
+	for _, o := range all {
+		if o.allowed {
+			options = append(options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
+		}
+	}
+	return options
+}
+
+// callArguments returns the arguments of a call as it came.
+func callArguments(a *ask.Ask, id string) any {
+	v, err := (&reader{}).parse([]byte(recall(a, "{}", id, "args")))
+	if err != nil {
+		return ordered()
+	}
+	return v.raw
 }
 
 // withArguments adds the arguments of a call, as they are drawn there, to the text
@@ -129,11 +146,9 @@ func refuses(a *ask.Ask, o *ask.Outcome) (words string, refused bool, problem *R
 	case rowResponse:
 		return o.Response, true, nil
 	case rowWithdrawn, rowAborted:
-		p := problemOf(a, 410, "Gone", o)
-		return "", false, &p
+		return "", false, new(problemOf(a, 410, "Gone", o))
 	case rowExpired:
-		p := nobodyAnswered(a, o)
-		return "", false, &p
+		return "", false, new(nobodyAnswered(a, o))
 	case rowAnswered, rowCancelled, rowDefault:
 	}
 	return "", false, nil

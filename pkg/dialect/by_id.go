@@ -84,9 +84,7 @@ func byIDAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		if o.Source == ask.SourceDefault || o.Source == ask.SourcePolicy {
 			body.set("source", string(o.Source))
 		}
-		if text := remarks(a, o, ""); text != "" {
-			body.set("text", text)
-		}
+		body.setText("text", remarks(a, o, ""))
 	case rowCancelled:
 		body.set("status", "cancelled")
 		body.set("cancelled_by", byIDCancelled(a, o.CancelledBy))

@@ -23,9 +23,7 @@ func byIDShow(a *ask.Ask) ([]byte, []Warning) {
 			o := &q.Options[j]
 			id := recall(a, o.ID, i, j, "id")
 			shown := ordered("id", id, "label", o.Label)
-			if d := s.description(a, o, false, false); d != "" {
-				shown.set("description", d)
-			}
+			shown.setText("description", s.description(a, o, false, false))
 			if o.Cancels {
 				cancels = append(cancels, id)
 			}

@@ -59,11 +59,7 @@ func (b *builder) claudeCodeCall(v value) value {
 // claudeCodeInput reads { questions, metadata? }.
 func (b *builder) claudeCodeInput(v value) {
 	v.object()
-	if v.field("metadata").given() {
-		v.field("metadata").object()
-		b.meta("source", v.field("metadata").field("source").string())
-		v.ignore("metadata")
-	}
+	b.source(v)
 	var texts []string
 	b.familyList(v.field("questions").unpacked(), func(i int, v value) ask.Question {
 		q := b.familyQuestion(i, v)

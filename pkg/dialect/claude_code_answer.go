@@ -25,9 +25,7 @@ func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if notes := claudeCodeAnnotations(a, o); len(notes.keys) > 0 {
 		body.set("annotations", notes)
 	}
-	if o.Response != "" {
-		body.set("response", o.Response)
-	}
+	body.setText("response", o.Response)
 	body.ending(a, o, claudeCodeSeparator)
 	body.set("text", Report(a, o))
 	return respond(200, body)

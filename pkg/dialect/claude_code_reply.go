@@ -58,11 +58,7 @@ func (v value) claudeCodeGiven(a *ask.Ask) Given {
 		at := answers.field(key)
 		if text, isText := at.raw.(string); isText && a.Questions[i].Multiple {
 			if items, ok := claudeCodeSplit(text); ok {
-				list := make([]any, len(items))
-				for j := range items {
-					list[j] = items[j]
-				}
-				at.raw = list
+				at.raw = anys(items)
 			}
 		}
 		ans := at.answer(&a.Questions[i], claudeCodeSeparator)
@@ -120,21 +116,15 @@ func spoken(a *ask.Ask, text string) (ask.Reply, bool) {
 		if !ok {
 			continue
 		}
-		end := len(rest)
+		stops := []string{`". You can now`, `" selected preview:`, `" user notes:`, "\"\n  user notes: ", "\"\n  each in quotes: ", "\"\n- not answered: "}
 		for j := range a.Questions {
-			for _, next := range []string{`", "`, "\"\n- \""} {
-				if at := strings.Index(rest, next+keys[j]+`"="`); j != i && at >= 0 {
-					end = min(end, at)
-				}
+			if j != i {
+				stops = append(stops, `", "`+keys[j]+`"="`, "\"\n- \""+keys[j]+`"="`)
 			}
 		}
-		for _, stop := range []string{`". You can now`, `" selected preview:`, `" user notes:`, "\"\n  user notes: ", "\"\n  each in quotes: ", "\"\n- not answered: "} {
-			if at := strings.Index(rest, stop); at >= 0 {
-				end = min(end, at)
-			}
-		}
-		ans := choose(&a.Questions[i], strings.TrimSuffix(strings.TrimRight(rest[:end], " ."), `"`), claudeCodeSeparator)
-		ans.Notes = spokenNotes(a, keys, i, rest[end:])
+		said := upToFirst(rest, stops)
+		ans := choose(&a.Questions[i], strings.TrimSuffix(strings.TrimRight(said, " ."), `"`), claudeCodeSeparator)
+		ans.Notes = spokenNotes(a, keys, i, rest[len(said):])
 		reply.Answers = append(reply.Answers, ans)
 	}
 	if len(reply.Answers) == 0 {
@@ -145,20 +135,25 @@ func spoken(a *ask.Ask, text string) (ask.Reply, bool) {
 
 // spokenNotes returns a person's notes from the words after an answer.
 func spokenNotes(a *ask.Ask, keys []string, question int, rest string) string {
-	end := len(rest)
 	stops := []string{". You can now continue", "\n- not answered: "}
 	for j := range a.Questions {
 		if j != question {
 			stops = append(stops, `, "`+keys[j]+`"="`, "\n- \""+keys[j]+`"="`)
 		}
 	}
+	_, notes, _ := strings.Cut(upToFirst(rest, stops), " user notes: ")
+	return strings.TrimSpace(notes)
+}
+
+// upToFirst returns what is before the first of these stops in a text.
+func upToFirst(text string, stops []string) string {
+	end := len(text)
 	for _, stop := range stops {
-		if at := strings.Index(rest, stop); at >= 0 {
+		if at := strings.Index(text, stop); at >= 0 {
 			end = min(end, at)
 		}
 	}
-	_, notes, _ := strings.Cut(rest[:end], " user notes: ")
-	return strings.TrimSpace(notes)
+	return text[:end]
 }
 
 // undecided reports whether a result is one of askbus's sentences for an ask

@@ -53,20 +53,15 @@ func cursorAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		answers = append(answers, ordered("question_id", recall(a, q.ID, i, "id"), "selected_option_ids", ids, "freeform_text", text))
 	}
 	success := ordered("answers", answers)
-	if text := remarks(a, o, ""); text != "" {
-		success.set("text", text)
-	}
+	success.setText("text", remarks(a, o, ""))
 	return respond(200, ordered("success", success))
 }
 
 // cursorPending is the result for a question that continues in the background.
 func cursorPending(a *ask.Ask, p Pending) Response {
-	return pending(waiting(a, p).with("async", ordered()), p)
-}
-
-func (o *object) with(key string, v any) *object {
-	o.set(key, v)
-	return o
+	body := waiting(a, p)
+	body.set("async", ordered())
+	return pending(body, p)
 }
 
 // cursorShow writes any ask as AskQuestion.

@@ -142,16 +142,7 @@ func elicitationReply(a *ask.Ask, v value) Given {
 		if q.Other() {
 			names = append(names, otherName(a, i))
 		}
-		ans := content.field(name).elicited(a, i)
-		if other := content.field(otherName(a, i)).string(); q.Other() && strings.TrimSpace(other) != "" {
-			switch {
-			case ans.Empty() || q.Multiple:
-				content.field(otherName(a, i)).answers(q.ID)
-				ans.Other, ans.Skipped = other, false
-			default:
-				ans.Notes = other // one choice was made; the text comments on it
-			}
-		}
+		ans := content.elicitedWithOther(a, i)
 		if note := recall(a, "", i, roleNote); note != "" {
 			names = append(names, note)
 			ans.Notes = strings.TrimSpace(ans.Notes + "\n" + content.field(note).string())
@@ -163,6 +154,21 @@ func elicitationReply(a *ask.Ask, v value) Given {
 	}
 	strangers(content, names)
 	return given
+}
+
+// elicitedWithOther reads question i of a form, and the property for its Other text.
+func (v value) elicitedWithOther(a *ask.Ask, i int) ask.Answer {
+	q, beside := &a.Questions[i], v.field(otherName(a, i))
+	ans := v.field(propertyName(a, i)).elicited(a, i)
+	if other := beside.string(); q.Other() && strings.TrimSpace(other) != "" {
+		if ans.Empty() || q.Multiple {
+			beside.answers(q.ID)
+			ans.Other, ans.Skipped = other, false
+		} else {
+			ans.Notes = other // one choice was made; the text comments on it
+		}
+	}
+	return ans
 }
 
 func (v value) elicited(a *ask.Ask, i int) ask.Answer {

@@ -162,9 +162,7 @@ func eveRespond(a *ask.Ask, o *ask.Outcome, requestID string) Response {
 		return problemOf(a, 409, "Not decided", o)
 	}
 	body.set("requestId", requestID)
-	if words != "" {
-		body.set("text", words)
-	}
+	body.setText("text", words)
 	return respond(200, body)
 }
 
@@ -194,9 +192,7 @@ func eveShow(a *ask.Ask) ([]byte, []Warning) {
 		for j := range q.Options {
 			o := &q.Options[j]
 			shown := ordered("id", foreignOption(a, 0, o.ID), "label", o.Label)
-			if about := s.description(a, o, false, false); about != "" {
-				shown.set("description", about)
-			}
+			shown.setText("description", s.description(a, o, false, false))
 			if style := recall(a, "", 0, j, "style"); style != "" {
 				shown.set("style", style)
 			} else if o.Destructive {

@@ -31,10 +31,15 @@ func (b *builder) eventPairEnvelope(v value) {
 	b.times(v)
 	b.ask.Agent.ID = v.field("agentId").string()
 	b.tops["/agent/id"] = "/agentId"
-	if v.field("metadata").given() {
-		v.field("metadata").object()
-		b.meta("source", v.field("metadata").field("source").string())
-		v.ignore("metadata")
+	b.source(v)
+}
+
+// source reads the only metadata of the family.
+func (b *builder) source(v value) {
+	if metadata := v.field("metadata"); metadata.given() {
+		metadata.object()
+		b.meta("source", metadata.field("source").string())
+		metadata.ignore()
 	}
 }
 

@@ -129,9 +129,7 @@ func (o *object) ending(a *ask.Ask, out *ask.Outcome, separator string) *object 
 	if out.Reason != "" && !r.decided() {
 		o.set("reason", out.Reason)
 	}
-	if text := remarks(a, out, separator); text != "" {
-		o.set("text", text)
-	}
+	o.setText("text", remarks(a, out, separator))
 	if r == rowAnswered {
 		o.skipped(a, out)
 	}

@@ -78,27 +78,26 @@ func geminiToolAnswer(a *ask.Ask, o *ask.Outcome) Response {
 			continue
 		}
 		if ans := answerTo(o, q); ans != nil {
-			said := q.Words(*ans)
-			if blurs(q, *ans, claudeCodeSeparator) {
-				said = string(encode(q.Labels(*ans)))
-			}
-			answers.set(key(i), said)
+			answers.set(key(i), geminiWords(q, *ans))
 		}
 	}
 	body := ordered("answers", answers)
-	if text := remarks(a, o, ""); text != "" {
-		body.set("text", text)
-	}
+	body.setText("text", remarks(a, o, ""))
 	return respond(200, body)
+}
+
+// geminiWords returns an answer as text. Labels with commas are a JSON array.
+func geminiWords(q *ask.Question, ans ask.Answer) string {
+	if blurs(q, ans, claudeCodeSeparator) {
+		return string(encode(q.Labels(ans)))
+	}
+	return q.Words(ans)
 }
 
 func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
 	said := "(not answered)"
 	if ans := answerTo(o, &a.Questions[i]); ans != nil {
-		said = a.Questions[i].Words(*ans)
-		if blurs(&a.Questions[i], *ans, claudeCodeSeparator) {
-			said = string(encode(a.Questions[i].Labels(*ans)))
-		}
+		said = geminiWords(&a.Questions[i], *ans)
 	}
 	if len(a.Questions) == 1 {
 		return said
@@ -133,9 +132,7 @@ func geminiShow(a *ask.Ask) ([]byte, []Warning) {
 			shown.set("type", "yesno")
 		case ask.KindText, ask.KindNumber, ask.KindDate:
 		}
-		if q.Placeholder != "" {
-			shown.set("placeholder", q.Placeholder)
-		}
+		shown.setText("placeholder", q.Placeholder)
 		questions = append(questions, shown)
 	}
 	return encode(ordered("questions", questions)), s.warnings

@@ -144,12 +144,8 @@ func interactShow(a *ask.Ask) ([]byte, []Warning) {
 // one for each question. Questions without one stay unanswered: with several
 // questions, the caller collects the responses until it has all.
 func interactReply(a *ask.Ask, v value) Given {
-	responses := []value{v}
-	if _, ok := v.raw.([]any); ok {
-		responses = v.list()
-	}
 	given := Given{Decision: Replied}
-	for _, v := range responses {
+	for _, v := range v.oneOrMore() {
 		v.body()
 		id := v.field("id").string()
 		if status := v.field("status").string(); status != "" && !v.field("result").given() {

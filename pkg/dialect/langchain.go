@@ -231,14 +231,8 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 		if q.Other() || q.Kind == ask.KindText {
 			allowed = append(allowed, approvalRespond)
 		}
-		var args any = ordered()
-		if v, err := (&reader{}).parse([]byte(recall(a, "{}", q.ID, "args"))); err == nil {
-			args = v.raw
-		}
-		request := ordered("name", name, "args", args)
-		if about := recall(a, "", q.ID, "description"); about != "" {
-			request.set("description", about)
-		}
+		request := ordered("name", name, "args", callArguments(a, q.ID))
+		request.setText("description", recall(a, "", q.ID, "description"))
 		requests = append(requests, request)
 		configs = append(configs, ordered("actionName", name, "allowedDecisions", allowed))
 	}

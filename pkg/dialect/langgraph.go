@@ -23,12 +23,9 @@ const (
 // question for new arguments.
 func langgraphAsk(b *builder, v value) {
 	b.meta(ask.MetadataPermission, "langgraph")
-	if all, ok := v.raw.([]any); ok {
-		if len(all) != 1 {
-			v.fault(ask.FaultOneAtATime, len(all))
-			return
-		}
-		v = v.list()[0]
+	v, ok := v.onlyItem()
+	if !ok {
+		return
 	}
 	v.body()
 	b.times(v)
@@ -46,18 +43,11 @@ func langgraphAsk(b *builder, v value) {
 		b.withArguments(&q, action, indented(args), ask.Visible(indented(args)))
 	}
 	edit := config.field("allow_edit").bool(false)
-	for _, o := range []struct {
-		id, label, about string
-		allowed          bool
-	}{
+	q.Options = allowed([]allowance{
 		{inboxAccept, "Accept", "Go on with these arguments.", config.field("allow_accept").bool(false)},
 		{inboxEdit, "Edit", "Go on with other arguments; type them below.", edit},
 		{inboxIgnore, "Ignore", "Do not do this.", config.field("allow_ignore").bool(false)},
-	} {
-		if o.allowed {
-			q.Options = append(q.Options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
-		}
-	}
+	})
 	if len(q.Options) == 0 && q.NoOther {
 		config.fault(ask.FaultAllowsNothing, "allow_accept, allow_edit, allow_respond, allow_ignore")
 		q.NoOther = false
@@ -126,9 +116,7 @@ func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
 // it.
 func inbox(typ string, args any, words string) Response {
 	response := ordered("type", typ, "args", args)
-	if words != "" {
-		response.set("text", words)
-	}
+	response.setText("text", words)
 	return respond(200, []any{response})
 }
 
@@ -145,12 +133,9 @@ func langgraphShow(a *ask.Ask) ([]byte, []Warning) {
 
 // langgraphReply reads the response of an inbox, or an array with one.
 func langgraphReply(a *ask.Ask, v value) Given {
-	if all, ok := v.raw.([]any); ok {
-		if len(all) != 1 {
-			v.fault(ask.FaultOneAtATime, len(all))
-			return Given{}
-		}
-		v = v.list()[0]
+	v, ok := v.onlyItem()
+	if !ok {
+		return Given{}
 	}
 	v.body()
 	q := a.Question(inboxAction)

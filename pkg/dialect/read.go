@@ -60,6 +60,13 @@ func (o *object) set(key string, v any) {
 	o.values[key] = v
 }
 
+// setText sets a field to a text, unless that is empty.
+func (o *object) setText(key, text string) {
+	if text != "" {
+		o.set(key, text)
+	}
+}
+
 // reader walks a foreign body and collects its faults.
 type reader struct {
 	what     string // for errors, such as "by-id request"

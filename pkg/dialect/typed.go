@@ -152,9 +152,7 @@ func typedShow(a *ask.Ask) ([]byte, []Warning) {
 			shown.set("options", s.familyOptions(a, i, "", false))
 			shown.set("multiSelect", q.Multiple)
 		}
-		if q.Placeholder != "" {
-			shown.set("placeholder", q.Placeholder)
-		}
+		shown.setText("placeholder", q.Placeholder)
 		if q.Default != nil {
 			shown.set("default", typedValue(q, *q.Default))
 		}

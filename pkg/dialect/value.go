@@ -156,6 +156,28 @@ func (v value) list() []value {
 	return values
 }
 
+// oneOrMore reads an object, or a list of objects.
+func (v value) oneOrMore() []value {
+	if _, several := v.raw.([]any); several {
+		return v.list()
+	}
+	v.body()
+	return []value{v}
+}
+
+// onlyItem returns the item of a list that must have one, or v if it is no list.
+func (v value) onlyItem() (one value, ok bool) {
+	all, isList := v.raw.([]any)
+	switch {
+	case !isList:
+		return v, true
+	case len(all) != 1:
+		v.fault(ask.FaultOneAtATime, len(all))
+		return v, false
+	}
+	return v.list()[0], true
+}
+
 // upTo reads a list. Items beyond so many are a fault, and are not read.
 func (v value) upTo(most int, what string) []value {
 	list := v.list()
