@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 )
 
@@ -54,8 +55,7 @@ type Board struct {
 	held     map[string]*head // by key
 	order    order
 	ended    endings
-	gone     map[string]bool // lives that ended, in addition to ended: a late read may still have them
-	goneOld  map[string]bool
+	gone     *lru.Cache[string, struct{}] // lives that ended, in addition to ended: a late read may still have them
 	status   Status
 	attended map[string][]Attention // by key, of pending asks
 	early    []early                // attention whose ask is not known yet
@@ -78,6 +78,9 @@ type Status struct {
 	Pending int
 }
 
+// maxGone is how many ended lives a board knows.
+const maxGone = 8192
+
 // fullEvery is how often a board reads everything again, regardless of its
 // marks.
 const fullEvery = 15 * time.Minute
@@ -96,9 +99,10 @@ func newBoard(r *source, opts Options) *Board {
 	if opts.Ended <= 0 {
 		opts.Ended = 200
 	}
+	gone, _ := lru.New[string, struct{}](maxGone) // fails for sizes below 1 only
 	b := &Board{
 		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
-		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
+		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: gone, subs: map[*subscriber]struct{}{},
 	}
 	if opts.Shared {
 		b.standIns = newStandIns(r)
@@ -252,7 +256,7 @@ func (b *Board) Learn(rec ask.Record) {
 func (b *Board) add(h *head) {
 	was := b.held[h.key]
 	switch {
-	case b.gone[h.life] || b.goneOld[h.life]:
+	case b.gone.Contains(h.life):
 		return
 	case was != nil && was.life == h.life && was.seq >= h.seq:
 		was.round = max(was.round, h.round)
@@ -295,13 +299,10 @@ func (b *Board) resolved(rec ask.Record) {
 		h = nil // the id was asked again
 	}
 	if rec.Life != "" {
-		if b.gone[rec.Life] || b.goneOld[rec.Life] {
+		if b.gone.Contains(rec.Life) {
 			return
 		}
-		if len(b.gone) >= 4096 {
-			b.gone, b.goneOld = map[string]bool{}, b.gone
-		}
-		b.gone[strings.Clone(rec.Life)] = true
+		b.gone.Add(strings.Clone(rec.Life), struct{}{})
 	}
 	if h != nil {
 		if rec.Ask.Questions == nil {

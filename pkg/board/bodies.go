@@ -1,12 +1,13 @@
 package board
 
 import (
-	"container/list"
+	"math"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // bodies caches the asks that were read last, up to a number of bytes. It is
@@ -14,10 +15,9 @@ import (
 type bodies struct {
 	most int
 
-	mu    sync.Mutex
-	size  int
-	order list.List // most recently used first
-	byKey map[ask.Key]*list.Element
+	mu   sync.Mutex
+	size int
+	all  *simplelru.LRU[ask.Key, body]
 }
 
 type body struct {
@@ -26,20 +26,19 @@ type body struct {
 	size int
 }
 
-func newBodies(most int) *bodies { return &bodies{most: most, byKey: map[ask.Key]*list.Element{}} }
+func newBodies(most int) *bodies {
+	b := &bodies{most: most}
+	b.all, _ = simplelru.NewLRU(math.MaxInt, func(_ ask.Key, old body) { b.size -= old.size }) // fails for sizes below 1 only
+	return b
+}
 
 func (b *bodies) get(k ask.Key, life string) (rec ask.Record, read time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.byKey[k]
-	if e == nil {
+	held, ok := b.all.Get(k)
+	if !ok || held.rec.Life != life {
 		return ask.Record{}, time.Time{}, false
 	}
-	held := e.Value.(body) //nolint:errcheck // it holds nothing else
-	if held.rec.Life != life {
-		return ask.Record{}, time.Time{}, false
-	}
-	b.order.MoveToFront(e)
 	return held.rec, held.read, true
 }
 
@@ -48,29 +47,20 @@ func (b *bodies) put(rec ask.Record, read time.Time) {
 	rec.Life = strings.Clone(rec.Life) // else it keeps its message's header
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.remove(rec.Ask.Key())
+	b.all.Remove(rec.Ask.Key())
 	if size > b.most {
 		return
 	}
-	b.byKey[rec.Ask.Key()] = b.order.PushFront(body{rec, read, size})
+	b.all.Add(rec.Ask.Key(), body{rec, read, size})
 	for b.size += size; b.size > b.most; {
-		last := b.order.Back().Value.(body).rec //nolint:errcheck // it holds nothing else
-		b.remove(last.Ask.Key())
+		b.all.RemoveOldest()
 	}
 }
 
 func (b *bodies) drop(k ask.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.remove(k)
-}
-
-func (b *bodies) remove(k ask.Key) {
-	if e := b.byKey[k]; e != nil {
-		b.size -= e.Value.(body).size //nolint:errcheck // it holds nothing else
-		b.order.Remove(e)
-		delete(b.byKey, k)
-	}
+	b.all.Remove(k)
 }
 
 // sizeOf estimates the memory of a record.

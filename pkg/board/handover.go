@@ -97,8 +97,7 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 // has seen.
 func (b *Board) person(to string, h Head) (principal, name string, fault *ask.Fault) {
 	refuse := func(code ask.FaultCode, args ...any) (string, string, *ask.Fault) {
-		f := ask.NewFault("/to", code, args...)
-		return "", "", &f
+		return "", "", new(ask.NewFault("/to", code, args...))
 	}
 	if n := len([]rune(to)); n > maxTo {
 		return refuse(ask.FaultTooLong, n, maxTo)

@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -64,9 +63,6 @@ func (w *watch) apply(s snapshot) {
 	}
 	for _, rec := range s.pending {
 		w.pending(rec)
-	}
-	if time.Since(w.turned) >= w.r.snapshotEvery {
-		w.forget()
 	}
 	w.off = false
 	w.handle(Event{Kind: Synced, More: w.more})

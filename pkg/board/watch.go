@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 )
 
@@ -50,7 +52,19 @@ func Watch(ctx context.Context, r *responder.Responder, handle func(Event)) erro
 }
 
 func (r *source) watch(ctx context.Context, handle func(Event)) error {
-	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]known{}, ended: map[ask.Key]ending{}, turned: time.Now()})
+	w, err := newWatch(r, handle)
+	if err != nil {
+		return err
+	}
+	return r.follow(ctx, w)
+}
+
+func newWatch(r *source, handle func(Event)) (*watch, error) {
+	ended, err := lru.New[ask.Key, ending](4 * r.opts.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	return &watch{r: r, handle: handle, known: map[ask.Key]known{}, ended: ended}, nil
 }
 
 // read reads the pending asks concurrently with live events.
@@ -67,10 +81,8 @@ func (w *watch) read() func(context.Context) (func(), error) {
 type watch struct {
 	r      *source
 	handle func(Event)
-	known  map[ask.Key]known  // pending asks that were told
-	ended  map[ask.Key]ending // outcomes told recently
-	before map[ask.Key]ending // outcomes told before those: see forget
-	turned time.Time
+	known  map[ask.Key]known           // pending asks that were told
+	ended  *lru.Cache[ask.Key, ending] // outcomes told recently
 	off    bool
 	more   bool
 }
@@ -126,7 +138,7 @@ func (w *watch) pending(rec ask.Record) {
 	if told, is := w.known[k]; is && (rec.Seq == told.seq || rec.Seq == 0 || rec.Seq < told.seq && rec.Life == told.life) {
 		return // a snapshot that began before a vote was told may have the question without it
 	}
-	if e, ended := w.justEnded(k); ended && e.seq == rec.Seq {
+	if e, ended := w.ended.Peek(k); ended && e.seq == rec.Seq {
 		return
 	}
 	if len(w.known) >= w.r.opts.Limit {
@@ -139,30 +151,13 @@ func (w *watch) pending(rec ask.Record) {
 
 func (w *watch) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
-	if e, told := w.justEnded(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
+	if e, told := w.ended.Peek(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
 		return
 	}
 	rec.Seq = w.known[k].seq // an outcome does not say which question it ended
 	delete(w.known, k)
 	if rec.Outcome != nil {
-		if len(w.ended) > 4*w.r.opts.Limit {
-			w.forget()
-		}
-		w.ended[k] = ending{rec.Outcome.At, rec.Seq}
+		w.ended.Add(k, ending{rec.Outcome.At, rec.Seq})
 	}
 	w.handle(Event{Kind: Resolved, Record: rec})
-}
-
-// justEnded returns an ending that was told recently.
-func (w *watch) justEnded(k ask.Key) (ending, bool) {
-	e, ok := w.ended[k]
-	if !ok {
-		e, ok = w.before[k]
-	}
-	return e, ok
-}
-
-// forget drops the endings that were already old at the previous call.
-func (w *watch) forget() {
-	w.before, w.ended, w.turned = w.ended, map[ask.Key]ending{}, time.Now()
 }

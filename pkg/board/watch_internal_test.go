@@ -16,27 +16,27 @@ import (
 func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
 	t.Parallel()
 	told := 0
-	w := &watch{
-		r: &source{opts: responder.Options{Limit: 10}}, handle: func(Event) { told++ },
-		known: map[ask.Key]known{}, ended: map[ask.Key]ending{},
+	w, err := newWatch(&source{opts: responder.Options{Limit: 10}}, func(Event) { told++ })
+	if err != nil {
+		t.Fatal(err)
 	}
 	end := func(id string) {
 		a := ask.Ask{ID: id, Tenant: "acme", Session: "s1"}
 		w.resolved(ask.Record{State: ask.StateResolved, Ask: a, Outcome: &ask.Outcome{AskID: id, At: time.Unix(1, 0), Ask: &a}})
 	}
-	for range 2 {
-		end("a1")
-		end("a1")
-		w.forget()
-		end("a1")
-	}
-	if told != 2 { // again only after it was forgotten twice
+	end("a1")
+	end("a1")
+	if told != 1 {
 		t.Errorf("told %d times", told)
 	}
 	for i := range 1000 {
 		end(string(rune('b' + i)))
 	}
-	if n := len(w.ended) + len(w.before); n > 8*w.r.opts.Limit+2 {
+	end("a1")
+	if told != 1002 { // again only after it was forgotten
+		t.Errorf("told %d times", told)
+	}
+	if n := w.ended.Len(); n > 4*w.r.opts.Limit {
 		t.Errorf("%d endings are remembered", n)
 	}
 }
@@ -45,13 +45,13 @@ func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
 func TestAWatchTellsNothingOlder(t *testing.T) {
 	t.Parallel()
 	var told []string
-	w := &watch{
-		r: &source{opts: responder.Options{Limit: 10}}, known: map[ask.Key]known{}, ended: map[ask.Key]ending{}, turned: time.Now(),
-		handle: func(e Event) {
-			if e.Kind == Pending {
-				told = append(told, fmt.Sprint(e.Record.Life, e.Record.Seq))
-			}
-		},
+	w, err := newWatch(&source{opts: responder.Options{Limit: 10}}, func(e Event) {
+		if e.Kind == Pending {
+			told = append(told, fmt.Sprint(e.Record.Life, e.Record.Seq))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	pending := func(life string, seq uint64) ask.Record {
 		return ask.Record{State: ask.StatePending, Life: life, Seq: seq, Ask: ask.Ask{ID: "a", Tenant: "acme", Session: "s1"}}
