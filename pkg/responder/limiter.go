@@ -2,8 +2,8 @@ package responder
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,15 +40,12 @@ type Rank struct {
 	At     time.Time // of the ask
 }
 
-// before reports whether a call goes before another that came later.
-func (r Rank) before(o Rank, came int) bool {
-	switch {
-	case r.Urgent != o.Urgent:
+// before reports whether a call goes before another that came earlier.
+func (r Rank) before(o Rank) bool {
+	if r.Urgent != o.Urgent {
 		return r.Urgent
-	case !r.At.Equal(o.At):
-		return r.At.After(o.At)
 	}
-	return came < 0
+	return r.At.After(o.At)
 }
 
 // Limiter spaces out calls of a foreign service. It has a queue for each class of calls, such as posts
@@ -60,8 +57,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	queues   map[queueName]*queue
 	paused   time.Time // the whole service refuses until then
-	turn     uint64
-	replicas int // that share each pace
+	replicas int       // that share each pace
 }
 
 type queueName struct{ class, place string }
@@ -72,14 +68,12 @@ type queue struct {
 	free    time.Time // when the next call may start, without a burst
 	until   time.Time // paused until then
 	busy    bool      // with a call of Alone
-	waiting waiters
+	waiting []*waiter // in the order of their turns
 }
 
 // waiter is a caller that waits for its turn.
 type waiter struct {
 	Rank
-	turn uint64
-	at   int           // index in the heap
 	wake chan struct{} // holds a signal when it may be first
 	rise func()        // ends its sleep; nil: it does not sleep
 }
@@ -159,13 +153,14 @@ func (l *Limiter) Alone(ctx context.Context, class, place string, r Rank, f func
 
 // wait waits for the turn in a queue. The caller holds mu.
 func (l *Limiter) wait(ctx context.Context, q *queue, r Rank) error {
-	l.turn++
-	w := &waiter{Rank: r, turn: l.turn, wake: make(chan struct{}, 1)}
-	heap.Push(&q.waiting, w)
+	w := &waiter{Rank: r, wake: make(chan struct{}, 1)}
+	at := slices.IndexFunc(q.waiting, func(o *waiter) bool { return r.before(o.Rank) })
+	if at < 0 {
+		at = len(q.waiting)
+	}
+	q.waiting = slices.Insert(q.waiting, at, w)
 	defer func() {
-		if w.at >= 0 {
-			heap.Remove(&q.waiting, w.at)
-		}
+		q.waiting = slices.DeleteFunc(q.waiting, func(o *waiter) bool { return o == w })
 		if len(q.waiting) > 0 {
 			q.waiting[0].signal()
 		}
@@ -270,34 +265,4 @@ func (w *waiter) signal() {
 	case w.wake <- struct{}{}:
 	default:
 	}
-}
-
-// waiters is the heap of the callers that wait for one queue.
-type waiters []*waiter //nolint:recvcheck // required by container/heap
-
-func (h waiters) Len() int { return len(h) }
-
-func (h waiters) Less(i, j int) bool {
-	return h[i].before(h[j].Rank, cmp.Compare(h[i].turn, h[j].turn))
-}
-
-func (h waiters) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-// Push and Pop implement [container/heap.Interface].
-func (h *waiters) Push(x any) {
-	w := x.(*waiter) //nolint:errcheck // it holds nothing else
-	w.at = len(*h)
-	*h = append(*h, w)
-}
-
-func (h *waiters) Pop() any {
-	old := *h
-	w := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	w.at = -1
-	return w
 }
