@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,9 +64,16 @@ func (d *Drafts) sweep() error {
 	return nil
 }
 
+// draftsOf begins the names of a person's drafts.
+func draftsOf(by ask.By) string { return hashed(by.Principal) + "-" }
+
 // draftOf names the draft of a person for an ask, in one of its lives.
 func draftOf(by ask.By, k ask.Key, life string) string {
-	sum := sha256.Sum256([]byte(by.Principal + "\x00" + k.Tenant + "\x00" + k.Session + "\x00" + k.ID + "\x00" + life))
+	return draftsOf(by) + hashed(k.String()+"\x00"+life)
+}
+
+func hashed(s string) string {
+	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -102,10 +110,14 @@ func (d *Drafts) of(by ask.By) (all []ask.Key) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	own := draftsOf(by)
 	for name := range d.names {
+		if !strings.HasPrefix(name, own) {
+			continue
+		}
 		var one draft
 		data, err := os.ReadFile(filepath.Join(d.dir, name))
-		if err == nil && json.Unmarshal(data, &one) == nil && draftOf(by, one.Of, one.Life) == name {
+		if err == nil && json.Unmarshal(data, &one) == nil {
 			all = append(all, one.Of)
 		}
 	}

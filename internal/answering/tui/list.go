@@ -116,8 +116,7 @@ func (m *model) rowEnd(row, width int) string {
 		age = m.say("back %s", m.opts.Viewer.When(until, now, card.Until).Words)
 	}
 	if h.Approval != nil && width > listLeast {
-		rec := h.Record()
-		age = card.NewRow(&rec, m.opts.Viewer, now).Votes + " · " + age
+		age = card.NewRow(new(h.Record()), m.opts.Viewer, now).Votes + " · " + age
 	}
 	if others := m.others(h.Key); len(others) > 0 && others[0].By.Principal != m.opts.By.Principal {
 		name := ansi.Truncate(card.Name(others[0].By), 10, "…")

@@ -9,40 +9,34 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The supported Markdown of prose previews. All other text is literal, and so are fences: present
-// has put layouts into fences.
+// The supported Markdown of prose previews. All other text is literal, and so are fences, into which package card has put
+// layouts.
 var (
-	mdFence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
 	mdHeading = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
 	mdItem    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,9}[.)])[ \t]+(.*)$`)
 	mdQuote   = regexp.MustCompile(`^ {0,3}>[ ]?(.*)$`)
 	mdRule    = regexp.MustCompile(`^ {0,3}([-*_])([ \t]*([-*_])){2,}[ \t]*$`)
 )
 
-// prose renders Markdown prose: styled headings, hanging lists, literal code.
-func (m *model) prose(text string, width int) []string {
-	var out, code []string
-	fence := ""
-	hang := 0 // indent of the current list item
-	for l := range strings.SplitSeq(strings.TrimRight(card.Tables(text), "\n"), "\n") {
-		l = strings.ReplaceAll(l, "\t", "    ")
-		mark := mdFence.FindStringSubmatch(l)
-		switch {
-		case fence != "":
-			if mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "" {
-				fence = ""
-				out, code = append(out, m.code(code, width)...), nil
-				continue
-			}
-			code = append(code, l)
-			continue
-		case mark != nil:
-			fence, hang = mark[1], 0
-			if _, words := card.Info(strings.TrimPrefix(strings.TrimLeft(l, " "), fence)); words != "" {
-				code = append(code, words)
-			}
-			continue
+// markdown renders Markdown: prose and code, with an empty line between the two.
+func (m *model) markdown(text string, width int) (out []string) {
+	for i, piece := range card.Pieces(card.Tables(text)) {
+		if i > 0 {
+			out = append(out, "")
 		}
+		if lines := body(piece.Text); piece.Code {
+			out = append(out, m.literal(lines, "│ ", "│↪", width)...)
+		} else {
+			out = append(out, m.prose(lines, width)...)
+		}
+	}
+	return out
+}
+
+// prose renders styled headings, hanging lists and paragraphs.
+func (m *model) prose(lines []string, width int) (out []string) {
+	hang := 0 // indent of the current list item
+	for _, l := range lines {
 		switch heading, item, quote := mdHeading.FindStringSubmatch(l), mdItem.FindStringSubmatch(l), mdQuote.FindStringSubmatch(l); {
 		case strings.TrimSpace(l) == "":
 			out = append(out, "")
@@ -76,12 +70,7 @@ func (m *model) prose(text string, width int) []string {
 			out = append(out, wrapped(lead, lead, m.inline(l[in:]), width)...)
 		}
 	}
-	return append(out, m.code(code, width)...) // an unclosed fence
-}
-
-// code renders the lines of a fence.
-func (m *model) code(lines []string, width int) []string {
-	return m.literal(lines, "│ ", "│↪", width)
+	return out
 }
 
 // literal renders lines as they are. The rest of one that is too long goes on below, marked: it may be the end of a command
@@ -142,7 +131,7 @@ func wrapped(lead, indent, text string, width int) []string {
 func (m *model) preview(p *card.Preview, width int, whole bool) []string {
 	switch {
 	case p.Kind == card.Prose && whole:
-		return m.prose(p.Body, width)
+		return m.markdown(p.Body, width)
 	case whole:
 		return m.literal(body(p.Body), "", "↪", width)
 	}
