@@ -185,8 +185,7 @@ func (a *Ask) cloneLists() *Ask {
 func (p *Approval) clone() Approval {
 	next := *p
 	if p.Deny != nil {
-		d := *p.Deny
-		next.Deny = &d
+		next.Deny = new(*p.Deny)
 	}
 	next.AnyOf = slices.Clone(p.AnyOf)
 	for i := range next.AnyOf {

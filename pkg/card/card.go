@@ -182,8 +182,7 @@ func priority(a *ask.Ask, w *lang.Language) Priority {
 // until adds how much time an urgent ask has left.
 func (p Priority) until(at time.Time, v Viewer, now time.Time) Priority {
 	if p.Urgent() {
-		left := v.When(at, now, Left)
-		p.Left = &left
+		p.Left = new(v.When(at, now, Left))
 	}
 	return p
 }
@@ -196,8 +195,7 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	if !declared {
 		return
 	}
-	ends := v.When(at, now, v.live(Until))
-	c.Ends = &ends
+	c.Ends = new(v.When(at, now, v.live(Until)))
 	c.Priority = c.Priority.until(at, v, now)
 	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
 		c.AtEnd = c.words.Say("If nobody answers in time, it expires and the agent is told so. Nothing is decided.")
@@ -272,8 +270,7 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	}
 	row.Asker.Agent, row.Asker.Session = ask.Clip(row.Asker.Agent, 40), ask.Clip(row.Asker.Session, 40)
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
-		ends := v.When(at, now, Until)
-		row.Ends = &ends
+		row.Ends = new(v.When(at, now, Until))
 		row.Priority = row.Priority.until(at, v, now)
 	}
 	return row
