@@ -1,5 +1,7 @@
 package ask
 
+import "strings"
+
 // Session is one run of one agent, within its tenant.
 type Session struct {
 	Tenant string `json:"tenant"`
@@ -24,6 +26,14 @@ type Key struct {
 
 // String returns the key in its text form: tenant/session/id.
 func (k Key) String() string { return k.Tenant + "/" + k.Session + "/" + k.ID }
+
+// ParseKey parses what [Key.String] returned; ok is false unless the key is valid.
+func ParseKey(s string) (k Key, ok bool) {
+	tenant, rest, _ := strings.Cut(s, "/")
+	session, id, _ := strings.Cut(rest, "/")
+	k = Key{Tenant: tenant, Session: session, ID: id}
+	return k, k.Valid()
+}
 
 // Valid reports whether all three parts are tokens.
 func (k Key) Valid() bool { return ValidToken(k.Tenant) && ValidToken(k.Session) && ValidToken(k.ID) }

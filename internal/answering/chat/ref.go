@@ -41,16 +41,6 @@ func ParseRef(s string) (Ref, bool) {
 	return r, err == nil && q >= 0 && r.Key.Valid()
 }
 
-// ParseKey parses what [ask.Key.String] returned.
-func ParseKey(s string) (ask.Key, bool) {
-	parts := strings.Split(s, "/")
-	if len(parts) != 3 {
-		return ask.Key{}, false
-	}
-	k := ask.Key{Tenant: parts[0], Session: parts[1], ID: parts[2]}
-	return k, k.Valid()
-}
-
 // AnswerID derives the id of an answer from where and when it was given and by whom, so that a
 // repeated delivery is the same answer on every replica.
 func AnswerID(typ string, parts ...string) string {

@@ -52,7 +52,7 @@ func (s *Surface) ReadThread(ctx context.Context, messages []Seen, m Message, us
 		if m.ID != "" && f.Payload("for") == m.ID {
 			return Thread{Ours: true, Handled: true}
 		}
-		k, ok := ParseKey(f.Payload("ask"))
+		k, ok := ask.ParseKey(f.Payload("ask"))
 		if !ok {
 			others = others || f.ID != m.ID && f.User != user
 			continue

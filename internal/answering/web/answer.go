@@ -229,7 +229,7 @@ func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me board.Viewer, t
 	r = r.Clone(r.Context())
 	r.Method, r.URL = http.MethodGet, next
 	w.Header().Set(atHeader, to)
-	k, ok := parseKey(strings.TrimPrefix(next.Path, "/ask/"))
+	k, ok := ask.ParseKey(strings.TrimPrefix(next.Path, "/ask/"))
 	if !ok {
 		s.inbox(w, r, me)
 		return
@@ -243,8 +243,7 @@ func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me board.Viewer, t
 // refused explains why a reply was rejected.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed, err error) {
 	if e, ok := errors.AsType[*unconfirmedError](err); ok {
-		k := record.Ask.Key()
-		p := s.newPage(r.Context(), me, &k, listingOf(r))
+		p := s.newPage(r.Context(), me, new(record.Ask.Key()), listingOf(r))
 		p.focus(s, s.newAsk(r.Context(), record, me, form, nil), record, me)
 		p.Ask.Destroys, p.Ask.Confirm = e.labels, e.options
 		s.write(w, http.StatusUnprocessableEntity, p)
@@ -287,8 +286,7 @@ func general(me board.Viewer, e *ask.Error) string {
 
 // redrawForm draws the form again with everything the person typed.
 func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
-	k := record.Ask.Key()
-	p := s.newPage(r.Context(), me, &k, listingOf(r))
+	p := s.newPage(r.Context(), me, new(record.Ask.Key()), listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
 	p.Ask.Problem = problem
 	if id := form.get(fieldAnswerID); status == http.StatusServiceUnavailable && id != "" { // it may have been stored: sending it again repeats the same answer
@@ -305,8 +303,7 @@ func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me board.Vie
 // again draws the current state of the ask, without input that was typed for an
 // earlier life.
 func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me board.Viewer, record *ask.Record, status int, told string) {
-	k := record.Ask.Key()
-	p := s.newPage(ctx, me, &k, listingOf(r))
+	p := s.newPage(ctx, me, new(record.Ask.Key()), listingOf(r))
 	p.focus(s, s.newAsk(ctx, record, me, typed{}, nil), record, me)
 	if p.Ask.Told = told; status != http.StatusOK {
 		p.Ask.Problem, p.Ask.Told = told, ""
@@ -335,13 +332,4 @@ func (s *Server) badForm(w http.ResponseWriter, me board.Viewer, err error) {
 		status, line = http.StatusRequestEntityTooLarge, say(me, "What you sent is larger than 1 MiB. Go back and shorten it.")
 	}
 	s.plain(w, status, plainPage{Me: card.Name(me.By), Title: say(me, "Not sent"), Lines: []string{line}, Back: true})
-}
-
-func parseKey(text string) (ask.Key, bool) {
-	parts := strings.Split(text, "/")
-	if len(parts) != 3 {
-		return ask.Key{}, false
-	}
-	k := ask.Key{Tenant: parts[0], Session: parts[1], ID: parts[2]}
-	return k, k.Valid()
 }

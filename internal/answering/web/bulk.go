@@ -40,8 +40,7 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me board.Viewe
 	heads, total := s.board.Pending(f, 0, maxListed)
 	p := bulkPage{Title: say(me, "Decline several"), Me: card.Name(me.By), For: me.By.Principal, Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result, Now: card.Moment{At: now}.Stamp(), Undo: s.opts.Undo.Milliseconds()}
 	for i := range heads {
-		rec := heads[i].Record()
-		p.List = append(p.List, entry{Row: card.NewRow(&rec, viewer(me), now)})
+		p.List = append(p.List, entry{Row: card.NewRow(new(heads[i].Record()), viewer(me), now)})
 	}
 	s.render(w, status, "bulk", p)
 }
@@ -73,7 +72,7 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me board.Vie
 	dismiss := r.PostForm.Get("do") == "dismiss"
 	declined, late, failed, gone := 0, 0, 0, 0
 	for _, text := range chosen {
-		k, ok := parseKey(text)
+		k, ok := ask.ParseKey(text)
 		if !ok {
 			failed++
 			continue

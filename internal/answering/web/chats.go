@@ -59,8 +59,7 @@ func (s *Server) showChats(w http.ResponseWriter, r *http.Request, me board.View
 			s.drawChats(w, http.StatusUnprocessableEntity, me, p)
 			return
 		}
-		line := s.chatLine(me, &l)
-		p.Code, p.Would = code, &line
+		p.Code, p.Would = code, new(s.chatLine(me, &l))
 	}
 	s.drawChats(w, http.StatusOK, me, p)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,29 +58,20 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 }
 
 func refersTo(record *ask.Record, id string) bool {
-	for _, f := range record.Ask.AllFiles() {
-		if f.ID == id {
-			return true
-		}
-	}
-	votes := record.Votes
+	all, votes := []iter.Seq2[string, *ask.File]{record.Ask.AllFiles()}, record.Votes
 	if record.Outcome != nil {
-		votes = record.Outcome.Votes
+		all, votes = append(all, record.Outcome.AllFiles()), record.Outcome.Votes
 	}
-	for i := range votes {
-		if slices.ContainsFunc(votes[i].Files, func(f ask.File) bool { return f.ID == id }) {
-			return true
+	for _, files := range all {
+		for _, f := range files {
+			if f.ID == id {
+				return true
+			}
 		}
 	}
-	if record.Outcome == nil {
-		return false
-	}
-	for _, f := range record.Outcome.AllFiles() {
-		if f.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(votes, func(v ask.Vote) bool {
+		return slices.ContainsFunc(v.Files, func(f ask.File) bool { return f.ID == id })
+	})
 }
 
 // upload stores what a person adds to an answer, such as a pasted screenshot, and

@@ -97,13 +97,8 @@ func (t typed) answer(q *ask.Question) (ask.Answer, *ask.Fault) {
 		}
 		ans.Number = &n
 	case ask.KindBoolean:
-		switch t.get(fieldBoolean + q.ID) {
-		case "true":
-			yes := true
-			ans.Boolean = &yes
-		case "false":
-			no := false
-			ans.Boolean = &no
+		if said := t.get(fieldBoolean + q.ID); said == "true" || said == "false" {
+			ans.Boolean = new(said == "true")
 		}
 	case ask.KindDate:
 		ans.Date = strings.TrimSpace(t.get(fieldDate + q.ID))

@@ -84,7 +84,7 @@ func (s *Server) today(me board.Viewer) string {
 
 // done shows what this person has just decided.
 func (s *Server) done(r *http.Request, p *page, me board.Viewer) {
-	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
+	if k, ok := ask.ParseKey(r.URL.Query().Get(fieldDone)); ok {
 		record, err := s.record(r.Context(), me, k)
 		switch {
 		case err != nil:

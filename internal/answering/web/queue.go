@@ -86,8 +86,7 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 	t := &turn{Path: askPath(k), Me: me.By.Principal, Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
 	t.Others = s.others(k, me)
 	if until, is := off[k]; is {
-		m := viewer(me).When(until, now, card.Until)
-		t.Off = &m
+		t.Off = new(viewer(me).When(until, now, card.Until))
 	}
 	left := 30 * 24 * time.Hour
 	if !r.Ask.Deadline.IsZero() {
@@ -169,7 +168,7 @@ func (s *Server) open(r *http.Request, me board.Viewer) board.Filter {
 // heldBy returns the asks whose answers the page of a request holds.
 func heldBy(r *http.Request) (keys []ask.Key) {
 	for text := range strings.FieldsSeq(r.Header.Get(heldHeader)) {
-		if k, ok := parseKey(text); ok && len(keys) < maxHeld {
+		if k, ok := ask.ParseKey(text); ok && len(keys) < maxHeld {
 			keys = append(keys, k)
 		}
 	}
@@ -241,7 +240,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
 	to, undo := "", func() {}
-	if at, ok := parseKey(r.PostForm.Get(fieldStay)); ok && at != k {
+	if at, ok := ask.ParseKey(r.PostForm.Get(fieldStay)); ok && at != k {
 		to = askPath(at) + listingOf(r).with(url.Values{fieldDone: {k.String()}})
 	} else {
 		to, undo = s.onward(r, me, k)

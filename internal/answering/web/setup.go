@@ -162,7 +162,7 @@ func (s *Server) drawSetup(w http.ResponseWriter, r *http.Request, me board.View
 		Reachable: s.opts.Host == "" && !httpserver.LoopbackHost(s.base.Host), Fingerprint: s.opts.Fingerprint, Command: s.command("up --tls --http-addr 0.0.0.0:8420"),
 		Warns: s.opts.Fingerprint != "",
 	}
-	if k, ok := parseKey(r.URL.Query().Get("asked")); ok {
+	if k, ok := ask.ParseKey(r.URL.Query().Get("asked")); ok {
 		if record, err := s.record(r.Context(), me, k); err == nil {
 			p.Asked = askPath(k)
 			if record.Outcome != nil {

@@ -401,7 +401,7 @@ func changes(stream io.Reader) <-chan struct{} {
 
 // answer reads the ask on a page and answers it, and returns the page that follows.
 func (p *webPerson) answer(ctx context.Context, page string, card []string) (string, error) {
-	key, _ := chat.ParseKey(html.UnescapeString(card[1]))
+	key, _ := ask.ParseKey(html.UnescapeString(card[1]))
 	action, id := ofForm.FindStringSubmatch(page), ofAnswer.FindStringSubmatch(page)
 	if action == nil || id == nil {
 		return "", fmt.Errorf("bench: the card of %s has no form", key)

@@ -124,7 +124,7 @@ func (p presenter) threadsOf(channel string, a *ask.Ask, posts []message, top []
 		}
 	}
 	for i := range slices.Backward(top) {
-		if k, ok := chat.ParseKey(top[i].payload("ask")); ok && k.Tenant == a.Tenant && k.Session == a.Session && p.ours(&top[i]) {
+		if k, ok := ask.ParseKey(top[i].payload("ask")); ok && k.Tenant == a.Tenant && k.Session == a.Session && p.ours(&top[i]) {
 			add(cmp.Or(top[i].Thread, top[i].TS))
 		}
 	}
