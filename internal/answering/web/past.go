@@ -70,7 +70,8 @@ type archive struct {
 	now  func() time.Time
 	log  *slog.Logger
 
-	ended   chan struct{} // closed when the server drains
+	life    context.Context //nolint:containedctx // of the reads: pages share them; ends with close
+	end     context.CancelFunc
 	running sync.WaitGroup
 
 	mu      sync.Mutex
@@ -78,18 +79,18 @@ type archive struct {
 	read    time.Time     // start of the last successful read
 	took    time.Duration // its duration
 	reading chan struct{} // closed when the current read ends; nil: none is running
-	closed  bool
 }
 
 func newArchive(asks Asks, now func() time.Time, log *slog.Logger) *archive {
-	return &archive{asks: asks, now: now, log: log, ended: make(chan struct{}), rows: map[ask.Key]*past{}}
+	life, end := context.WithCancel(context.Background())
+	return &archive{asks: asks, now: now, log: log, life: life, end: end, rows: map[ask.Key]*past{}}
 }
 
 // newest returns the ended asks, newest first, and whether these are all that
 // the bus keeps, as far as is known. Recent holds those that the board saw
 // ending.
 func (a *archive) newest(ctx context.Context, recent []ask.Record) (rows []*past, whole bool) {
-	done := a.load(ctx)
+	done := a.load()
 	late := time.NewTimer(pastWait)
 	defer late.Stop()
 	select {
@@ -116,14 +117,13 @@ func newestFirst(x, y *past) int {
 
 // load starts a full read if the last one is old enough. A page waits only for
 // the first read.
-func (a *archive) load(ctx context.Context) (done <-chan struct{}) {
+func (a *archive) load() (done <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first := a.read.IsZero()
-	if a.reading == nil && !a.closed && (first || a.now().Sub(a.read) > max(pastAgain, pastLeisure*a.took)) {
+	if a.reading == nil && a.life.Err() == nil && (first || a.now().Sub(a.read) > max(pastAgain, pastLeisure*a.took)) {
 		a.reading = make(chan struct{})
-		life := context.WithoutCancel(ctx) // the next page uses the result, even if this reader leaves
-		a.running.Go(func() { a.readAll(life) })
+		a.running.Go(a.readAll)
 	}
 	if first && a.reading != nil {
 		return a.reading
@@ -133,16 +133,9 @@ func (a *archive) load(ctx context.Context) (done <-chan struct{}) {
 	return closed
 }
 
-func (a *archive) readAll(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, pastLimit)
+func (a *archive) readAll() {
+	ctx, cancel := context.WithTimeout(a.life, pastLimit)
 	defer cancel()
-	a.running.Go(func() {
-		select {
-		case <-a.ended:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
 	began := a.now()
 	q := responder.Query{State: ask.StateResolved, PageSize: pastPage}
 	var err error
@@ -171,13 +164,10 @@ func (a *archive) readAll(ctx context.Context) {
 	a.reading = nil
 }
 
-// close cancels a running read and waits for it.
+// close cancels a running read and waits for it. None begins after it.
 func (a *archive) close() {
 	a.mu.Lock()
-	if !a.closed {
-		a.closed = true
-		close(a.ended)
-	}
+	a.end()
 	a.mu.Unlock()
 	a.running.Wait()
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/waiting"
@@ -83,8 +82,7 @@ func (s *Server) newFrame(ctx context.Context, me board.Viewer, at listing, list
 
 // newEntry returns the row of an ask.
 func (s *Server) newEntry(me board.Viewer, h *board.Head, from source, others []string, at listing, now time.Time) entry {
-	record := h.Record()
-	e := entry{Row: card.NewRow(&record, viewer(me), now), Path: askPath(h.Key) + from.query, Others: others}
+	e := entry{Row: card.NewRow(new(h.Record()), viewer(me), now), Path: askPath(h.Key) + from.query, Others: others}
 	if from.group != "" {
 		e.Group = e.Asker.Session
 		if at.group == board.ByAgent {
@@ -97,8 +95,7 @@ func (s *Server) newEntry(me board.Viewer, h *board.Head, from source, others []
 		e.Handed = say(me, "handed to %s", h.Handed.Whom())
 	}
 	if !from.off.IsZero() {
-		m := viewer(me).When(from.off, now, card.Until)
-		e.Off = &m
+		e.Off = new(viewer(me).When(from.off, now, card.Until))
 	}
 	e.Version = e.version(h.Life, me.Language)
 	return e
@@ -279,35 +276,6 @@ func rising(places []int) (in []bool) {
 	return in
 }
 
-// maxDrawn is the number of rows kept in each of two generations.
-const maxDrawn = 2048
-
-// drawn caches the HTML of rows by version, so that a row is drawn once for all
-// viewers who see the same.
-type drawn struct {
-	mu       sync.Mutex
-	now, old map[string]string
-}
-
-func (d *drawn) row(version string, draw func() string) string {
-	d.mu.Lock()
-	html, ok := d.now[version]
-	if !ok {
-		html, ok = d.old[version]
-	}
-	d.mu.Unlock()
-	if !ok {
-		html = draw()
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.now) >= maxDrawn || d.now == nil {
-		d.now, d.old = make(map[string]string), d.now
-	}
-	d.now[version] = html
-	return html
-}
-
 // part executes the template of a page's part. An error is a programming error;
 // the part is then empty.
 func (s *Server) part(language, name string, data any) string {
@@ -319,6 +287,12 @@ func (s *Server) part(language, name string, data any) string {
 	return out.String()
 }
 
+// row returns the HTML of an entry. It is drawn once for all viewers who see the same.
 func (s *Server) row(language string, e *entry) string {
-	return s.drawn.row(e.Version, func() string { return s.part(language, "entry", e) })
+	html, drawn := s.drawn.Get(e.Version)
+	if !drawn {
+		html = s.part(language, "entry", e)
+		s.drawn.Add(e.Version, html)
+	}
+	return html
 }

@@ -20,26 +20,27 @@ type streams struct {
 	present func(tenant, session string) (func(), error)
 	max     int
 	log     *slog.Logger
-	ended   chan struct{} // closed when the server drains
+	life    context.Context //nolint:containedctx // of the streams: ends when the server drains
+	end     context.CancelFunc
 	looked  chan struct{} // signals that a person became present
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	n      int // open streams
 	here   int // those with a present person
-	closed bool
 	leave  func()
 	asking bool // a call of present is in flight
 }
 
 func newStreams(most int, present func(string, string) (func(), error), log *slog.Logger) *streams {
-	return &streams{present: present, max: most, log: log, ended: make(chan struct{}), looked: make(chan struct{}, 1)}
+	life, end := context.WithCancel(context.Background())
+	return &streams{present: present, max: most, log: log, life: life, end: end, looked: make(chan struct{}, 1)}
 }
 
 func (s *streams) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.n >= s.max {
+	if s.life.Err() != nil || s.n >= s.max {
 		return false
 	}
 	s.running.Add(1)
@@ -106,10 +107,7 @@ func (s *streams) watched() bool {
 // close ends all streams and waits for them.
 func (s *streams) close() {
 	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.ended)
-	}
+	s.end()
 	s.mu.Unlock()
 	s.running.Wait()
 }
@@ -258,7 +256,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me board.Viewer)
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.streams.ended:
+		case <-s.streams.life.Done():
 			out.end()
 			return
 		case <-signedOut:

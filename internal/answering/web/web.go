@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/askbus/askbus/pkg/responder"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Board holds the asks that the inbox shows: a [board.Board]. All methods
@@ -160,6 +161,7 @@ const (
 	maxBody     = 1 << 20          // of a form, in bytes
 	maxListed   = 200              // asks on one page of the list
 	receiptAge  = 5 * time.Second  // of receipts by other surfaces
+	maxDrawn    = 4096             // rows whose HTML is kept
 	callTimeout = 10 * time.Second // one write to the bus
 	readTimeout = 3 * time.Second  // one read; a page then shows what it has
 )
@@ -173,7 +175,7 @@ type Server struct {
 	board   Board
 	streams *streams
 	feeds   *feeds
-	drawn   drawn
+	drawn   *lru.Cache[string, string] // HTML of rows, by version
 	posted  *receipts
 	assets  *assets
 	pages   map[string]*template.Template // by language tag
@@ -223,9 +225,13 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	drawn, err := lru.New[string, string](maxDrawn)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
-		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: newPlaces(maxFiles, filesOfPerson),
+		board: board, drawn: drawn, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4), files: newPlaces(maxFiles, filesOfPerson),
 		letting: ratelimit.New(confirmations), ringing: ratelimit.New(tests), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
 	}
 	s.feeds = newFeeds(s)
