@@ -1,5 +1,7 @@
 // What an agent's author is told of a mistake, before and after it is sent.
 import { Askbus, AskbusError } from 'askbus'
+import { permission } from 'askbus/claude'
+import { decide } from 'askbus/openai-agents'
 import { FakeAskbus } from 'askbus/testing'
 
 const bus = new FakeAskbus()
@@ -28,3 +30,12 @@ const proxied = async (url) => {
   return ++cuts < 3 ? new Response('<html>', { status: 504 }) : Response.json({ answers: {} })
 }
 await check('cut', () => new Askbus({ url: 'http://bus.example', token: 't', fetch: proxied }).relay('claude-code', {}, { id: 'c1' }))
+
+// A call about which nobody was asked is rejected with the reason, and the run goes on.
+const full = new Askbus({ url: 'http://bus.example', token: 't', fetch: async () => Response.json({ status: 507, code: 'quota', detail: 'no room for files' }, { status: 507 }) })
+const state = { approve: () => console.log('decide approved'), reject: (_, { message }) => console.log('decide', message) }
+await decide({ interruptions: [{ agent: { name: 'Release' }, rawItem: { callId: 'c1', name: 'deploy', arguments: 'x'.repeat(30_000) } }], state }, { bus: full })
+
+// A long call is cut between characters: the bus takes no half of one.
+const { context } = await permission(bus, 'mine', 'x'.repeat(9_999) + '🚀'.repeat(10_000) + 'x')
+console.log('cut call', context.isWellFormed())

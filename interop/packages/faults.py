@@ -1,9 +1,12 @@
 """What an agent's author is told of a mistake, before and after it is sent."""
 
+import asyncio
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 from askbus import Askbus, AskbusError, _http
+from askbus.claude import permission
+from askbus.openai_agents import decide
 from askbus.testing import FakeAskbus
 
 bus = FakeAskbus()
@@ -40,3 +43,13 @@ def proxied(method, url, headers, body, timeout):
 
 
 check("cut", lambda: Askbus("http://bus.example", "t", transport=proxied).relay("claude-code", {}, id="c1"))
+
+# A call about which nobody was asked is rejected with the reason, and the run goes on.
+full = Askbus("http://bus.example", "t", transport=lambda *_: (507, {}, b'{"status": 507, "code": "quota", "detail": "no room for files"}'))
+state = SimpleNamespace(approve=lambda _: print("decide approved"), reject=lambda _, rejection_message: print("decide", rejection_message))
+call = SimpleNamespace(raw_item={"call_id": "c1", "name": "deploy", "arguments": "x" * 30_000})
+asyncio.run(decide(SimpleNamespace(to_state=lambda: state, interruptions=[call]), full))
+
+# A model may write half of a character, which the bus does not take.
+needs = asyncio.run(permission(bus.aio(), "mine", {"text": "\ud83d" + "x" * 30_000}))
+print("half", "\\ud83d" in needs["context"], len(needs["files"]))

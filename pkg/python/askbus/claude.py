@@ -61,6 +61,7 @@ async def permission(aio: AsyncAskbus, framework: str, value: object) -> dict[st
     cannot show.
     """
     text, said, files = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=vars), "", []
+    text = text.encode(errors="backslashreplace").decode()  # the bus takes no half of a character, which models write
     if len(text) > _SHOWN:
         files = [await aio.upload(text.encode(), "call.txt")]
         said = "This is too long to be shown whole here. All of it is in the file `call.txt`: read it before you permit it.\n\n"

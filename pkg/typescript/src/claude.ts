@@ -47,7 +47,8 @@ export async function permission(bus: Askbus, framework: string, value: unknown,
   if (text.length > shownWhole) {
     files.push(await bus.upload(text, 'call.txt'))
     parts.push('This is too long to be shown whole here. All of it is in the file `call.txt`: read it before you permit it.')
-    shown = `${text.slice(0, shownWhole / 2)}\n… ${text.length - shownWhole} characters are left out …\n${text.slice(-shownWhole / 2)}`
+    const [first, last] = [text.slice(0, shownWhole / 2).replace(/[\uD800-\uDBFF]$/, ''), text.slice(-shownWhole / 2).replace(/^[\uDC00-\uDFFF]/, '')] // half a character is no text
+    shown = `${first}\n… ${text.length - first.length - last.length} characters are left out …\n${last}`
   }
   const fence = '`'.repeat(Math.max(3, ...Array.from(shown.matchAll(/`+/g), ([run]) => run.length + 1)))
   parts.push(`${fence}\n${shown}\n${fence}`)
