@@ -1,4 +1,5 @@
 // What an agent's author is told of a mistake, before and after it is sent.
+import { createServer } from 'node:http'
 import { Askbus, AskbusError } from 'askbus'
 import { permission } from 'askbus/claude'
 import { decide } from 'askbus/openai-agents'
@@ -39,3 +40,12 @@ await decide({ interruptions: [{ agent: { name: 'Release' }, rawItem: { callId: 
 // A long call is cut between characters: the bus takes no half of one.
 const { context } = await permission(bus, 'mine', 'x'.repeat(9_999) + '🚀'.repeat(10_000) + 'x')
 console.log('cut call', context.isWellFormed())
+
+// An address that redirects, such as http for https, is told: followed, the question would become a list of asks.
+const moved = createServer((request, response) => {
+  if (request.url.startsWith('/there')) response.setHeader('content-type', 'application/json').end('{"items":[]}')
+  else response.writeHead(301, { location: '/there' }).end()
+}).listen(0, '127.0.0.1', async () => {
+  await check('moved', () => new Askbus({ url: `http://127.0.0.1:${moved.address().port}`, token: 't' }).confirm('Deploy?', { wait: 0 }))
+  moved.close()
+})

@@ -1,6 +1,8 @@
 """What an agent's author is told of a mistake, before and after it is sent."""
 
 import asyncio
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -53,3 +55,24 @@ asyncio.run(decide(SimpleNamespace(to_state=lambda: state, interruptions=[call])
 # A model may write half of a character, which the bus does not take.
 needs = asyncio.run(permission(bus.aio(), "mine", {"text": "\ud83d" + "x" * 30_000}))
 print("half", "\\ud83d" in needs["context"], len(needs["files"]))
+
+
+# An address that redirects, such as http for https, is told: followed, the question would become a list of asks.
+class Moved(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"items":[]}')
+
+    def do_POST(self):
+        self.send_response(301)
+        self.send_header("Location", "/there")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+moved = HTTPServer(("127.0.0.1", 0), Moved)
+Thread(target=moved.serve_forever, daemon=True).start()
+check("moved", lambda: Askbus(f"http://127.0.0.1:{moved.server_port}", "t").confirm("Deploy?", wait=0))

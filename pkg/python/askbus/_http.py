@@ -31,11 +31,21 @@ class AskbusError(Exception):
         self.outcome: dict[str, Any] | None = outcome
 
 
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: a POST would become a GET, and another address would get the token."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+_opener = urllib.request.build_opener(_Stay)
+
+
 def over_network(method, url, headers, body, timeout):
     """Sends one request; returns the status, the headers and the body."""
     request = urllib.request.Request(url, body, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
+        with _opener.open(request, timeout=timeout) as response:
             return response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -66,7 +76,7 @@ class Http:
                 raise AskbusError("the caller no longer waits")
             try:
                 status, given_headers, text = self.transport(method, url, headers, data, hold + ANSWER_LIMIT)
-                failure, reply = (None, text) if raw and status == 200 else _read(status, text)
+                failure, reply = (None, text) if raw and status == 200 else _read(status, text, given_headers.get("Location"))
                 if failure is None:
                     return status, reply
                 if status not in (408, 429, 502, 503, 504) or failure.code == "nobody_there":
@@ -83,7 +93,7 @@ class Http:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _read(status, text):
+def _read(status, text, to=None):
     """The failure that a response means, or its JSON."""
     try:
         reply = json.loads(text)
@@ -93,4 +103,4 @@ def _read(status, text):
         return None, reply
     if isinstance(reply, dict) and isinstance(reply.get("detail"), str):
         return AskbusError(**{**reply, "status": status}), None
-    return AskbusError(f"the response is not of askbus: {status}", status, "unavailable" if status >= 400 else "internal"), None
+    return AskbusError(f"the response is not of askbus: {status}{f' to {to}' if to else ''}", status, "unavailable" if status >= 400 else "internal"), None

@@ -97,7 +97,7 @@ export class Http {
     signal?.addEventListener('abort', abort)
     const timer = setTimeout(() => stop.abort(new Error(`no response in ${limit / 1000} s`)), limit)
     try {
-      const response = await this.#fetch(url, { ...init, signal: stop.signal })
+      const response = await this.#fetch(url, { ...init, redirect: 'manual', signal: stop.signal }) // followed, a POST becomes a GET
       return { response, data: new Uint8Array(await response.arrayBuffer()) }
     } finally {
       clearTimeout(timer)
@@ -116,7 +116,8 @@ function parse(text: string): any {
 
 function refusal(response: Response, problem: any): AskbusError {
   if (typeof problem?.detail === 'string') return new AskbusError(problem)
-  return new AskbusError({ status: response.status, code: response.ok ? 'internal' : 'unavailable', detail: `the response is not of askbus: ${response.status} ${response.statusText}`.trim() })
+  const to = response.headers.get('location')
+  return new AskbusError({ status: response.status, code: response.ok ? 'internal' : 'unavailable', detail: `the response is not of askbus: ${response.status} ${to ? `to ${to}` : response.statusText}`.trim() })
 }
 
 function sleep(ms: number, signal?: AbortSignal): Promise<void> {
