@@ -60,7 +60,7 @@ func isFreeText(v value) bool {
 	if _, isObject := v.raw.(*object); !isObject || v.field("type").raw != "string" {
 		return false
 	}
-	demands := []string{"oneOf", "enum", "format", "pattern", "minLength", "default"}
+	demands := []string{"oneOf", "enum", "format", "pattern", "minLength", "maxLength", "default"}
 	return !slices.ContainsFunc(demands, func(demand string) bool { return v.field(demand).given() })
 }
 

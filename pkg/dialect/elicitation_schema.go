@@ -68,9 +68,9 @@ type stringFormat struct{ name, pattern, message string }
 
 func formats() []stringFormat {
 	return []stringFormat{
-		{"email", `^\S+@\S+$`, "Give an email address such as mei@example.com."},
-		{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "Give a URI with its scheme."},
-		{"date-time", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "Give a time such as 2026-11-20T10:00:00Z."},
+		{"email", `^[\w.!#$%&'*+/=?^{|}~-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9]+$`, "Give an email address such as mei@example.com."},
+		{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~]+$`, "Give a URI with its scheme; write other characters than those of ASCII as %XX."},
+		{"date-time", `^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`, "Give a time such as 2026-11-20T10:00:00Z."},
 	}
 }
 
@@ -88,6 +88,8 @@ func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
 	}
 	if i := slices.IndexFunc(formats(), func(f stringFormat) bool { return f.name == format }); i >= 0 {
 		q.Limits.Pattern, q.Limits.Message = formats()[i].pattern, formats()[i].message
+	} else if format != "" {
+		v.field("format").warn("is %s, which is not checked; it is dropped", clip(format))
 	}
 	if pattern := v.field("pattern").string(); pattern != "" {
 		q.Limits.Pattern, q.Limits.Message = pattern, ""

@@ -88,7 +88,7 @@ func AnswersTo(a *ask.Ask) []ask.Answer {
 				ans.Other = "mine, too"
 			}
 		case ask.KindText:
-			ans.Text = "some-text@example"
+			ans.Text = "text@example.com"
 		case ask.KindNumber:
 			n := 1.0
 			ans.Number = &n
