@@ -113,6 +113,10 @@ func (b *builder) langchainRequest(n int, v value) {
 				one.rejectable = true
 			}
 		}
+		if 2*len(list) > ask.MaxQuestions && one.editable && (one.approvable || one.rejectable || one.respondable) {
+			one.editable = false // each edit is a question, too
+			item.warn("cannot be edited: it is one of %d requests", len(list))
+		}
 		b.approval(n, i, one)
 	}
 }

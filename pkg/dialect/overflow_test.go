@@ -122,3 +122,18 @@ func summary(given dialect.Given) string {
 	}
 	return s
 }
+
+// An agent that calls ten tools at once is asked about all of them, without the edits for which an ask has no room.
+func TestManyCallsAreReviewedWithoutEdits(t *testing.T) {
+	t.Parallel()
+	d := in(t, "langchain")
+	for calls, options := range map[int]int{8: 3, 9: 2, ask.MaxQuestions: 2} {
+		a, warnings, err := d.Ask([]byte(`{"actionRequests":[` + strings.TrimSuffix(strings.Repeat(`{"name":"delete","args":{}},`, calls), ",") + `]}`))
+		if err != nil {
+			t.Fatalf("%d calls: %v", calls, err)
+		}
+		if n := len(a.Questions[0].Options); n != options || (options == 2) != (len(warnings) == calls) {
+			t.Errorf("%d calls have %d options, and %d warnings", calls, n, len(warnings))
+		}
+	}
+}
