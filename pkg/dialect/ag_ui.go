@@ -66,11 +66,14 @@ func (b *builder) interrupt(n int, v value) {
 	schema.ignore("$schema", "additionalProperties", "description", "title")
 	begin := len(b.ask.Questions)
 	place := place{at: v.at, fields: map[string]string{"text": "message"}}
-	switch properties := schema.field("properties"); {
-	case properties.given():
+	properties := schema.field("properties")
+	fields := properties.object().keys
+	none := properties.given() && len(fields) == 0 // only that somebody says yes
+	switch {
+	case len(fields) > 0:
 		schema.ignore("type")
 		required := schema.field("required").strings()
-		for _, name := range properties.object().keys {
+		for _, name := range fields {
 			if len(b.ask.Questions) >= ask.MaxQuestions {
 				properties.fault(ask.FaultTooManyProperties, ask.MaxQuestions)
 				break
@@ -83,14 +86,14 @@ func (b *builder) interrupt(n int, v value) {
 			q := &b.ask.Questions[begin]
 			q.Text = message + "\n\n" + q.Text
 		}
-	case schema.given():
+	case schema.given() && !none:
 		b.response("value", schema, true)
 		if q := &b.ask.Questions[begin]; message != "" && b.origin[originKey(begin, "json")] != nil {
 			q.Text = message + "\n\n" + q.Text
 		} else if message != "" {
 			q.Text = message
 		}
-	case slices.Contains([]string{"tool_call", "tool_call_approval", "confirmation", "approval"}, reason):
+	case none, slices.Contains([]string{"tool_call", "tool_call_approval", "confirmation", "approval"}, reason):
 		b.add(ask.Question{Text: cmp.Or(message, "May the agent go on?"), NoOther: true, Options: []ask.Option{
 			{ID: approvalApprove, Label: "Approve"}, {ID: approvalReject, Label: "Reject"},
 		}}, place)

@@ -81,3 +81,17 @@ func TestAGUIPayloadsAreNotSentWithoutWhatIsNotJSON(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 }
+
+// A schema without properties, as of z.object({}), asks for nothing but a yes.
+func TestASchemaWithoutPropertiesIsAnApproval(t *testing.T) {
+	t.Parallel()
+	d := in(t, "ag-ui")
+	a, _, err := d.Ask([]byte(`[{"id":"int-1","reason":"input_required","message":"Deploy?","responseSchema":{"type":"object","properties":{}}}]`))
+	if err != nil || len(a.Questions) != 1 || a.Questions[0].Text != "Deploy?" {
+		t.Fatal(a.Questions, err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Name: "Mei"}, Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{"approve"}}}}
+	if got := string(d.Answer(&a, &o).Body); got != `{"resume":[{"interruptId":"int-1","status":"resolved","payload":{"approved":true}}]}` {
+		t.Error(got)
+	}
+}
