@@ -90,7 +90,11 @@ func read[T any](data []byte, w *T) (raw json.RawMessage, err error) {
 		raw = bytes.Clone(data)
 	}
 	*w = *new(T)
-	return raw, jsonv1.Unmarshal(data, w)
+	err = jsonv1.Unmarshal(data, w)
+	if wrong, ok := errors.AsType[*jsonv1.UnmarshalTypeError](err); ok { // as callers know it from encoding/json
+		err = &json.UnmarshalTypeError{Value: wrong.Value, Type: wrong.Type, Offset: wrong.Offset, Struct: wrong.Struct, Field: wrong.Field}
+	}
+	return raw, err
 }
 
 func newWireAsk(a *Ask) wireAsk {

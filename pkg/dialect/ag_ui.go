@@ -169,7 +169,11 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 				fields.set(recall(a, "", i, "id"), given)
 				payload = fields
 			case "approval":
-				payload = ordered("approved", slices.Contains(ans.Selected, approvalApprove))
+				decision := ordered("approved", slices.Contains(ans.Selected, approvalApprove))
+				if note := o.Answer(ans.QuestionID); note != nil && note.Notes != "" { // frameworks give their models the payload only
+					decision.set("reason", note.Notes)
+				}
+				payload = decision
 			default:
 				payload = given
 			}

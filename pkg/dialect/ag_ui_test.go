@@ -94,4 +94,9 @@ func TestASchemaWithoutPropertiesIsAnApproval(t *testing.T) {
 	if got := string(d.Answer(&a, &o).Body); got != `{"resume":[{"interruptId":"int-1","status":"resolved","payload":{"approved":true}}]}` {
 		t.Error(got)
 	}
+	// Models read the payload and nothing beside it.
+	o.Answers[0].Selected, o.Answers[0].Notes = []string{"reject"}, "not on a Friday"
+	if got := string(d.Answer(&a, &o).Body); !strings.Contains(got, `"payload":{"approved":false,"reason":"not on a Friday"}`) {
+		t.Error(got)
+	}
 }

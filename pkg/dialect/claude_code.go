@@ -60,6 +60,11 @@ func (b *builder) claudeCodeCall(v value) value {
 func (b *builder) claudeCodeInput(v value) {
 	v.object()
 	b.source(v)
+	for _, f := range v.multiples() { // that of one question, which clients fill in as false
+		if f.bool(false) {
+			f.warn("is dropped: it belongs to each question")
+		}
+	}
 	var texts []string
 	b.familyList(v.field("questions").unpacked(), func(i int, v value) ask.Question {
 		q := b.familyQuestion(i, v)

@@ -251,3 +251,23 @@ func ExampleLookup() {
 	// Choose one: type its number or a part of its label.
 	// {"status":"answered","answers":[{"question_id":"pick","selected_option_ids":["c2"]}]}
 }
+
+// What is of the wrong type in native JSON is named, without the types of Go.
+func TestAWrongTypeInNativeJSONIsNamed(t *testing.T) {
+	t.Parallel()
+	_, _, err := in(t, "a2a").Ask([]byte(`{"messageId":"m","parts":[{"data":{"questions":[{"text":"Which?","multiple":"yes"}]}}]}`))
+	if said := fmt.Sprint(err); !strings.Contains(said, `"questions.0.multiple" has a value of the wrong type (string)`) {
+		t.Error(said)
+	}
+}
+
+// Clients that fill in what a schema declares send the field of one question beside several, which says nothing.
+func TestAFieldOfOneQuestionBesideSeveralIsNoWarning(t *testing.T) {
+	t.Parallel()
+	for several, warned := range map[string]int{"false": 0, "true": 1} {
+		a, warnings, err := in(t, "claude-code").Ask([]byte(`{"multiselect":` + several + `,"questions":[{"question":"Which?","header":"H","options":[{"label":"a"},{"label":"b"}]}]}`))
+		if err != nil || a.Questions[0].Multiple || len(warnings) != warned {
+			t.Error(several, warnings, err)
+		}
+	}
+}
