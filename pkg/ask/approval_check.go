@@ -27,7 +27,7 @@ func (a *Ask) validateDeciders(f *faults) {
 		if strings.TrimSpace(principal) == "" || collective(principal) {
 			f.add(at, FaultEmptyPrincipal)
 		}
-		f.length(at, principal, MaxName)
+		f.principal(at, principal)
 	}
 }
 
@@ -218,7 +218,16 @@ func (f *faults) people(at string, list []string) {
 		if strings.TrimSpace(entry) == "" || entry == "group:" || entry == schedulePrefix {
 			f.add(at, FaultEmptyAudience)
 		}
-		f.length(at, entry, MaxName)
+		f.principal(at, entry)
+	}
+}
+
+// principal adds what is wrong with a principal. Nobody of OpenID Connect is named without the provider: an entry
+// from before ADR 0189 would let nobody decide, or exclude nobody.
+func (f *faults) principal(at, principal string) {
+	f.length(at, principal, MaxName)
+	if who, of := strings.CutPrefix(principal, ProofOIDC+":"); of && !strings.Contains(who, "#") {
+		f.add(at, FaultNoProvider, clip(principal))
 	}
 }
 

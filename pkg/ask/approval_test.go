@@ -61,7 +61,7 @@ func TestAnApprovalIsChecked(t *testing.T) {
 		}, nil},
 		"an option as default":     {release, func(a *ask.Ask) { a.Questions[0].Default = &ask.Answer{Selected: []string{"later"}} }, []string{"/questions/0/default approval_default"}},
 		"two of one person":        {deploy, func(a *ask.Ask) { a.Approval.AnyOf[0].From = []string{"os:mei"} }, []string{"/approval/any_of/0 approval_unreachable"}},
-		"two of one person's ways": {deploy, func(a *ask.Ask) { a.Only, a.Asker = ask.OnlyAsker, []string{"os:mei", "oidc:mei"} }, []string{"/approval/any_of/0 approval_unreachable"}},
+		"two of one person's ways": {deploy, func(a *ask.Ask) { a.Only, a.Asker = ask.OnlyAsker, []string{"os:mei", "oidc:id.example.com#mei"} }, []string{"/approval/any_of/0 approval_unreachable"}},
 		"one of them is excluded": {deploy, func(a *ask.Ask) {
 			a.Exclude, a.Approval.AnyOf[0].From = []string{"os:mei"}, []string{"os:mei", "os:jo"}
 		}, []string{"/approval/any_of/0 approval_unreachable"}},
@@ -101,7 +101,12 @@ func TestAnApprovalIsChecked(t *testing.T) {
 		"only, but not": {deploy, func(a *ask.Ask) {
 			a.Only, a.ExcludeAsker, a.Asker, a.Approval = ask.OnlyAsker, true, []string{"os:x"}, nil
 		}, []string{"/only contradicts"}},
-		"a group is not a person": {deploy, func(a *ask.Ask) { a.Exclude = []string{"group:sre"} }, []string{"/exclude/0 empty_principal"}},
+		"nobody of OpenID Connect is named without the provider": {deploy, func(a *ask.Ask) {
+			a.Approval.AnyOf[0].From, a.Exclude = []string{"oidc:ana"}, []string{"oidc:boss", "oidc:id.example.com#boss", "os:boss"}
+			a.ExcludeAsker, a.Asker = true, []string{"oidc:mei@example.com"}
+		}, []string{"/asker/0 no_provider", "/exclude/0 no_provider", "/approval/any_of/0/from/0 no_provider"}},
+		"an asker who is only noted": {deploy, func(a *ask.Ask) { a.Asker = []string{"oidc:mei@example.com"} }, nil},
+		"a group is not a person":    {deploy, func(a *ask.Ask) { a.Exclude = []string{"group:sre"} }, []string{"/exclude/0 empty_principal"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -79,6 +79,7 @@ const (
 	FaultEmptyText         FaultCode = "empty_text"
 	FaultEmptyAudience     FaultCode = "empty_audience"
 	FaultEmptyPrincipal    FaultCode = "empty_principal"
+	FaultNoProvider        FaultCode = "no_provider"
 	FaultNoAsker           FaultCode = "no_asker"
 	FaultOnlyNoAsker       FaultCode = "only_no_asker"
 	FaultOtherAsker        FaultCode = "other_asker"

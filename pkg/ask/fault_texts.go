@@ -61,6 +61,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultEmptyText:         {english: `is empty; text is required`, chinese: `是空的；需要一段文字`},
 	FaultEmptyAudience:     {english: `is empty; use "group:<name>" or a principal`, chinese: `是空的；请用 "group:<名称>" 或一个主体`},
 	FaultEmptyPrincipal:    {english: `is empty; give a principal, such as "os:mei"`, chinese: `是空的；请给出主体，例如 "os:mei"`},
+	FaultNoProvider:        {english: `is {given:quoted}, which is nobody; name the provider, too, such as "oidc:id.example.com#mei@example.com"`, chinese: `是 {given:quoted}，不指任何人；请同时写出提供方，例如 "oidc:id.example.com#mei@example.com"`},
 	FaultNoAsker:           {english: `is missing; exclude_asker needs the principals under which the asker answers, such as "os:mei" and "oidc:id.example.com#mei@example.com"`, chinese: `缺失；exclude_asker 需要提问者作答时所用的主体，例如 "os:mei" 和 "oidc:id.example.com#mei@example.com"`},
 	FaultOnlyNoAsker:       {english: `is missing; only "asker" needs the principals under which the asker answers, such as "os:mei" and "oidc:id.example.com#mei@example.com"`, chinese: `缺失；only 为 "asker" 时需要提问者作答时所用的主体，例如 "os:mei" 和 "oidc:id.example.com#mei@example.com"`},
 	FaultOtherAsker:        {english: `is {given:quoted}, but this credential was issued to ask for {asker:quoted}; leave asker out: the broker sets it`, chinese: `是 {given:quoted}，但此凭据是为代表 {asker:quoted} 提问而签发的；请省略 asker：由 broker 设置`},

@@ -89,7 +89,11 @@ func (a *Ask) validateAsker(f *faults) {
 		if strings.TrimSpace(principal) == "" {
 			f.add(at, FaultEmptyPrincipal)
 		}
-		f.length(at, principal, MaxName)
+		if a.ExcludeAsker || a.Only != "" {
+			f.principal(at, principal)
+		} else { // only noted
+			f.length(at, principal, MaxName)
+		}
 	}
 }
 

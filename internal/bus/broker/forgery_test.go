@@ -292,12 +292,12 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 		by      string
 		answers bool
 	}{
-		{surface("web"), "ansv1.web", `{"principal":"oidc:mei","proof":"oidc"}`, false},
+		{surface("web"), "ansv1.web", `{"principal":"oidc:id.example.com#mei","proof":"oidc"}`, false},
 		{surface("web"), "ansv1.web", `{"principal":"os:mei","proof":"os"}`, false},
 		{surface("web"), "ansv1.web", `{"principal":"oidc:tom","proof":"oidc"}`, true},
 		{surface("web"), "ansv1.web", `{}`, false}, // as the credential, which is not a person
 		{surface("slack"), "ansv1.slack", `{"principal":"slack:T/U","proof":"slack"}`, true},
-		{gateway, "ansv1.gateway", `{"principal":"oidc:mei","proof":"token"}`, false},
+		{gateway, "ansv1.gateway", `{"principal":"oidc:id.example.com#mei","proof":"token"}`, false},
 		{gateway, "ansv1.gateway", `{"principal":"token:7","proof":"token"}`, false},
 		{gateway, "ansv1.gateway", `{"principal":"oidc:tom","proof":"token"}`, true},
 		{operator(), "ansv1.operator", `{}`, false},
@@ -307,7 +307,7 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 		for _, verb := range []string{"answer", "cancel"} {
 			n++
 			id := fmt.Sprint("a", n)
-			data := strings.Replace(askData(id), `{"id"`, `{"exclude_asker":true,"asker":["os:mei","oidc:mei"],"id"`, 1)
+			data := strings.Replace(askData(id), `{"id"`, `{"exclude_asker":true,"asker":["os:mei","oidc:id.example.com#mei"],"id"`, 1)
 			if m := request(t, agent, askSubject("s1", id), nil, event(cloudevent.TypeAsked, id, data)); m.Header.Get("Nats-Service-Error-Code") != "" {
 				t.Fatalf("%s", m.Data)
 			}

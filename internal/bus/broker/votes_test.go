@@ -253,7 +253,7 @@ func TestAVoteIsInNobodyElsesName(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	c := newClient(t, b, "s1")
 	a := deploying("d1", 2)
-	a.ExcludeAsker, a.Asker = true, []string{"os:asker", "oidc:asker"}
+	a.ExcludeAsker, a.Asker = true, []string{"os:asker", "oidc:id.example.com#asker"}
 	if _, err := c.Ask(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func TestWhoMayVote(t *testing.T) {
 		a.ExcludeAsker, a.Asker, a.Exclude = true, []string{"os:asker"}, []string{"os:boss"}
 	}
 	asker := func(a *ask.Ask) {
-		a.Only, a.Asker = ask.OnlyAsker, []string{"os:asker", "oidc:asker"}
+		a.Only, a.Asker = ask.OnlyAsker, []string{"os:asker", "oidc:id.example.com#asker"}
 		a.Approval.AnyOf[0].Need = 1
 	}
 	for name, c := range map[string]struct {
