@@ -330,6 +330,10 @@ func TestErrors(t *testing.T) {
 	if e, ok := errors.AsType[*ask.Error](err); !ok || !errors.Is(err, ask.ErrInvalid) || e.Faults[0].Pointer != "/questions/0/text" {
 		t.Errorf("an invalid ask: %v", err)
 	}
+	bad.ID = "b a d" // which cannot be sent
+	if _, err = c.AskToWait(t.Context(), bad); !strings.Contains(fmt.Sprint(err), "/id: ") || !strings.Contains(fmt.Sprint(err), "/questions/0/text: ") {
+		t.Errorf("an invalid ask with an invalid id: %v", err)
+	}
 	big := question("big")
 	big.Context = strings.Repeat("x", ask.MaxLong)
 	for range 4 {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -69,10 +70,7 @@ func (s Session) String() string { return s.at.String() }
 //
 // [ask.ErrUnavailable] may also mean that the ledger is full.
 func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
-	if a.ID == "" {
-		a.ID = cloudevent.NewID()
-	}
-	k, err := s.key(a.ID)
+	k, err := s.named(&a)
 	if err != nil {
 		return Asked{}, err
 	}
@@ -85,10 +83,7 @@ func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
 // need not follow at all. An ask is also stored if the client cannot listen;
 // then Wait says why.
 func (s Session) AskToWait(ctx context.Context, a ask.Ask) (Asked, error) {
-	if a.ID == "" {
-		a.ID = cloudevent.NewID()
-	}
-	k, err := s.key(a.ID)
+	k, err := s.named(&a)
 	if err != nil {
 		return Asked{}, err
 	}
@@ -108,10 +103,7 @@ func (s Session) Asked(id string) Asked { return Asked{ID: id, session: s} }
 // stays pending, and Wait or the same AskAndWait with that ID picks it up
 // again.
 func (s Session) AskAndWait(ctx context.Context, a ask.Ask) (ask.Outcome, error) {
-	if a.ID == "" {
-		a.ID = cloudevent.NewID()
-	}
-	k, err := s.key(a.ID)
+	k, err := s.named(&a)
 	if err != nil {
 		return ask.Outcome{}, err
 	}
@@ -344,6 +336,19 @@ func (s Session) key(id string) (ask.Key, error) {
 		return ask.Key{}, ask.InvalidError("ask", []ask.Fault{ask.NewFault("/id", ask.FaultBadToken, ask.Clip(id, 80), ask.MaxToken)})
 	}
 	return s.at.Key(id), nil
+}
+
+// named returns the key of an ask, which gets an id if it has none. An invalid id cannot be sent, so the broker
+// could not name the other faults beside it.
+func (s Session) named(a *ask.Ask) (ask.Key, error) {
+	a.ID = cmp.Or(a.ID, cloudevent.NewID())
+	k, err := s.key(a.ID)
+	if err != nil && s.valid() == nil {
+		if data, failed := wire.EncodeAsk(a); failed == nil {
+			err = wire.EveryFault(err, data)
+		}
+	}
+	return k, err
 }
 
 func (s Session) valid() error {

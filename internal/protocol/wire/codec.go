@@ -45,7 +45,7 @@ func EncodeAsk(a *ask.Ask) ([]byte, error) { return a.MarshalJSON() }
 func DecodeAsk(data []byte) (ask.Ask, error) {
 	var a ask.Ask
 	if err := Strict("ask", data, &a); err != nil {
-		return a, everyFault(err, data)
+		return a, EveryFault(err, data)
 	}
 	return a, nil
 }

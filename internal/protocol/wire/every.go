@@ -12,10 +12,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// everyFault adds the faults of an ask's values to those of its JSON, so that
+// EveryFault adds the faults of an ask's values to those of its JSON, so that
 // they can be corrected together. A value that cannot be read counts as left
 // out, without another fault. A deadline is not compared with a clock.
-func everyFault(err error, data []byte) error {
+func EveryFault(err error, data []byte) error {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok || len(e.Faults) >= maxFaults {
 		return err
