@@ -155,11 +155,9 @@ func (b *builder) native(v value) {
 	}
 	questions := a.Questions
 	a.ID = cmp.Or(a.ID, b.ask.ID)
-	a.Session, a.Questions, a.Metadata = b.ask.Session, nil, nil
+	a.Session, a.Questions = b.ask.Session, nil
 	b.ask = a
-	for _, name := range []string{"title", "context", "agent", "priority", "audience", "min_proof", "at_deadline", "timeout", "deadline"} {
-		b.tops["/"+name] = v.at + "/" + name
-	}
+	b.base = v.at
 	for i, q := range questions {
 		b.add(q, place{at: v.at + "/questions/" + strconv.Itoa(i)})
 	}

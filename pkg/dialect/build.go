@@ -24,6 +24,7 @@ type builder struct {
 	origin map[string]any
 	places []place           // the place of each question in the foreign body
 	tops   map[string]string // the places of other fields of the ask
+	base   string            // the place of all others
 
 	upload  func(Upload) // nil: the request's files are only named
 	unshown []string     // names of files that are not shown
@@ -251,7 +252,7 @@ func (r *reader) within(pointer string, known []ask.Fault) bool {
 func (b *builder) translate(native string) string {
 	rest, ok := strings.CutPrefix(native, "/questions/")
 	if !ok {
-		return cmp.Or(b.tops[native], native)
+		return cmp.Or(b.tops[native], b.base+native)
 	}
 	number, rest, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)

@@ -65,6 +65,15 @@ func TestA2A(t *testing.T) {
 	call(agent, "CancelTask", `{"id":"s1/m1"}`).want(t, 200, `"code":-32002`)
 	call(screen, "SendMessage", `{"message":{"messageId":"m7","parts":[{"text":"May I ask?"}]}}`).want(t, 403)
 
+	// Questions in native JSON are read as at /v1/asks: what is misspelt or wrong is named where it stands.
+	call(agent, "SendMessage", `{"message":{"messageId":"w1","parts":[{"text":"I deploy."},{"data":{"questions":[{"text":"Deploy?","option":[]}],"min_prof":"os","timeout":"0s"}}]}}`).
+		want(t, 200, `"code":-32602`, "/message/parts/1/data/min_prof", "/message/parts/1/data/timeout", "/message/parts/1/data/questions/0/option")
+	call(agent, "SendMessage", `{"message":{"messageId":"w2","parts":[{"data":{"questions":[{"text":"Deploy?"}],"audience":["oidc:mei"],"metadata":{"build":"42"}}}]}}`).
+		want(t, 200, `"code":-32602`, "/message/parts/0/data/audience/0", `is \"oidc:mei\", which is nobody`)
+	d.do(agent, "POST", "/v1/asks?dialect=a2a&session=s1", `{"messageId":"w3","parts":[{"data":{"questions":[{"text":"Deploy?"}],"require_responder":true,"metadata":{"build":"42"}}}]}`).want(t, 503, "nobody_there")
+	call(agent, "SendMessage", `{"message":{"messageId":"w4","parts":[{"data":{"questions":[{"text":"Deploy?"}],"metadata":{"build":"42"}}}]}}`).want(t, 200, "INPUT_REQUIRED")
+	d.do(screen, "GET", "/v1/asks/s1/w4", "").want(t, 200, `"build":"42"`)
+
 	for body, code := range map[string]string{
 		`{`: "-32700", `[]`: "-32600", `{"jsonrpc":"1.0","method":"GetTask"}`: "-32600", `{"jsonrpc":"2.0","method":"x"}`: "-32601",
 		`{"jsonrpc":"2.0","method":"GetTask","params":{}}`: "-32602", `{"jsonrpc":"2.0","method":"GetTask","params":{"id":"none"}}`: "-32001",

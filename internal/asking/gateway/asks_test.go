@@ -69,6 +69,7 @@ func TestIdempotencyKeyIsTheID(t *testing.T) {
 	const body = `{"questions":[{"text":"Why?"}]}`
 	d.do(agent, "POST", "/v1/asks", body, "Idempotency-Key", `"k-1"`).want(t, 201, `"ask_id":"k-1"`)
 	d.do(agent, "POST", "/v1/asks", body, "Idempotency-Key", "k-1").want(t, 200, `"ask_id":"k-1"`)
+	d.do(agent, "GET", "/v1/asks?session=s1;limit=1", "").want(t, 400, "unknown_parameter") // which ends up in no parameter
 	d.do(agent, "POST", "/v1/asks", `{"id":"k-2","questions":[{"text":"Why?"}]}`, "Idempotency-Key", "k-1").want(t, 400, "/id")
 	d.do(agent, "POST", "/v1/asks?dialect=by-id", `{"questions":[{"question_id":"q","question":"?","options":[{"id":"a","label":"A"}]}]}`, "Idempotency-Key", "k 3").
 		want(t, 202, `"ask_id":"`+ask.Token("k 3")+`"`)

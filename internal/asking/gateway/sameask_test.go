@@ -103,6 +103,7 @@ func TestAnOutcomeThatNobodyFetched(t *testing.T) {
 	first := p.a.open(t, p.agent, c[0], c[1])
 	p.ends(t, keyAt(first))
 	p.ahead.Add(int64(time.Minute))
+	p.b.do(p.agent, "HEAD", first, "").want(t, 200)           // which looks, and has no answer
 	p.a.do(p.agent, "POST", c[0], c[1]).want(t, 200, `"Yes"`) // a client that lost its connection
 	second := p.a.open(t, p.agent, c[0], c[1])
 	p.ends(t, keyAt(second))

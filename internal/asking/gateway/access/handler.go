@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -48,7 +49,11 @@ func (a *Control) Authenticated(m Methods) http.Handler {
 func Takes(h Handler, names ...string) Handler {
 	known := strings.Fields(strings.Join(names, " "))
 	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
-		for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil { // such as a semicolon between two
+			return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownParameter, "?"+ask.Clip(r.URL.RawQuery, 80), strings.Join(known, ", "))
+		}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
 			if !slices.Contains(known, name) {
 				return ask.Refusal(ask.CodeInvalid, ask.FaultUnknownParameter, "?"+ask.Clip(name, 80), strings.Join(known, ", "))
 			}

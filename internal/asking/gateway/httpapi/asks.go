@@ -140,9 +140,9 @@ func sendOutcome(w http.ResponseWriter, o *ask.Outcome) error {
 }
 
 // delivered records that the outcome of an ask goes to its asker with this response. Callers that may
-// not ask, such as screens, are not the asker.
+// not ask, such as screens, are not the asker, and a response to HEAD has no outcome.
 func (api *API) delivered(r *http.Request, c *access.Caller, k ask.Key) {
-	if c.CheckAsk(k.Tenant, k.Session) == nil {
+	if r.Method != http.MethodHead && c.CheckAsk(k.Tenant, k.Session) == nil {
 		api.asks.Delivered(r.Context(), k)
 	}
 }

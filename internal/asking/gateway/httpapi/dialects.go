@@ -45,7 +45,7 @@ func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	if err != nil {
 		return err
 	}
-	a.RequireResponder = s.require
+	a.RequireResponder = a.RequireResponder || s.require
 	from := sameask.Origin{Permission: a.Permits()}
 	if from.Permission {
 		from.Place = []string{canonical(body)}
