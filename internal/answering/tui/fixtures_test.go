@@ -184,6 +184,18 @@ func (b *bus) asked(a ask.Ask) {
 	b.records = append(b.records, ask.Record{State: ask.StatePending, Ask: a, AskedAt: began, Life: "life-" + a.ID})
 }
 
+// again asks an id again.
+func (b *bus) again(a ask.Ask) {
+	b.mu.Lock()
+	drop := func(r ask.Record) bool { return r.Ask.ID == a.ID }
+	b.records, b.ended = slices.DeleteFunc(b.records, drop), slices.DeleteFunc(b.ended, drop)
+	b.mu.Unlock()
+	b.asked(a)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.records[len(b.records)-1].Life = "another"
+}
+
 func mei() ask.By { return ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"} }
 
 func options(b *bus) tui.Options {

@@ -70,6 +70,24 @@ func newForm(rec ask.Record, context bool) *form {
 	return f
 }
 
+// inherit takes over what was typed and not sent for an earlier ask of the same questions, and reports whether there is any.
+func (f *form) inherit(old *form) bool {
+	if old == nil || old.sentHere || f.end != nil || len(old.begun()) == 0 || len(old.fields) != len(f.fields) {
+		return false
+	}
+	for i := range f.fields {
+		if q, was := &f.rec.Ask.Questions[i], &old.rec.Ask.Questions[i]; q.ID == was.ID && q.Kind == was.Kind {
+			f.fields[i].value.set(old.fields[i].value.String())
+			f.fields[i].note.set(old.fields[i].note.String())
+		}
+	}
+	f.reply.set(old.reply.String())
+	f.reason.set(old.reason.String())
+	f.alone.set(old.alone.String())
+	f.touched = true
+	return true
+}
+
 // begun returns the typed texts, field by field.
 func (f *form) begun() []string {
 	var texts []string

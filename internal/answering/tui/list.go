@@ -162,7 +162,7 @@ func (m *model) listRow(row, width, whoWidth, ends int) string {
 		mark = m.styles.title.Render("△")
 	case ask.PriorityNormal, ask.PriorityLow:
 	}
-	if f := m.forms[h.Key]; f != nil && f.touched || f == nil && m.opts.Drafts.has(draftOf(m.opts.By, h.Key, h.Life)) {
+	if f := m.forms[h.Key]; f != nil && f.touched && f.end == nil || f == nil && m.opts.Drafts.has(draftOf(m.opts.By, h.Key, h.Life)) {
 		mark = "✎"
 	}
 	age := m.rowEnd(row, width)

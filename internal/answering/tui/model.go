@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -279,6 +280,7 @@ func (m *model) refresh() tea.Cmd {
 	m.group()
 	for i := range m.heads {
 		h := &m.heads[i]
+		m.supersede(h)
 		if f := m.forms[h.Key]; f != nil && (h.Approval != nil || len(h.Escalate) > 0) && f.rec.Life == h.Life && f.end == nil && !f.sending {
 			f.rec.Votes, f.rec.Escalated, f.rec.Ask.Audience = h.Votes, h.Escalated, h.Audience
 		}
@@ -349,10 +351,37 @@ func (m *model) notify() tea.Cmd {
 // focusOn shows an ask.
 func (m *model) focusOn(k ask.Key) tea.Cmd {
 	m.focus, m.message, m.opening = k, "", false
-	if m.forms[k] != nil {
+	if f := m.forms[k]; f != nil && !m.askedAgain(f) {
 		return nil
 	}
 	return m.load(k)
+}
+
+// askedAgain reports whether the agent has asked the id of a form again since: the form is of an earlier ask.
+func (m *model) askedAgain(f *form) bool {
+	return slices.ContainsFunc(m.heads, func(h board.Head) bool { return h.Key == f.rec.Ask.Key() && h.Life != f.rec.Life })
+}
+
+// supersede drops what belongs to an earlier ask with the id of a pending one: what is held for it, and its form unless
+// somebody reads it or has begun to answer it. Then [model.again] shows the new ask once they go on.
+func (m *model) supersede(h *board.Head) {
+	f := m.forms[h.Key]
+	if f == nil || f.rec.Life == h.Life || f.sending {
+		return
+	}
+	if held := m.heldFor(h.Key); held != nil {
+		m.unhold(held)
+		m.message = m.say("Not sent: the agent has asked this again. Look at it, then answer.")
+	}
+	if f.end == nil && !f.touched || h.Key != m.focus && (f.sentHere || len(f.begun()) == 0) {
+		delete(m.forms, h.Key)
+	}
+}
+
+// again shows the new ask in place of a form of an earlier one, instead of sending it.
+func (m *model) again(f *form) tea.Cmd {
+	m.message = m.say("Not sent: the agent has asked this again. Look at it, then answer.")
+	return m.load(f.rec.Ask.Key())
 }
 
 func (m *model) load(k ask.Key) tea.Cmd {
@@ -389,15 +418,16 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		}
 	}
 	f := newForm(msg.rec, card.OpensContext(&msg.rec.Ask))
+	inherited := f.inherit(m.forms[msg.key])
 	switch resumed := m.resume(f); {
-	case !resumed:
+	case !resumed && !inherited:
 	case f.end != nil: // it is shown as that of an ask that ended on this screen
 		if shown := m.form(); len(f.begun()) == 0 || m.editor() != nil || shown != nil && shown.end != nil && shown.touched {
 			return nil // the next screen shows it
 		}
 		m.forms[msg.key], m.inCard = f, !m.wide()
 		return m.focusOn(msg.key)
-	case msg.key == m.focus:
+	case msg.key == m.focus && (resumed || m.message == ""):
 		m.message = m.say("This is your draft from before: look at it before you send it")
 	}
 	if m.single() || m.opening && msg.key == m.focus {

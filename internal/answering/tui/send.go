@@ -65,6 +65,9 @@ func (m *model) commit(f *form) tea.Cmd {
 	if f.end != nil || m.busy(f) {
 		return nil
 	}
+	if m.askedAgain(f) {
+		return m.again(f)
+	}
 	if f.typing == typingAlone {
 		m.askAlone(f, view)
 		return nil
@@ -126,6 +129,9 @@ func (m *model) send(f *form) tea.Cmd { return m.sendIf(f, false) }
 
 // confirm sends the destructive options that Enter found.
 func (m *model) confirm(f *form) tea.Cmd {
+	if (f.breaking || f.destroys != "") && m.askedAgain(f) {
+		return m.again(f)
+	}
 	if f.breaking {
 		return m.sendAlone(f)
 	}

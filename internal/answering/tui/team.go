@@ -30,7 +30,7 @@ const awake = time.Minute
 // movedMsg is the result of snoozing or handing over.
 type movedMsg struct {
 	key  ask.Key
-	said string
+	said string  // empty: that it is snoozed
 	back move    // takes it back; nil: nothing does
 	form overlay // of a hand-over: opened again if it is refused
 	err  error
@@ -170,7 +170,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(movedMsg{key: m.focus, said: m.opts.Viewer.Snoozed(until, m.opts.Now()), back: m.unsnooze}, func(ctx context.Context, v board.Viewer, k ask.Key) error {
+	return m.change(movedMsg{key: m.focus, back: m.unsnooze}, func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	})
 }
@@ -247,6 +247,9 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 		}
 	}
 	m.message = msg.said
+	if until, off := m.off[msg.key]; off && msg.said == "" { // it comes back before it ends, whatever was chosen
+		m.message = m.opts.Viewer.Snoozed(until, m.opts.Now())
+	}
 	if msg.back != nil {
 		m.moving = &msg
 		m.message += " · " + m.say("%s takes it back", m.keys.key(actTakeBack))

@@ -19,6 +19,8 @@ type team struct {
 	told   chan string
 	given  *board.Handover // of every ask
 	there  map[ask.Key][]board.Attention
+
+	lastCall time.Time // no snooze is longer; zero: any is as long as was chosen
 }
 
 func (c *team) Pending(f board.Filter, offset, limit int) ([]board.Head, int) {
@@ -35,6 +37,9 @@ func (c *team) Pending(f board.Filter, offset, limit int) ([]board.Head, int) {
 
 func (c *team) Snooze(_ context.Context, _ board.Viewer, k ask.Key, until time.Time) error {
 	if delete(c.off, k); !until.IsZero() {
+		if !c.lastCall.IsZero() && until.After(c.lastCall) {
+			until = c.lastCall
+		}
 		c.off[k] = until
 	}
 	return nil
@@ -100,6 +105,14 @@ func TestSnoozing(t *testing.T) {
 	s.keys("h 1").has("1 waiting")
 	s.keys("z").has("2 waiting", "Taken back")
 	s.keys("h 1 j z").has("1 waiting") // z takes back only what is said
+}
+
+// TestASnoozeSaysWhenTheAskComesBack: that is before it ends, whatever was chosen.
+func TestASnoozeSaysWhenTheAskComesBack(t *testing.T) {
+	t.Parallel()
+	s, c := withTeam(t, database(), text("Next?"))
+	c.lastCall = began.Add(45 * time.Minute)
+	s.keys("h 5").has("Snoozed, back in 40 min · z takes it back")
 }
 
 // TestANamedAskStaysOnTheScreen: no key brings up another one, which would be answered in its place.

@@ -38,11 +38,17 @@ function takePage(doc, url, push) {
   if (push) history.pushState(null, '', url);
 }
 
+let visits = 0; // only the last one counts
+let sent; // what is being sent: whether it was taken, else its ask stays
+
 export async function visit(url, push = true, on = false) {
+  const turn = ++visits;
+  if (sent && !await sent || turn !== visits) return;
   if (card()) remember(card());
   try {
     const answer = await request(url, { headers: live.part(url) });
     const doc = parse(await answer.text());
+    if (turn !== visits) return;
     if (!$('#card', doc)) { location.assign(url); return; }
     takePage(doc, answer.url, push);
     scrollTo(0, 0);
@@ -50,6 +56,7 @@ export async function visit(url, push = true, on = false) {
     if (!on) ready(); // a field would take the next j or k for text
     rowIntoView();
   } catch (error) {
+    if (turn !== visits) return;
     // Without a connection the browser's own page would take the place of what somebody typed.
     if (error instanceof TypeError || error.name === 'TimeoutError') live.lost();
     else location.assign(url);
@@ -96,7 +103,8 @@ async function send(form, submitter) {
   const button = submitter ?? [...form.elements].find((el) => el.tagName === 'BUTTON' && el.type === 'submit');
   button.ariaBusy = 'true';
   remember(article);
-  let went = false;
+  let went = false, taken = false, done;
+  sent = new Promise((end) => { done = end; });
   try {
     if ($$('[data-files]', form).some(({ value }) => value)) await (await import('./files.js')).renew(form);
     const body = new URLSearchParams(new FormData(form, submitter));
@@ -111,7 +119,7 @@ async function send(form, submitter) {
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
     // The page that follows the form: scripts get it without a redirect.
     const to = answer.headers.get('Askbus-At') ?? (answer.redirected ? answer.url : '');
-    went = to !== '';
+    [went, taken] = [to !== '', answer.ok];
     if (went) {
       if (held) undo.hold(...held);
       else if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
@@ -135,6 +143,8 @@ async function send(form, submitter) {
   } finally {
     const told = release();
     undo.check();
+    done(taken);
+    sent = undefined;
     button.ariaBusy = 'false';
     // The response is as new as its mark; only changes that arrived in the
     // meantime may be newer.

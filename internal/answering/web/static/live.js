@@ -4,7 +4,7 @@
 
 import { complained, meanwhile, redraw, replaceCard, takeCard } from './card.js';
 import { remember, touched } from './drafts.js';
-import { $, $$, adopt, card, cut, now, parse, request, tick } from './page.js';
+import { $, $$, adjust, adopt, card, cut, now, parse, request, tick } from './page.js';
 import * as undo from './undo.js';
 import { say } from './words.js';
 
@@ -88,6 +88,7 @@ function take(d, mark) {
 // takeFrame replaces the frame by that of a fetched page, or of what is drawn of it.
 export function takeFrame(doc) {
   if (doc.documentElement.dataset.person !== root.dataset.person) { location.reload(); return; } // somebody else has signed in here
+  adjust(doc);
   const list = $('#list', doc);
   if (!list) return;
   const same = list.dataset.query === query();

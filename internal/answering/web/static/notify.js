@@ -62,7 +62,7 @@ async function over(key) {
 
 async function tell(keys) {
   if (!document.hidden && document.hasFocus()) return; // a window that was just minimized may still have the focus
-  if (get('sound') === 'on') beep();
+  if (get('sound') === 'on') aloud(keys[0]);
   if (!wanted()) return;
   const worker = (await register().catch(register)).active;
   for (const key of keys.slice(0, 3)) {
@@ -91,6 +91,15 @@ async function settle() {
       }
     }
   } finally { settling = false; }
+}
+
+// aloud plays the sound once, in one of the pages that hear of an ask.
+function aloud(key) {
+  if (!navigator.locks) { beep(); return; }
+  navigator.locks.request(`askbus:sound:${key}`, { ifAvailable: true }, (lock) => {
+    if (lock) beep();
+    return lock && new Promise((end) => { setTimeout(end, 5000); });
+  });
 }
 
 let audio;

@@ -22,8 +22,12 @@ export function cut() {
 
 // ---- clocks -----------------------------------------------------------------
 
-const skew = Date.parse(document.documentElement.dataset.now) - Date.now();
+let skew;
 export const now = () => Date.now() + skew; // the server's time
+
+// adjust takes the server's time from a page: this machine's clock may have been set since the last one.
+export function adjust(doc) { skew = Date.parse(doc.documentElement.dataset.now) - Date.now(); }
+adjust(document);
 
 function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
