@@ -6,7 +6,6 @@ import (
 
 	"github.com/askbus/askbus/internal/answering/web"
 	"github.com/askbus/askbus/internal/testkit/browsertest"
-	"github.com/askbus/askbus/pkg/ask"
 )
 
 // slow keeps the response to a request whose address or body has a text, until letGo.
@@ -25,6 +24,13 @@ func (b tab) slow(text string) {
 		};
 		return '';
 	})()`)
+}
+
+// goes clicks on the row of an ask, and waits until its page could have come.
+func (b tab) goes(id string) {
+	b.t.Helper()
+	b.click(`#wait-default\/s1\/` + id + ` a`)
+	b.hears(`fetch('/ask/default/s1/` + id + `').then((answer) => answer.text()).then(() => true)`)
 }
 
 // letGo lets the page read that response.
@@ -66,30 +72,12 @@ func TestBrowserAVisitWaitsForWhatIsBeingSent(t *testing.T) {
 	b.slow("held=check")
 	b.keys("2\r")
 	b.wait(`!!window.letGo`)
-	b.click(`#wait-default\/s1\/third a`)
+	b.goes("third")
 	b.letGo()
 	b.wait(`document.querySelector('#done').innerText.includes('Sending “SQLite + Litestream” …')`)
 	b.at("third")
 	b.keys("1")
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/third') && document.querySelector('input[value="=pg"]').checked`)
-}
-
-// What was refused is shown, although somebody wanted to see another ask.
-func TestBrowserARefusedAnswerIsNotLeft(t *testing.T) {
-	t.Parallel()
-	bus := newBus()
-	bus.ask(question("first", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?"}), 2*time.Minute)
-	bus.ask(question("second", database()), time.Minute)
-	b := serve(t, bus).open(t, mei).live()
-	b.at("first")
-	b.slow("number")
-	b.keys("many\r")
-	b.wait(`!!window.letGo`)
-	b.click(`#wait-default\/s1\/second a`)
-	b.letGo()
-	b.wait(`!!document.querySelector('article[data-key$="/first"] .fault-words')`)
-	b.click(`#wait-default\/s1\/second a`) // once it was read
-	b.at("second")
 }
 
 // A laptop sets its clock when it wakes.
