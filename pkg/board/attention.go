@@ -35,6 +35,7 @@ const (
 	attentionLasts = 25 * time.Second // longer than two intervals: one message may be lost
 	maxAttentive   = 16               // people at one ask
 	maxAttended    = 10_000           // asks with people
+	maxSeen        = 1000             // people whose names are kept
 	maxAttention   = 2048             // bytes of a message
 )
 
@@ -216,6 +217,10 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		return x.Principal == a.Principal || a.Seen.Sub(x.Seen) >= attentionLasts
 	})
 	known := slices.ContainsFunc(before, func(x Attention) bool { return x.Principal == a.Principal && x.Answering == a.Answering })
+	if !a.Gone {
+		name, _ := b.seen.Get(a.Principal)
+		b.seen.Add(a.Principal, cmp.Or(a.Name, name))
+	}
 	if !a.Gone && len(people) < maxAttentive && (len(before) > 0 || len(b.attended) < maxAttended) {
 		people = append(people, a)
 	}

@@ -57,11 +57,12 @@ type Board struct {
 	ended    endings
 	gone     *lru.Cache[string, struct{}] // lives that ended, in addition to ended: a late read may still have them
 	status   Status
-	attended map[string][]Attention // by key, of pending asks
-	early    []early                // attention whose ask is not known yet
-	claims   map[string]*claim      // by mark
-	readers  *readers               // of chats
-	handed   map[string]*Handover   // by key
+	attended map[string][]Attention     // by key, of pending asks
+	seen     *lru.Cache[string, string] // names of people who were at an ask, by principal
+	early    []early                    // attention whose ask is not known yet
+	claims   map[string]*claim          // by mark
+	readers  *readers                   // of chats
+	handed   map[string]*Handover       // by key
 	subs     map[*subscriber]struct{}
 
 	// The following fields belong to the goroutine that follows the bus.
@@ -100,9 +101,10 @@ func newBoard(r *source, opts Options) *Board {
 		opts.Ended = 200
 	}
 	gone, _ := lru.New[string, struct{}](maxGone) // fails for sizes below 1 only
+	seen, _ := lru.New[string, string](maxSeen)
 	b := &Board{
 		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
-		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: gone, subs: map[*subscriber]struct{}{},
+		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, seen: seen, gone: gone, subs: map[*subscriber]struct{}{},
 	}
 	if opts.Shared {
 		b.standIns = newStandIns(r)

@@ -138,7 +138,7 @@ func (b *Board) person(to string, h Head) (principal, name string, fault *ask.Fa
 	return refuse(ask.FaultUnknownPerson)
 }
 
-// People returns the people whom the board has seen recently: those who look,
+// People returns the people whom the board has seen recently: those who looked,
 // who answered, and to whom asks were handed over. It returns no groups.
 func (b *Board) People() []ask.By {
 	b.mu.Lock()
@@ -155,10 +155,9 @@ func (b *Board) people() []ask.By {
 		}
 		all = append(all, ask.By{Principal: principal, Name: name})
 	}
-	for _, people := range b.attended {
-		for _, a := range people {
-			add(a.Principal, a.Name)
-		}
+	for _, principal := range b.seen.Keys() {
+		name, _ := b.seen.Peek(principal)
+		add(principal, name)
 	}
 	for rec := range b.ended.newest() {
 		if by := rec.Outcome.By; by != nil {

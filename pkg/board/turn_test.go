@@ -97,6 +97,10 @@ func TestAnAskIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "both are seen", func() bool { return len(one.People()) == 2 })
+	if err := other.Leave(tom, key("a1")); err != nil { // he was seen all the same
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "he has left", func() bool { return len(one.Attending(key("a1"))) == 0 })
 	if err := one.HandOver(t.Context(), mei, key("a1"), "Tom", "you know\nthe ledger"); err != nil {
 		t.Fatal(err)
 	}
