@@ -24,9 +24,9 @@ func (b *bus) Take(_ context.Context, v board.Viewer, f board.Filter, t board.Tu
 }
 
 func (b *bus) look(k ask.Key, a board.Attention) {
-	before := len(b.there[k])
+	before, answering := len(b.there[k]), slices.ContainsFunc(b.there[k], func(x board.Attention) bool { return x.Principal == a.Principal && x.Answering })
 	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x board.Attention) bool { return x.Principal == a.Principal }), a)
-	if len(b.there[k]) != before || a.Answering {
+	if len(b.there[k]) != before || a.Answering || answering {
 		b.tell(k)
 	}
 }

@@ -124,7 +124,7 @@ async function send(form, submitter) {
       if (held) undo.hold(...held);
       else if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
       document.dispatchEvent(new CustomEvent('askbus:sent'));
-    }
+    } else if (taken && !held && form.matches('.answer, #decline')) forget(article.dataset.key); // a vote: its ask stays
     takePage(doc, location.href, false);
     if (went) {
       history.replaceState(null, '', undone(new URL(to, location.href)));

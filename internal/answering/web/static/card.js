@@ -115,7 +115,10 @@ export function takeCard(doc) {
   if (next.dataset.state === 'pending') {
     for (const mine of $$('[data-live]', now)) {
       const theirs = $(`[data-live=${mine.dataset.live}]`, next);
-      if (theirs && mine.innerHTML !== theirs.innerHTML) { mine.replaceChildren(...[...theirs.childNodes].map(adopt)); tick(mine); }
+      if (!theirs || mine.innerHTML === theirs.innerHTML) continue;
+      mine.replaceChildren(...[...theirs.childNodes].map(adopt));
+      tick(mine);
+      if (mine.dataset.live === 'votes') $('[data-told]', now)?.remove(); // how they stood then
     }
     return;
   }

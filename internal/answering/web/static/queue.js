@@ -39,7 +39,7 @@ for (const name of ['keydown', 'pointerdown', 'pointermove', 'wheel', 'input']) 
 document.addEventListener('visibilitychange', attend);
 // The message is sent after the card is drawn, so that drawing does not wait
 // for it.
-document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at) setTimeout(attend, 50); });
+document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at || said === 'answering') setTimeout(attend, 50); });
 addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
 
