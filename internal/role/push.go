@@ -1,6 +1,7 @@
 package role
 
 import (
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/push"
@@ -60,6 +61,9 @@ func (r *Process) push(p config.Push, cookieKey []byte) (*nats.Conn, error) {
 	// Longer, and the work that waits would look as if push were dead (the alert AskbusSurfaceDead).
 	if u := p.Push.Unseen; u != 0 && (u < time.Minute || u > 4*time.Minute) {
 		return nil, cli.Usage("ASKBUS_PUSH_UNSEEN is %s; give 1m to 4m, or 0 for never", u)
+	}
+	if c := p.Push.Contact; c != "" && !strings.HasPrefix(c, "https://") && !strings.Contains(c, "@") {
+		return nil, cli.Usage("ASKBUS_PUSH_CONTACT is %q; give an https URL or an e-mail address, or push services refuse to notify", c)
 	}
 	nc, role, err := r.as(rights.Role{Name: rights.RoleResponder, Type: push.Type})
 	if err != nil {

@@ -81,9 +81,9 @@ type Listen struct {
 
 	NATSMessages int `split_words:"true" default:"10000" desc:"messages a second that one credential of a tenant may send to the embedded NATS server; one that sends more is disconnected and refused for 10s or longer; -1: no limit"`
 
-	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
-	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
-	HTTPConnectionsPerMinute  int `split_words:"true" desc:"new connections of one remote address in a minute; default: 30000"`
+	HTTPConnections           int `split_words:"true" positive:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
+	HTTPConnectionsPerAddress int `split_words:"true" positive:"true" desc:"of these, from one remote address; default: half of them"`
+	HTTPConnectionsPerMinute  int `split_words:"true" positive:"true" desc:"new connections of one remote address in a minute; default: 30000"`
 
 	HTTPLinger time.Duration `split_words:"true" desc:"how long gateway and inbox still serve after the signal to stop, ending each connection with its response, so that clients go to another replica; default: not at all"`
 
@@ -109,7 +109,7 @@ type Web struct {
 		CookieKeyFile string        `split_words:"true" desc:"file that holds the key of login cookies"`
 		Idle          time.Duration `default:"72h" desc:"a sign-in ends after this time without activity"`
 		Life          time.Duration `default:"720h" desc:"a sign-in ends after this time at the latest; at most 720h"`
-		Hosts         []string      `desc:"host names under which the inbox may be reached, besides loopback"`
+		Hosts         []string      `hosts:"true" desc:"host names under which the inbox may be reached, besides loopback"`
 		Rules         string        `desc:"rules file (YAML): what people may see and decide, by the claims of their sign-in; read at the start"`
 
 		OIDC struct {
@@ -139,7 +139,7 @@ type Web struct {
 // Push has the settings of web push.
 type Push struct {
 	Push struct {
-		Hosts   []string      `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
+		Hosts   []string      `hosts:"true" desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
 		Contact string        `desc:"contact for push services: an https URL or an e-mail address; default: https://askbus.dev"`
 		Unseen  time.Duration `default:"3m" desc:"people whose notification of an ask nobody saw for this long get a private message in a chat that they linked (see docs/answering.md); 1m to 4m, 0 for never"`
 	}
@@ -359,18 +359,42 @@ type Telemetry struct {
 	OTLPHeaders  string `split_words:"true" desc:"headers for it, as name=value,name=value"`
 }
 
-// Load fills a settings struct from the environment.
+// Load fills a settings struct from the environment. An empty variable counts as not set, and spaces around the elements
+// of a list do not count.
 func Load(into any) error {
+	if err := each(into, usable); err != nil {
+		return err
+	}
 	if err := envconfig.Process(Prefix, into); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	// The zero value of some settings means that they were not set, so an explicit one is refused.
-	return each(into, func(name string, field reflect.StructField, value reflect.Value) error {
-		if given := os.Getenv(name); field.Tag.Get("positive") == "true" && given != "" && value.Int() <= 0 {
-			return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, given)
+	return each(into, func(_ string, _ reflect.StructField, value reflect.Value) error {
+		if list, ok := value.Interface().([]string); ok {
+			trim(list)
 		}
 		return nil
 	})
+}
+
+// usable checks the variable of a setting: envconfig's errors do not say what to give. It removes an empty one, which
+// envconfig takes for a value.
+func usable(name string, field reflect.StructField, value reflect.Value) error {
+	given := os.Getenv(name)
+	if given == "" {
+		return os.Unsetenv(name)
+	}
+	parsed := reflect.New(value.Type()).Elem()
+	if err := set(parsed, given); err != nil {
+		return fmt.Errorf("settings: %s is %q: %w", name, given, err)
+	}
+	// The zero value of some settings means that they were not set, so an explicit one is refused.
+	if field.Tag.Get("positive") == "true" && parsed.Int() <= 0 {
+		return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, given)
+	}
+	if field.Tag.Get("hosts") == "true" && strings.Contains(given, "/") {
+		return fmt.Errorf("settings: %s is %q: give host names separated by commas, not URLs", name, given)
+	}
+	return nil
 }
 
 // Setting is one row of the settings table.

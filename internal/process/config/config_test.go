@@ -51,7 +51,7 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"ASKBUS_NATS_URL": "nats://x", "ASKBUS_HTTP_ADDR": "127.0.0.1:1", "ASKBUS_NATS_ADDR": "127.0.0.1:2", "ASKBUS_OPS_ADDR": "127.0.0.1:3", "ASKBUS_MAX_STORE": "1GiB",
-		"ASKBUS_WEB_COOKIE_KEY": "secret", "ASKBUS_WEB_HOSTS": "a,b", "ASKBUS_GROUPS": "ops,dev", "ASKBUS_RETENTION": "2h", "ASKBUS_PARTITIONS": "7",
+		"ASKBUS_WEB_COOKIE_KEY": "secret", "ASKBUS_WEB_HOSTS": "a,b", "ASKBUS_GROUPS": "ops, dev", "ASKBUS_RETENTION": "2h", "ASKBUS_PARTITIONS": "7",
 	} {
 		t.Setenv(name, value)
 	}
@@ -69,10 +69,15 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 		t.Errorf("defaults: %+v", s)
 	}
 	t.Setenv("ASKBUS_RETENTION", "a week")
-	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), "ASKBUS_RETENTION") {
+	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), `ASKBUS_RETENTION is "a week": give a duration such as 90s`) {
 		t.Errorf("a wrong value: %v", err)
 	}
 	t.Setenv("ASKBUS_RETENTION", "2h")
+	t.Setenv("ASKBUS_UNDO", "")
+	t.Setenv("ASKBUS_TENANT", "")
+	if err := config.Load(&s); err != nil || s.Undo != 3*time.Second || s.Tenant != "default" {
+		t.Errorf("empty variables: %v, %+v", err, s)
+	}
 	t.Setenv("ASKBUS_PARTITIONS", "0")
 	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), "ASKBUS_PARTITIONS") {
 		t.Errorf("no partitions: %v", err)

@@ -50,7 +50,7 @@ func set(field reflect.Value, value string) error {
 	case *string:
 		*into = value
 	case *[]string:
-		*into = strings.Split(value, ",")
+		*into = trim(strings.Split(value, ","))
 	case *int:
 		n, err := strconv.Atoi(value)
 		if err != nil {
@@ -66,11 +66,18 @@ func set(field reflect.Value, value string) error {
 	case *time.Duration:
 		d, err := time.ParseDuration(value)
 		if err != nil {
-			return fmt.Errorf("give a duration: %w", err)
+			return fmt.Errorf("give a duration such as 90s or 12h: %w", err)
 		}
 		*into = d
 	default:
 		return fmt.Errorf("a setting of type %s is not read from a file", field.Type())
 	}
 	return nil
+}
+
+func trim(list []string) []string {
+	for i, one := range list {
+		list[i] = strings.TrimSpace(one)
+	}
+	return list
 }
