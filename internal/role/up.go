@@ -250,9 +250,8 @@ func ServerCmd(a *cli.App) *cobra.Command {
   askbus server --cluster n1=10.0.0.1:6222,n2=10.0.0.2:6222,n3=10.0.0.3:6222 --node n1`,
 		Long: `Starts a NATS server that syncs every write. With --cluster it is one node of several,
 which keep copies of each other's streams: start each with the same list, its own --node and
-directory, and the same keys (copy the directory "auth", or use --key-of), and the brokers
-with --replicas 3. Use three nodes: all must run for the cluster to begin, and later two
-for anything to be stored.
+directory, and the same keys (copy the directory "auth", or use --key-of). Use three nodes:
+all must run for the cluster to begin, and later two for anything to be stored.
 
 A node is ready (/readyz) when it has caught up with the others. For a rolling restart, stop one,
 start it, and wait until it is ready before the next. To replace one whose disk is lost, start it

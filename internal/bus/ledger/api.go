@@ -31,6 +31,7 @@ const (
 	codeAccountExceeded = 10002
 	codeStorageExceeded = 10047
 	codeInsufficient    = 10023
+	codeNoPeers         = 10005 // fewer servers than copies
 	codeNoCluster       = 10074 // several replicas on a single server
 	codeStoreFailed     = 10077
 )

@@ -28,8 +28,9 @@ var meanings = map[int]meaning{ //nolint:gochecknoglobals // a table
 
 	codeAccountExceeded: noRoom, codeInsufficient: noRoom, codeMemoryExceeded: noRoom, codeStorageExceeded: noRoom, codeStoreFailed: noRoom,
 
+	codeNoPeers: temporary, // a cluster that just started
+
 	10004: temporary, // incomplete results: a server did not answer
-	10005: temporary, // no suitable peers: a cluster that just started
 	10007: temporary, // not assigned to this server
 	10008: temporary, // cannot handle request: no longer the leader
 	10009: temporary, // cannot handle request: not the leader any more

@@ -25,6 +25,7 @@ const (
 	DefaultRetention  = 720 * time.Hour
 	DefaultMargin     = 24 * time.Hour
 	MinMargin         = 5 * time.Second
+	clusterCopies     = 3 // of a new ledger in a cluster: the fewest with which a server may fail
 )
 
 // Options tunes a [Ledger]. The zero value is ready to use: it adopts the
@@ -32,7 +33,7 @@ const (
 // existing ledger; a new ledger uses the defaults for those that are not.
 type Options struct {
 	Partitions int           // default for a new ledger: 4; at most 99
-	Replicas   int           // of each stream; default for a new ledger: 1
+	Replicas   int           // of each stream; default for a new ledger: 3 in a cluster, else 1
 	Retention  time.Duration // how long an outcome is kept after its ask's deadline; default for a new ledger: 720h; at least 1s
 	Margin     time.Duration // how much longer than anything that the timer can write; default for a new ledger: 24h; at least 5s
 	Budget     int64         // bytes that the ledger may use; default: no limit but the servers' and the account's, which hold in any case
@@ -57,6 +58,8 @@ type Options struct {
 	// nothing.
 	Ahead func() time.Duration
 
+	copies int // of a new ledger on these servers, if Replicas is not set
+
 	breakage // empty, except in builds that prove that torture detects faults
 }
 
@@ -64,7 +67,7 @@ type Options struct {
 func (o *Options) settings() Settings {
 	s := Settings{Partitions: o.Partitions, Replicas: o.Replicas, Retention: o.Retention, Margin: o.Margin}
 	s.Partitions = cmp.Or(s.Partitions, defaultPartitions)
-	s.Replicas = cmp.Or(s.Replicas, 1)
+	s.Replicas = cmp.Or(s.Replicas, o.copies, 1)
 	s.Retention = cmp.Or(s.Retention, DefaultRetention)
 	s.Margin = cmp.Or(s.Margin, DefaultMargin)
 	return s
@@ -121,6 +124,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	}
 	opts.UploadLife = cmp.Or(opts.UploadLife, uploadLife)
 	opts.Lease = cmp.Or(opts.Lease, defaultLease)
+	if nc.ConnectedClusterName() != "" { // read before the version, which is refused without a connection
+		opts.copies = clusterCopies
+	}
 	if err := CheckVersion(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}
@@ -256,11 +262,11 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 				return fmt.Errorf("ledger: open stream %s: %w", cfg.Name, err)
 			}
 			return l.belongs(s, p)
-		case codeIs(err, codeStorageExceeded), codeIs(err, codeInsufficient):
-			if try < 5 && backOff(ctx, try) == nil {
+		case codeIs(err, codeStorageExceeded), codeIs(err, codeInsufficient), codeIs(err, codeNoPeers):
+			if try < 10 && backOff(ctx, try) == nil {
 				continue // a new cluster replies this while peers are missing
 			}
-			return fmt.Errorf("ledger: create stream %s with %d copies: %w; check that as many servers run and have that much storage", cfg.Name, cfg.Replicas, err)
+			return fmt.Errorf("ledger: create stream %s with %d copies: %w; check that as many servers run with JetStream and have that much storage, or use --replicas 1 (ASKBUS_REPLICAS)", cfg.Name, cfg.Replicas, err)
 		case codeIs(err, codeNoCluster):
 			return fmt.Errorf("ledger: create stream %s: %d copies need a cluster, and this is a single server: use --replicas 1 (ASKBUS_REPLICAS), or a cluster's address: %w", cfg.Name, cfg.Replicas, err)
 		case ctx.Err() != nil || try > 10 || !IsTemporary(err):

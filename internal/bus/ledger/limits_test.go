@@ -43,27 +43,38 @@ func TestTheBudgetIsTheSmallerOfBrokerAndServer(t *testing.T) {
 func TestEveryServerSaysWhatItMayStore(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Cluster(t)
-	led, err := ledger.Open(t.Context(), natstest.Connect(t, servers[0], rights.Role{Name: rights.RoleLedger}), ledger.Options{Partitions: 1, Replicas: 3, NoAudit: true})
+	led, err := ledger.Open(t.Context(), natstest.Connect(t, servers[0], rights.Role{Name: rights.RoleLedger}), ledger.Options{Partitions: 1, NoAudit: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := led.Servers(); n != len(servers) {
 		t.Errorf("%d servers of %d", n, len(servers))
 	}
+	if has, _, err := ledger.Set(t.Context(), natstest.Connect(t, servers[1], rights.Role{Name: rights.RoleMaintenance}), ledger.Settings{}); err != nil || has.Replicas != 3 {
+		t.Errorf("%d copies: %v", has.Replicas, err)
+	}
 	if _, budget := led.Usage(); budget != 10<<30 {
 		t.Errorf("the budget is %d", budget)
 	}
 }
 
-// A broker that is not told how many copies to make makes one, even in a cluster, and says so.
-func TestOneCopyInAClusterIsWarnedOf(t *testing.T) {
+// Three copies are made in a cluster unless the operator says another number, which a cluster of two
+// servers needs; a ledger keeps what it has.
+func TestACopyOnEachOfThreeServersIsTheDefaultInACluster(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	opts := ledger.Options{Partitions: 1, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	if _, err := ledger.Open(t.Context(), natstest.Connect(t, natstest.Cluster(t)[0], rights.Role{Name: rights.RoleLedger}), opts); err != nil {
-		t.Fatal(err)
+	servers := natstest.ClusterOf(t, 2)
+	open := func(replicas int) (log string, err error) {
+		var text bytes.Buffer
+		opts := ledger.Options{Partitions: 1, Replicas: replicas, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&text, nil))}
+		_, err = ledger.Open(t.Context(), natstest.Connect(t, servers[0], rights.Role{Name: rights.RoleLedger}), opts)
+		return text.String(), err
 	}
-	if !strings.Contains(log.String(), "one copy of everything, in a cluster") {
-		t.Errorf("the log: %s", log.String())
+	if _, err := open(0); err == nil || !strings.Contains(err.Error(), "with 3 copies") || !strings.Contains(err.Error(), "use --replicas 1") {
+		t.Errorf("two servers: %v", err)
+	}
+	for _, replicas := range []int{1, 0} {
+		if log, err := open(replicas); err != nil || !strings.Contains(log, "one copy of everything, in a cluster") {
+			t.Errorf("--replicas %d: %v, the log: %s", replicas, err, log)
+		}
 	}
 }

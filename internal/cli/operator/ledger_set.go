@@ -203,7 +203,7 @@ func PartitionsFlag(cmd *cobra.Command, into *int) {
 
 // ReplicasFlag adds the flag with the number of replicas.
 func ReplicasFlag(cmd *cobra.Command, into *int) {
-	countFlag(cmd, into, "replicas", 5, "copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one")
+	countFlag(cmd, into, "replicas", 5, "copies of each stream; default: the ledger's, for a new one 3 in a cluster, else 1")
 }
 
 // countFlag is a flag for a number from 1 on: an explicit 0 is an error, not the default.

@@ -13,12 +13,18 @@ import (
 // Cluster starts three servers of one cluster, which stop when the test ends.
 func Cluster(t testing.TB) []*natsd.Server {
 	t.Helper()
+	return ClusterOf(t, 3)
+}
+
+// ClusterOf is [Cluster] with another number of servers.
+func ClusterOf(t testing.TB, size int) []*natsd.Server {
+	t.Helper()
 	dir := t.TempDir()
-	routes, err := freeaddr.Pick(3)
+	routes, err := freeaddr.Pick(size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := make([]*natsd.Server, 3)
+	servers := make([]*natsd.Server, size)
 	for i := range servers {
 		node := fmt.Sprintf("n%d", i+1)
 		opts := natsd.Options{
