@@ -79,7 +79,10 @@ func TestEachFindingOfTheInbox(t *testing.T) {
 		{doctor.SiteFacts{URL: "ask.example.com"}, finding.Broken, "invalid address"},
 		{doctor.SiteFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "valid until"},
 		{doctor.SiteFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
-		{doctor.SiteFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not checked"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not checked, because it does not answer here: connection refused"},
+		{doctor.SiteFacts{URL: "http://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "that ASKBUS_HTTP_URL is the address"},
+		{doctor.SiteFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour), Status: 502}, finding.Broken, "answers with status 502"},
+		{doctor.SiteFacts{URL: "http://127.0.0.1:8420", Err: errors.New("connection refused")}, finding.Broken, "it does not answer: connection refused; start it, or set ASKBUS_HTTP_URL"},
 		{doctor.SiteFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "is not for the name"},
 		{doctor.SiteFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
 	} {

@@ -28,11 +28,12 @@ var (
 
 // SiteFacts are the observed facts about a site.
 type SiteFacts struct {
-	URL  string
-	Leaf *x509.Certificate // its certificate; nil: none
-	Date time.Time         // by its clock; zero: not known
-	Err  error             // error of the connection
-	Now  time.Time
+	URL    string
+	Leaf   *x509.Certificate // its certificate; nil: none
+	Date   time.Time         // by its clock; zero: not known
+	Status int               // of its response; 0: none
+	Err    error             // error of the connection
+	Now    time.Time
 }
 
 // Judge judges how a site is reached.
@@ -46,16 +47,20 @@ func (s Site) Judge(f SiteFacts) finding.List {
 	_, otherName := errors.AsType[x509.HostnameError](f.Err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](f.Err)
 	switch {
-	case u.Scheme != "https" && loopback(f.URL):
-		l.Say(s.What, finding.Good, "no TLS at %s, which is on this machine", f.URL)
-	case u.Scheme != "https":
-		l.Say(s.What, finding.Missing, "%s travel in the clear to %s: give the %s a certificate (--tls-cert-file, --tls-key-file), or put a proxy with TLS in front and set %s to its address", s.Carries, f.URL, s.What, s.Setting)
 	case otherName:
 		l.Say(s.What, finding.Missing, "its certificate is not for the name in %s: set %s to the address that its clients use (%v)", f.URL, s.Setting, f.Err)
 	case untrusted:
 		l.Say(s.What, finding.Broken, "its certificate at %s is not trusted here: %v", f.URL, f.Err)
+	case f.Err != nil && loopback(f.URL):
+		l.Say(s.What, finding.Broken, "it does not answer: %v; start it, or set %s to the address that its clients use", f.Err, s.Setting)
 	case f.Err != nil:
-		l.Say(s.What, finding.Missing, "not checked: %v", f.Err)
+		l.Say(s.What, finding.Missing, "not checked, because it does not answer here: %v; see that it runs, and that %s is the address that its clients use", f.Err, s.Setting)
+	case f.Status >= http.StatusInternalServerError:
+		l.Say(s.What, finding.Broken, "%s answers with status %d: see the log of the %s, and of the proxy in front of it", f.URL, f.Status, s.What)
+	case u.Scheme != "https" && loopback(f.URL):
+		l.Say(s.What, finding.Good, "no TLS at %s, which is on this machine", f.URL)
+	case u.Scheme != "https":
+		l.Say(s.What, finding.Missing, "%s travel in the clear to %s: give the %s a certificate (--tls-cert-file, --tls-key-file), or put a proxy with TLS in front and set %s to its address", s.Carries, f.URL, s.What, s.Setting)
 	case f.Leaf == nil:
 		l.Say(s.What, finding.Broken, "%s showed no certificate", f.URL)
 	default:
@@ -103,7 +108,7 @@ func lookAt(ctx context.Context, at string, trust *x509.CertPool) SiteFacts {
 		return f
 	}
 	defer resp.Body.Close() //nolint:errcheck // it has none
-	f.Now = time.Now()
+	f.Now, f.Status = time.Now(), resp.StatusCode
 	f.Date, _ = http.ParseTime(resp.Header.Get("Date")) // zero: not known
 	if resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
 		f.Leaf = resp.TLS.PeerCertificates[0]
