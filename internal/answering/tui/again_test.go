@@ -13,7 +13,7 @@ func asksOf(id, q string) ask.Ask {
 	return a
 }
 
-// TestAnIDThatIsAskedAgainIsAnotherAsk: a tool that runs the same command again asks for its permission under the same id.
+// TestAnIDThatIsAskedAgainIsAnotherAsk: the bus takes an id for a new ask once it has forgotten the earlier one.
 func TestAnIDThatIsAskedAgainIsAnotherAsk(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 120, 40, nil, asksOf("a1", "First?"))
