@@ -45,7 +45,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	if not, err := s.elsewhere(&it); not || err != nil {
 		return err
 	}
-	if c, ok := s.p.(Chooser); it.Receipt == nil && (ok && !c.Wants(p) || s.opts.Wants != nil && !s.opts.Wants(p)) {
+	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
 		return nil
 	}
 	if d, ok := s.p.(Delayer); ok && it.Receipt == nil {
@@ -53,7 +53,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 			return &LaterError{After: left}
 		}
 	}
-	places := s.remembered(p.Key)
+	places, _ := s.posted.Get(p.Key)
 	if it.Receipt != nil && places == nil {
 		var err error
 		if places, err = s.find(ctx, p); err != nil {
@@ -72,12 +72,12 @@ func (s *Server) present(ctx context.Context, it Item) error {
 			}
 			return err
 		}
-		s.remember(p.Key, places)
+		s.posted.Add(p.Key, places)
 	}
 	ended, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places)
 	switch {
 	case errors.Is(err, errEnded): // unknown by now, so there is no outcome to show
-		s.forget(p.Key)
+		s.posted.Remove(p.Key)
 		return nil
 	case err != nil:
 		return &LaterError{After: retryWork, Err: err}
@@ -86,7 +86,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 		// must not stay open.
 		return s.endedMeanwhile(ctx, it, p, places)
 	}
-	s.forget(p.Key)
+	s.posted.Remove(p.Key)
 	if err := s.told(ctx, it, p, places); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *Server) endedMeanwhile(ctx context.Context, it Item, p Post, places []a
 			return err
 		}
 	}
-	s.forget(p.Key)
+	s.posted.Remove(p.Key)
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 	places := it.Receipt.Places
 	if it.Receipt.State == ask.ReceiptPosting {
 		p.Tried = places
-		if places = s.remembered(p.Key); places == nil {
+		if places, _ = s.posted.Get(p.Key); places == nil {
 			var err error
 			if places, err = s.find(ctx, p); err != nil {
 				return err

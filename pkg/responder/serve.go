@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/pkg/ask"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 )
 
@@ -33,8 +34,6 @@ type ServeOptions struct {
 	// Default returns the place of asks without a route of their own: one that tries out another place ([ask.TryOut])
 	// is not posted. Nil: none that tries out a place is.
 	Default func() string
-	// Wants reports whether an ask is posted at all, as a [Chooser] does. Nil: each is.
-	Wants func(p Post) bool
 	// CallLimit is the limit of one call of the [Presenter]; default 30 s.
 	CallLimit time.Duration
 	// Link returns where people can answer any kind of ask, such as its page in
@@ -69,13 +68,13 @@ type Server struct {
 	beat    time.Duration // of replicas with the same account
 	healing chan struct{} // holds one for each clicked post being updated
 	running sync.WaitGroup
+	posted  *lru.Cache[string, []ask.Place] // by key: posts whose receipt may be missing; Find finds those that fell out
 
 	mu        sync.Mutex
 	stopping  context.Context //nolint:containedctx // of Run: ends the waits
 	closed    bool
-	posted    map[string][]ask.Place // by key: posts whose receipt may be missing
-	posts     map[string]bool        // by key: posts that are being made
-	refreshes map[string]bool        // by key: posts whose votes are being drawn; true: there are newer ones
+	posts     map[string]bool // by key: posts that are being made
+	refreshes map[string]bool // by key: posts whose votes are being drawn; true: there are newer ones
 	underWay  int
 	worked    time.Time // when a call last succeeded
 	failing   Health
@@ -109,9 +108,13 @@ func NewServer(r *Responder, p Presenter, opts ServeOptions) (*Server, error) {
 	if limiter == nil {
 		limiter = NewLimiter(opts.Clock, func(string) Pace { return Pace{opts.Every, opts.Burst} })
 	}
+	posted, err := lru.New[string, []ask.Place](maxPosted)
+	if err != nil {
+		return nil, fmt.Errorf("responder: %w", err)
+	}
 	return &Server{
 		r: r, p: p, opts: opts, limiter: limiter, beat: replicaBeat,
-		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{}, refreshes: map[string]bool{}, posts: map[string]bool{},
+		healing: make(chan struct{}, maxHealing), posted: posted, refreshes: map[string]bool{}, posts: map[string]bool{},
 	}, nil
 }
 
@@ -279,31 +282,6 @@ func (s *Server) endPost(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.posts, key)
-}
-
-// remember stores the places of a post until its receipt is written.
-func (s *Server) remember(key string, places []ask.Place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.posted) >= maxPosted {
-		for old := range s.posted { // any one: Find still finds it
-			delete(s.posted, old)
-			break
-		}
-	}
-	s.posted[key] = places
-}
-
-func (s *Server) forget(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.posted, key)
-}
-
-func (s *Server) remembered(key string) []ask.Place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.posted[key]
 }
 
 var errEnded = errors.New("the ask has ended")

@@ -17,7 +17,6 @@ import (
 
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Digester is implemented by a presenter that posts a digest in its own way. A [*responder.RetryError], and any error of a
@@ -26,26 +25,13 @@ type Digester interface {
 	Digest(ctx context.Context, d *Digest) error
 }
 
-// Noter is implemented by a presenter that can post notes. Its errors are those of a [Digester].
-type Noter interface {
-	Note(ctx context.Context, n *Note) error
-}
-
-// digester returns how a presenter posts a digest; nil: it cannot.
-func (s *Surface) digester(p responder.Presenter) func(ctx context.Context, d *Digest) error {
-	switch p := p.(type) {
-	case Digester:
-		return p.Digest
-	case Noter:
-		return func(ctx context.Context, d *Digest) error {
-			lines := d.Lines("")
-			for i := range lines {
-				lines[i] = ask.Clip(OneLine(lines[i]), maxDigestLine)
-			}
-			return p.Note(ctx, &Note{To: d.To, Lines: lines, Rank: s.Now(), Key: d.Key})
-		}
+// noteDigest posts a digest as a note.
+func (s *Surface) noteDigest(ctx context.Context, d *Digest) error {
+	lines := d.Lines("")
+	for i := range lines {
+		lines[i] = ask.Clip(OneLine(lines[i]), maxDigestLine)
 	}
-	return nil
+	return s.note(ctx, &Note{To: d.To, Lines: lines, Rank: s.Now(), Key: d.Key})
 }
 
 // Bounds of digests.
@@ -107,7 +93,7 @@ func (s *Surface) digest(ctx context.Context, post func(context.Context, *Digest
 		return false, err
 	}
 	d, err := s.counted(ctx, at)
-	if err == nil && d.To.id() == "" {
+	if err == nil && d.To.Place() == "" {
 		return true, errors.New("the routing file posts nowhere by default; say in DIGEST_PLACE where the digest goes")
 	}
 	if err == nil {

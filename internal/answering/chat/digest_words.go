@@ -63,7 +63,7 @@ func (s *Surface) counted(ctx context.Context, at time.Time) (*Digest, error) {
 		case !r.AskedAt.Before(at) || r.Outcome != nil && r.Outcome.At.Before(d.from.AddDate(0, 0, -7)): // of neither week
 		case tenant != "":
 			d.all.add(&r)
-		case routes.shows(r.Ask.Tenant, d.To.id()):
+		case routes.shows(r.Ask.Tenant, d.To.Place()):
 			d.all.add(&r)
 			d.of(&r).add(&r)
 		}

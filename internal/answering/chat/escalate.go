@@ -49,9 +49,15 @@ func Told(a *ask.Ask, steps []ask.Step) (told ask.Ask, remind bool) {
 	return told, remind
 }
 
-// Escalate tells people of steps of the ladder of a post's ask with note: below the ask's cards, and, if a route other than the
-// default is for those people, there. It mentions those whom the routes know. A card that is gone is no error.
-func (s *Surface) Escalate(ctx context.Context, post *responder.Post, rec *ask.Record, steps []ask.Step, places []ask.Place, gone func(error) bool, note func(context.Context, *Note) error) error {
+// Escalate tells people of steps of the ladder of a post's ask with notes: below the ask's cards, and, if a route other than the
+// default is for those people, there. It mentions those whom the routes know. A card that is gone is no error. It implements
+// [responder.Escalator].
+func (s *Surface) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
+	return nil, s.escalate(ctx, &post, &rec, steps, places)
+}
+
+func (s *Surface) escalate(ctx context.Context, post *responder.Post, rec *ask.Record, steps []ask.Step, places []ask.Place) error {
+	gone := func(err error) bool { return s.gone(err) || s.hopeless(err) }
 	told, remind := Told(&rec.Ask, steps)
 	tell := told.Audience
 	routes, l := s.Routes(), s.Language(&rec.Ask)
@@ -61,9 +67,10 @@ func (s *Surface) Escalate(ctx context.Context, post *responder.Post, rec *ask.R
 	c.Lines = []string{ask.Clip(OneLine(words), maxStep)}
 	n := 0
 	say := func(c Note) error {
+		c.To.Language = l.Tag
 		c.Key = fmt.Sprintf("%.16s-%d-%d", strings.TrimPrefix(post.Key, "askbus-"), last.N, n)
 		n++
-		return note(ctx, &c)
+		return s.note(ctx, &c)
 	}
 	if c.Mention = routes.Notify(Target{}, &told).Mention; remind {
 		c.Mention = routes.Notify(Target{Mention: c.Mention}, &rec.Ask).Mention

@@ -74,6 +74,9 @@ type Surface struct {
 	Clock  responder.Clock
 	Log    *slog.Logger
 
+	gone     func(error) bool // see Calls, as the next two
+	hopeless func(error) bool
+	note     func(ctx context.Context, n *Note) error
 	whole    func(c *card.Card, rec *ask.Record) bool // nil: every permission is shown whole
 	link     func(ask.Key) string
 	inbox    string
@@ -112,6 +115,13 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 	return s, nil
 }
 
+// Calls sets how the chat posts a note, whose errors are those of a [Digester], and how it sorts the errors of its calls: gone is
+// that of a message which cannot be edited any more, and hopeless that of a post for which a retry is useless. It is set before
+// anything is served.
+func (s *Surface) Calls(note func(ctx context.Context, n *Note) error, gone, hopeless func(error) bool) {
+	s.note, s.gone, s.hopeless = note, gone, hopeless
+}
+
 // maxCall bounds one call of a presenter, which waits for the turns of its calls itself.
 const maxCall = 10 * time.Minute
 
@@ -122,7 +132,6 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 		opts.Link = s.link
 	}
 	opts.Clock, opts.Limiter, opts.Account, opts.CallLimit = s.Clock, limiter, account, maxCall
-	opts.Wants = func(post responder.Post) bool { return !s.Routes().Decide(&post.Ask).Nowhere }
 	opts.Default = func() string { return s.Routes().Default.Place() }
 	srv, err := responder.NewServer(s.Bus, p, opts)
 	if err != nil {
@@ -133,7 +142,11 @@ func (s *Surface) Serve(ctx context.Context, p responder.Presenter, limiter *res
 	defer all.Wait()
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
-	if post := s.digester(p); post != nil && s.weekly != nil {
+	if s.weekly != nil {
+		post := s.noteDigest
+		if d, ok := p.(Digester); ok {
+			post = d.Digest
+		}
 		all.Go(func() { s.digests(beside, post, account) })
 	}
 	if s.lookers != nil {
@@ -238,18 +251,21 @@ func (s *Surface) Route(post responder.Post) []string {
 	return []string{to.Place()}
 }
 
+// Wants reports whether an ask is posted at all, as [responder.Chooser] does.
+func (s *Surface) Wants(post responder.Post) bool { return !s.Routes().Decide(&post.Ask).Nowhere }
+
 // Present posts an ask to the target of its route with post. If that is hopeless, such as an archived channel or a
 // deactivated person, it posts to the default target. The error is a [*responder.PermanentError] if that is hopeless
 // as well.
-func (s *Surface) Present(ctx context.Context, a *ask.Ask, hopeless func(error) bool, post func(Target) (ask.Place, error)) ([]ask.Place, error) {
+func (s *Surface) Present(ctx context.Context, a *ask.Ask, post func(Target) (ask.Place, error)) ([]ask.Place, error) {
 	routes := s.Routes()
 	to := routes.Decide(a)
 	at, err := post(to.Target)
-	if err != nil && hopeless(err) && !routes.Default.Nowhere && !to.At(routes.Default) {
+	if err != nil && s.hopeless(err) && !routes.Default.Nowhere && !to.At(routes.Default) {
 		s.Log.WarnContext(ctx, "a route's target cannot be posted to; posting to the default", slog.String("ask_id", a.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
 		at, err = post(routes.Notify(routes.Default, a))
 	}
-	if err != nil && hopeless(err) {
+	if err != nil && s.hopeless(err) {
 		return nil, &responder.PermanentError{Err: err}
 	}
 	if err != nil {
@@ -275,7 +291,7 @@ func (s *Surface) EndIn(l *lang.Language, rec *ask.Record, clean func(s string, 
 
 // EditAll edits every message of an ask with edit, those that were just clicked first, then in the order of a time. A
 // message that is gone is no error. If the service refuses for now, that is the error.
-func (s *Surface) EditAll(ctx context.Context, a *ask.Ask, order time.Time, places []ask.Place, gone func(error) bool, edit func(ref string, r responder.Rank) error) error {
+func (s *Surface) EditAll(ctx context.Context, a *ask.Ask, order time.Time, places []ask.Place, edit func(ref string, r responder.Rank) error) error {
 	var failed error
 	for _, at := range places {
 		ref := at.Ref
@@ -283,7 +299,7 @@ func (s *Surface) EditAll(ctx context.Context, a *ask.Ask, order time.Time, plac
 		switch err := edit(ref, responder.Rank{Urgent: urgent, At: order}); {
 		case err == nil:
 			s.clicked.Remove(messageOf(ref))
-		case gone(err):
+		case s.gone(err):
 			s.Log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", a.ID), slog.String("error", err.Error()))
 		default:
 			failed = errors.Join(failed, err)

@@ -28,6 +28,7 @@ func surface(t *testing.T, o chat.Options) *chat.Surface {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Calls(nil, archived, archived)
 	return s
 }
 
@@ -51,7 +52,7 @@ func TestATargetThatIsGoneIsReplacedByTheDefault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var tried []string
-			at, err := surface(t, chat.Options{Routes: routes}).Present(t.Context(), &ask.Ask{Tenant: "acme", Session: c.session, ID: "a1"}, archived, func(to chat.Target) (ask.Place, error) {
+			at, err := surface(t, chat.Options{Routes: routes}).Present(t.Context(), &ask.Ask{Tenant: "acme", Session: c.session, ID: "a1"}, func(to chat.Target) (ask.Place, error) {
 				tried = append(tried, to.Channel)
 				return ask.Place{Ref: to.Channel}, c.refuses[to.Channel]
 			})
@@ -74,7 +75,7 @@ func TestAllMessagesOfAnEndedAskAreEdited(t *testing.T) {
 		"one fails": {map[string]error{"m1": down}, down}, "one is refused for now": {map[string]error{"m1": down, "m2": slow}, slow},
 	} {
 		n := 0
-		err := surface(t, chat.Options{}).EditAll(t.Context(), &ask.Ask{}, time.Time{}, []ask.Place{{Ref: "m1"}, {Ref: "m2"}, {Ref: "m3"}}, archived, func(m string, _ responder.Rank) error { n++; return c.fails[m] })
+		err := surface(t, chat.Options{}).EditAll(t.Context(), &ask.Ask{}, time.Time{}, []ask.Place{{Ref: "m1"}, {Ref: "m2"}, {Ref: "m3"}}, func(m string, _ responder.Rank) error { n++; return c.fails[m] })
 		if n != 3 || !errors.Is(err, c.want) {
 			t.Errorf("%s: %d edited, %v", name, n, err)
 		}
@@ -146,13 +147,14 @@ func TestWhoDidNotSeeANotificationIsToldInPrivate(t *testing.T) {
 	rec := ask.Record{State: ask.StatePending, Ask: ask.Ask{Tenant: "acme", Session: "s1", ID: "a1", Title: "Deploy?"}}
 	steps := []ask.Step{{N: 1, At: time.Unix(1, 0), Tell: []string{"chat:U1", "telegram:7", "chat:U2", "chat:U3"}, Via: []string{"chat", "telegram"}}}
 	var told []string
-	err := s.Escalate(t.Context(), &responder.Post{Ask: rec.Ask}, &rec, steps, []ask.Place{{Ref: "C1/1"}}, archived, func(_ context.Context, n *chat.Note) error {
+	s.Calls(func(_ context.Context, n *chat.Note) error {
 		told = append(told, n.To.Person+n.Ref+strings.Join(n.Mention, ","))
 		if n.Lines[0] != "Nobody has decided this yet: Deploy?" {
 			t.Errorf("told %q", n.Lines)
 		}
 		return map[string]error{"U2": errArchived}[n.To.Person]
-	})
+	}, archived, archived)
+	_, err := s.Escalate(t.Context(), responder.Post{Ask: rec.Ask}, rec, steps, []ask.Place{{Ref: "C1/1"}})
 	if want := []string{"U1", "U2", "U3"}; err != nil || !cmp.Equal(told, want) {
 		t.Errorf("told %q, %v", told, err)
 	}

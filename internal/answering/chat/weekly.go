@@ -91,25 +91,17 @@ func (w *weekly) last(now time.Time) time.Time {
 // target returns where a digest is posted, in the language of the place.
 func (w *weekly) target(routes *Routes) Target {
 	to := Target{Channel: routes.Default.Channel, Person: routes.Default.Person, Language: routes.Default.Language}
-	if w.place.id() == "" {
+	if w.place.Place() == "" {
 		return to
 	}
 	to.Channel, to.Person = w.place.Channel, w.place.Person
 	for i := range routes.Rules {
-		if rule := &routes.Rules[i].To; rule.id() == to.id() && rule.Language != "" {
+		if rule := &routes.Rules[i].To; rule.Place() == to.Place() && rule.Language != "" {
 			to.Language = rule.Language
 			break
 		}
 	}
 	return to
-}
-
-// id returns the id of the channel or the person.
-func (t *Target) id() string {
-	if t.Channel != "" {
-		return t.Channel
-	}
-	return t.Person
 }
 
 // shows reports whether people in a place may read figures of a tenant. One whose asks a rule sends to a place of its own
@@ -122,9 +114,9 @@ func (r *Routes) shows(tenant, place string) bool {
 			continue
 		}
 		if like(rule.Match.Tenant, tenant) {
-			return rule.To.id() == place
+			return rule.To.Place() == place
 		}
-		others = others || rule.To.id() == place
+		others = others || rule.To.Place() == place
 	}
 	return !others
 }

@@ -111,6 +111,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		unsent: chat.NewCache[string, values](1_000), handled: chat.NewCache[string, struct{}](10_000), busy: make(chat.Busy, maxBusy),
 	}
 	s.api = newAPI(opts.Token, cmp.Or(opts.APIURL, defaultAPI), surface.Clock, func() { s.me.Store(nil) })
+	s.Calls(s.Note, gone, hopeless)
 	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		d := s.drawing(c, rec, s.LinkTo(rec.Ask.Key()), s.Routes().Decide(&rec.Ask).Target)
 		d.message()

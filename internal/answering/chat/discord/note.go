@@ -5,18 +5,11 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Private writes words and a link to a person in a direct message.
 func (s *App) Private(ctx context.Context, person, words, link string) error {
 	return s.Note(ctx, s.PrivateNote(person, words, link))
-}
-
-// Escalate tells people of the steps of a ladder.
-func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	return nil, p.Surface.Escalate(ctx, &post, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, p.Note)
 }
 
 // maxNote is below the limit of all text in a message, which is 4,000.

@@ -35,7 +35,7 @@ func (p presenter) Route(post responder.Post) []string {
 
 // Present posts an ask's message. If the route's channel does not exist it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (ask.Place, error) {
+	return p.Surface.Present(ctx, &post.Ask, func(to chat.Target) (ask.Place, error) {
 		d := p.drawn(chat.Pending(&post), post.Link, to)
 		r := chat.RankOf(&post)
 		channel, err := p.channel(ctx, r, to)
@@ -208,5 +208,5 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 }
 
 func (p presenter) edit(ctx context.Context, a *ask.Ask, order time.Time, places []ask.Place, m message) error {
-	return p.EditAll(ctx, a, order, places, gone, func(ref string, r responder.Rank) error { return p.api.edit(ctx, r, ref, m) })
+	return p.EditAll(ctx, a, order, places, func(ref string, r responder.Rank) error { return p.api.edit(ctx, r, ref, m) })
 }

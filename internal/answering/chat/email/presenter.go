@@ -85,7 +85,7 @@ func (p presenter) Present(ctx context.Context, post responder.Post) (places []a
 
 // Wants reports whether an ask is mailed by itself: an urgent one always, others unless all their recipients get digests.
 func (p presenter) Wants(post responder.Post) bool {
-	return slices.ContainsFunc(p.recipients(&post.Ask), func(to string) bool { return !p.inDigest(to, &post.Ask) })
+	return p.Surface.Wants(post) && slices.ContainsFunc(p.recipients(&post.Ask), func(to string) bool { return !p.inDigest(to, &post.Ask) })
 }
 
 // Find finds nothing: mails cannot be searched. Which were sent is noted, so that Present sends the others.

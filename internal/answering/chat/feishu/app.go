@@ -136,6 +136,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		seen: chat.NewCache[string, *handling](10_000), asks: chat.NewCache[string, string](20_000),
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.api.name, s.api.members)
+	s.Calls(s.Note, gone, hopeless)
 	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		d := s.drawing(c, rec, s.LinkTo(rec.Ask.Key()))
 		d.content()

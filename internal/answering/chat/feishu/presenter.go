@@ -22,7 +22,7 @@ const keyPrefix = "askbus-"
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	d := p.drawn(chat.Pending(&post), post.Link)
 	d.open = false
-	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (ask.Place, error) {
+	return p.Surface.Present(ctx, &post.Ask, func(to chat.Target) (ask.Place, error) {
 		d.mentions = to.Mention
 		m, err := p.api.post(ctx, chat.RankOf(&post), cmp.Or(to.Channel, to.Person), "interactive", d.content(), post.Key)
 		if err != nil {
@@ -45,7 +45,7 @@ func (s *App) where(id string) string {
 // Open adds the buttons, and then sends the files.
 func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
 	d := p.drawn(chat.Pending(&post), post.Link)
-	err := p.EditAll(ctx, &post.Ask, post.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
+	err := p.EditAll(ctx, &post.Ask, post.AskedAt, places, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
 	if err != nil {
 		return err
 	}
@@ -63,13 +63,13 @@ func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { re
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	content := made(outcome(p.End(&e, literal)))
-	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, content) })
+	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, content) })
 }
 
 // Refresh makes every card of an ask show its votes.
 func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
 	d := p.drawn(&rec, post.Link)
-	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
+	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, d.content()) })
 }
 
 func (p presenter) edit(ctx context.Context, ref string, r responder.Rank, content string) error {

@@ -109,6 +109,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	a := newAPI(opts.URL, opts.Token, surface.Clock)
 	s := &App{opts: opts, server: server, api: a, codes: newCodes(opts.Token), people: chat.NewPeople(surface.Clock.Now, a.user, a.member), busy: make(chat.Busy, maxBusy)}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
+	s.Calls(s.Note, gone, hopeless)
 	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		d, cut := drawing{Card: c, link: s.LinkTo(rec.Ask.Key()), spare: (len(c.Questions) - 1) * 300}, false
 		for n := range c.Questions {

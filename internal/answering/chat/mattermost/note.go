@@ -5,18 +5,11 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Private writes words and a link to a person in a direct message.
 func (s *App) Private(ctx context.Context, person, words, link string) error {
 	return s.Note(ctx, s.PrivateNote(person, words, link))
-}
-
-// Escalate tells people of the steps of a ladder.
-func (p presenter) Escalate(ctx context.Context, asked responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	return nil, p.Surface.Escalate(ctx, &asked, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, p.Note)
 }
 
 // Note posts a note.

@@ -20,7 +20,7 @@ const late = 7 * 24 * time.Hour
 func (p presenter) Present(ctx context.Context, asked responder.Post) ([]ask.Place, error) {
 	rec := chat.Pending(&asked)
 	d := p.drawn(rec, asked.Link)
-	return p.Surface.Present(ctx, &asked.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
+	return p.Surface.Present(ctx, &asked.Ask, func(to chat.Target) (_ ask.Place, err error) {
 		m := chat.Message{Channel: to.Channel}
 		if to.Channel == "" {
 			if m.Channel, err = p.api.direct(ctx, chat.RankOf(&asked), to.Person); err != nil {
@@ -79,7 +79,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	p.Ended(responder.PostKey(p.Type, e.Ask.Key(), e.Life))
 	text := outcome(p.End(&e, clean))
 	rec := ask.Record{Ask: e.Ask, Life: e.Life, Outcome: &e.Outcome}
-	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, p.post(&rec, text, nil)) })
+	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, p.post(&rec, text, nil)) })
 }
 
 // Refresh makes every post of an ask show its votes.
@@ -88,7 +88,7 @@ func (p presenter) Refresh(ctx context.Context, asked responder.Post, rec ask.Re
 }
 
 func (p presenter) redraw(ctx context.Context, rec *ask.Record, link string, places []ask.Place, r responder.Rank) error {
-	return p.EditAll(ctx, &rec.Ask, r.At, places, gone, func(ref string, rank responder.Rank) error {
+	return p.EditAll(ctx, &rec.Ask, r.At, places, func(ref string, rank responder.Rank) error {
 		rank.Urgent = rank.Urgent || r.Urgent
 		return p.show(ctx, ref, p.drawn(rec, link), rec, chat.Draft{}, rank)
 	})

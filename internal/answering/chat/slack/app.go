@@ -106,6 +106,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	surface.FollowLookers(a.limiter)
 	app.Surface, app.api, app.people, app.sessions, app.busy = surface, a, newPeople(a, surface.Clock.Now), chat.NewSessions(surface), make(chat.Busy, maxBusy)
 	app.places, app.reminders, app.seen = chat.NewCache[string, message](5_000), chat.NewCache[string, string](5_000), chat.NewCache[string, struct{}](10_000)
+	surface.Calls(app.Note, gone, hopeless)
 	surface.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		a := app.drawing(c, rec, app.LinkTo(rec.Ask.Key()))
 		a.Earlier = strings.Repeat("/", maxLink) // as long as it may be

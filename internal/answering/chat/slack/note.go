@@ -24,7 +24,7 @@ func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Re
 			post.Link = p.where(m)
 		}
 	}
-	return nil, p.Surface.Escalate(ctx, &post, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, p.Note)
+	return p.Surface.Escalate(ctx, post, rec, steps, places)
 }
 
 // Note posts a note. That of a step is also shown in the channel of its thread.

@@ -22,7 +22,7 @@ type presenter struct{ *App }
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	var attention []string
-	places, err := p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (at ask.Place, err error) {
+	places, err := p.Surface.Present(ctx, &post.Ask, func(to chat.Target) (at ask.Place, err error) {
 		at, attention, err = p.presentAt(ctx, post, to)
 		return at, err
 	})
@@ -184,7 +184,7 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 }
 
 func (p presenter) edit(ctx context.Context, a *ask.Ask, order time.Time, cards []ask.Place, c content) error {
-	return p.EditAll(ctx, a, order, cards, gone, func(ref string, r responder.Rank) error {
+	return p.EditAll(ctx, a, order, cards, func(ref string, r responder.Rank) error {
 		m, _ := chat.ParseMessage(ref)
 		return p.api.update(ctx, r, m, c)
 	})

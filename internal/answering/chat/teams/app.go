@@ -131,6 +131,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 		s.refs.bucket = state.Open(bus.Conn(), state.Responder(s.Type, bus.Tenant()), state.Conversations)
 	}
 	s.people = chat.NewPeople(surface.Clock.Now, s.look, s.inGroup)
+	s.Calls(s.Note, gone, hopeless)
 	s.ShownWhole(func(c *card.Card, rec *ask.Record) bool {
 		d := drawing{Card: c, ref: refOf(rec.Ask.Key(), rec.Life), link: s.LinkTo(rec.Ask.Key())}
 		d.sheet()

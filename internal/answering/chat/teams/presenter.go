@@ -17,7 +17,7 @@ type presenter struct{ *App }
 // Present posts an ask's card without its controls. If nobody has added the app at the route's target it posts to the
 // default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (ask.Place, error) {
+	return p.Surface.Present(ctx, &post.Ask, func(to chat.Target) (ask.Place, error) {
 		at, err := p.where(ctx, to)
 		if err != nil {
 			return ask.Place{}, err
@@ -35,8 +35,8 @@ func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Plac
 }
 
 // where returns the conversation of a target.
-func (p presenter) where(ctx context.Context, to chat.Target) (place, error) {
-	ref, ok, err := p.refs.find(ctx, cmp.Or(to.Channel, to.Person))
+func (s *App) where(ctx context.Context, to chat.Target) (place, error) {
+	ref, ok, err := s.refs.find(ctx, cmp.Or(to.Channel, to.Person))
 	switch {
 	case err != nil:
 		return place{}, err
@@ -45,7 +45,7 @@ func (p presenter) where(ctx context.Context, to chat.Target) (place, error) {
 	case to.Channel == "":
 		return place{}, errUnknownPerson
 	}
-	return place{Service: p.opts.ServiceURL, Conversation: to.Channel}, nil
+	return place{Service: s.opts.ServiceURL, Conversation: to.Channel}, nil
 }
 
 // link returns a link to a message, where Teams documents one: in a channel.
@@ -72,7 +72,7 @@ func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { re
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	shown := outcome(p.End(&e, clip), refOf(e.Ask.Key(), e.Life))
-	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, gone, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, shown) })
+	return p.EditAll(ctx, &e.Ask, e.Outcome.At, e.Places, func(ref string, r responder.Rank) error { return p.edit(ctx, ref, r, shown) })
 }
 
 // Refresh makes every card of an ask show its votes.
@@ -82,7 +82,7 @@ func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Rec
 
 // redraw makes every card of a pending ask show it.
 func (p presenter) redraw(ctx context.Context, rec *ask.Record, link string, places []ask.Place, r responder.Rank) error {
-	return p.EditAll(ctx, &rec.Ask, r.At, places, gone, func(ref string, rank responder.Rank) error {
+	return p.EditAll(ctx, &rec.Ask, r.At, places, func(ref string, rank responder.Rank) error {
 		at, _ := parsePlace(ref)
 		d := p.drawn(ctx, rec, link, at)
 		rank.Urgent = rank.Urgent || r.Urgent

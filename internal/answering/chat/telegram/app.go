@@ -103,6 +103,7 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	}
 	s.Stepwise = chat.NewStepwise(surface, presenter{s})
 	s.topics = newTopics(s)
+	s.Calls(s.Note, gone, hopeless)
 	s.ShownWhole(s.shows)
 	return s, nil
 }

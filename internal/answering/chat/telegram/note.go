@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/askbus/askbus/internal/answering/chat"
-	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 // Private writes words and a link to a person in their own chat with the bot, never in a group.
@@ -16,11 +14,6 @@ func (s *App) Private(ctx context.Context, person, words, link string) error {
 		return fmt.Errorf("%q is not the id of a person", person)
 	}
 	return s.Note(ctx, s.PrivateNote(person, words, link))
-}
-
-// Escalate tells people of the steps of a ladder.
-func (p presenter) Escalate(ctx context.Context, post responder.Post, rec ask.Record, steps []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	return nil, p.Surface.Escalate(ctx, &post, &rec, steps, places, func(err error) bool { return gone(err) || hopeless(err) }, p.Note)
 }
 
 // Note posts a note.

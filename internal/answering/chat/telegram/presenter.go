@@ -29,7 +29,7 @@ func keyOf(id string) string { return keyPrefix + id }
 // the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	c := p.drawn(chat.Pending(&post), post.Link)
-	return p.Surface.Present(ctx, &post.Ask, hopeless, func(to chat.Target) (_ ask.Place, err error) {
+	return p.Surface.Present(ctx, &post.Ask, func(to chat.Target) (_ ask.Place, err error) {
 		at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
 		send := func(at *place) (err error) {
 			if rich, ok := c.richer(); ok {
@@ -107,7 +107,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	t := outcome(p.End(&e, literal))
 	order, done := p.order(e.Outcome.At)
 	defer done()
-	return p.EditAll(ctx, &e.Ask, order, e.Places, gone, func(ref string, r responder.Rank) error {
+	return p.EditAll(ctx, &e.Ask, order, e.Places, func(ref string, r responder.Rank) error {
 		return p.edit(ctx, ref, r, func(bool) text { return t }, nil)
 	})
 }
@@ -115,7 +115,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 // Refresh makes every message of an ask show its votes.
 func (p presenter) Refresh(ctx context.Context, post responder.Post, rec ask.Record, places []ask.Place) error {
 	c := p.drawn(&rec, post.Link)
-	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, gone, func(ref string, r responder.Rank) error {
+	return p.EditAll(ctx, &rec.Ask, rec.AskedAt, places, func(ref string, r responder.Rank) error {
 		return p.edit(ctx, ref, r, c.at(chat.Draft{}), c.keyboard(card.Steps{}))
 	})
 }
