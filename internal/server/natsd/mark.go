@@ -17,8 +17,9 @@ import (
 
 // mark records the last sequence of each stream outside of the store: a store
 // that comes back shorter has lost acknowledged messages. The record lags the
-// store by at most markEvery and is not synced: after a power cut it may lag
-// more, and then detects less. It is never ahead.
+// store by markEvery, or markIdle after nothing was stored for a while, and is
+// not synced: after a power cut it may lag more, and then detects less. It is
+// never ahead.
 type mark struct {
 	claims *sync.Mutex // nats-server reads an account in Jsz while UpdateAccountClaims writes it
 	srv    *server.Server
@@ -33,6 +34,7 @@ type mark struct {
 
 const (
 	markEvery = 100 * time.Millisecond
+	markIdle  = time.Second // looking cost a third of the processor time of an idle process
 	diskEvery = 10 * time.Minute
 )
 
@@ -55,15 +57,19 @@ func startMark(srv *server.Server, log *logger, opts Options, i *storecheck.Insp
 
 func (m *mark) follow() {
 	defer close(m.done)
-	tick := time.NewTicker(markEvery)
+	wait := markEvery
+	tick := time.NewTimer(wait)
 	defer tick.Stop()
 	disk := time.NewTicker(diskEvery)
 	defer disk.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			m.check()
+			if wait = min(2*wait, markIdle); m.check() {
+				wait = markEvery
+			}
 			m.list.Look(now)
+			tick.Reset(wait)
 		case <-disk.C:
 			warnOfDisk(m.opts.Logger, m.opts.Dir, m.opts.MaxStore)
 		case <-m.stop:
@@ -73,31 +79,32 @@ func (m *mark) follow() {
 	}
 }
 
-// check writes the file if a stream has advanced: in one call, never shorter
-// than before, so that a crash leaves the old or the new text. A stream of which
-// a write failed does not advance: the server may count the lost message.
-func (m *mark) check() {
+// check reports whether a stream has advanced, and then writes the file: in one
+// call, never shorter than before, so that a crash leaves the old or the new
+// text. A stream of which a write failed does not advance: the server may count
+// the lost message.
+func (m *mark) check() (further bool) {
 	if m.file == nil {
-		return
+		return false
 	}
 	m.claims.Lock()
 	info, err := m.srv.Jsz(&server.JSzOptions{Account: m.Account, Streams: true})
 	m.claims.Unlock()
 	if err != nil || len(info.AccountDetails) == 0 {
-		return // JetStream is shutting down
+		return false // JetStream is shutting down
 	}
-	further := false
 	for _, s := range info.AccountDetails[0].Streams {
 		if strings.HasPrefix(s.Name, subject.StreamPrefix) && s.State.LastSeq > m.Streams[s.Name] && !m.log.failedIn(s.Name) {
 			m.Streams[s.Name], further = s.State.LastSeq, true
 		}
 	}
 	if !further {
-		return
+		return false
 	}
 	if data, err := json.Marshal(m.Marked); err == nil {
 		_, _ = m.file.WriteAt(append(data, '\n'), 0) // it may lag
 	}
+	return true
 }
 
 // close takes a last look and syncs the file.
