@@ -47,6 +47,34 @@ func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 	s.survives()
 }
 
+// Starts what the service of the Debian and RPM packages starts, in another directory and at free ports.
+func TestTheServiceOfThePackagesRuns(t *testing.T) {
+	t.Parallel()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../deploy/systemd/askbus.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			unit[name] += value
+		}
+	}
+	if unit["Environment"] != "ASKBUS_DIR=/var/lib/"+unit["StateDirectory"] {
+		t.Errorf("the data is in %s, and the service may write in %s", unit["Environment"], unit["StateDirectory"])
+	}
+	command, dir := strings.Fields(unit["ExecStart"]), t.TempDir()
+	s := shipped{
+		t: t, path: path, work: dir, state: dir, up: command[1:], health: []string{"health", "--addr"},
+		env: []string{"HOME=" + dir, "USER=" + unit["User"], "ASKBUS_DIR=" + dir, "ASKBUS_NATS_ADDR=127.0.0.1:0", "ASKBUS_HTTP_ADDR=127.0.0.1:0"},
+	}
+	s.survives()
+}
+
 // Releases are built with the profile, which `make build` leaves out: it compiles everything again.
 func TestReleasesAreBuiltWithTheProfile(t *testing.T) {
 	t.Parallel()
