@@ -316,7 +316,7 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		need(t, "\n"+string(out)+"\n", append(says, "\nall nothing\n", "\ncut nothing\n", "\ntwice AskbusError unknown token\n", "\nmoved AskbusError the response is not of askbus: 301 to /there\n")...)
+		need(t, "\n"+string(out)+"\n", append(says, "\nall nothing\n", "\ncut nothing\n", "\ntwice AskbusError unknown token\n", "\nmoved AskbusError the response is not of askbus: 301 to /there\n", "\naway AskbusError the response is not of askbus: 500\n")...)
 	}
 }
 

@@ -35,7 +35,10 @@ await check('cut', () => new Askbus({ url: 'http://bus.example', token: 't', fet
 // A call about which nobody was asked is rejected with the reason, and the run goes on.
 const full = new Askbus({ url: 'http://bus.example', token: 't', fetch: async () => Response.json({ status: 507, code: 'quota', detail: 'no room for files' }, { status: 507 }) })
 const state = { approve: () => console.log('decide approved'), reject: (_, { message }) => console.log('decide', message) }
-await decide({ interruptions: [{ agent: { name: 'Release' }, rawItem: { callId: 'c1', name: 'deploy', arguments: 'x'.repeat(30_000) } }], state }, { bus: full })
+const interrupted = { interruptions: [{ agent: { name: 'Release' }, rawItem: { callId: 'c1', name: 'deploy', arguments: 'x'.repeat(30_000) } }], state }
+await decide(interrupted, { bus: full })
+const away = new Askbus({ url: 'http://bus.example', token: 't', fetch: async () => new Response('<html>', { status: 500 }) })
+await check('away', () => decide(interrupted, { bus: away })) // people may decide later: nothing is rejected
 
 // A long call is cut between characters: the bus takes no half of one.
 const { context } = await permission(bus, 'mine', 'x'.repeat(9_999) + '🚀'.repeat(10_000) + 'x')

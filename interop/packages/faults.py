@@ -50,7 +50,10 @@ check("cut", lambda: Askbus("http://bus.example", "t", transport=proxied).relay(
 full = Askbus("http://bus.example", "t", transport=lambda *_: (507, {}, b'{"status": 507, "code": "quota", "detail": "no room for files"}'))
 state = SimpleNamespace(approve=lambda _: print("decide approved"), reject=lambda _, rejection_message: print("decide", rejection_message))
 call = SimpleNamespace(raw_item={"call_id": "c1", "name": "deploy", "arguments": "x" * 30_000})
-asyncio.run(decide(SimpleNamespace(to_state=lambda: state, interruptions=[call]), full))
+interrupted = SimpleNamespace(to_state=lambda: state, interruptions=[call])
+asyncio.run(decide(interrupted, full))
+away = Askbus("http://bus.example", "t", transport=lambda *_: (500, {}, b"<html>"))
+check("away", lambda: asyncio.run(decide(interrupted, away)))  # people may decide later: nothing is rejected
 
 # A model may write half of a character, which the bus does not take.
 needs = asyncio.run(permission(bus.aio(), "mine", {"text": "\ud83d" + "x" * 30_000}))

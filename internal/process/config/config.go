@@ -428,6 +428,7 @@ func eachIn(v reflect.Value, prefix string, f func(name string, field reflect.St
 			name = own
 		}
 		switch {
+		case !field.IsExported(): // no setting
 		case field.Anonymous:
 			err = eachIn(value, prefix, f)
 		case field.Type.Kind() == reflect.Struct:

@@ -5,7 +5,6 @@ import json
 import random
 import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any
@@ -31,25 +30,16 @@ class AskbusError(Exception):
         self.outcome: dict[str, Any] | None = outcome
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: a POST would become a GET, and another address would get the token."""
-
-    def redirect_request(self, *_):
-        return None
-
-
-_opener = urllib.request.build_opener(_Stay)
+# Without the handlers of errors and of redirects: a POST would become a GET, and another address would get the token.
+_opener = urllib.request.OpenerDirector()
+for _handler in (urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    _opener.add_handler(_handler())
 
 
 def over_network(method, url, headers, body, timeout):
     """Sends one request; returns the status, the headers and the body."""
-    request = urllib.request.Request(url, body, headers, method=method)
-    try:
-        with _opener.open(request, timeout=timeout) as response:
-            return response.status, response.headers, response.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read()
+    with _opener.open(urllib.request.Request(url, body, headers, method=method), timeout=timeout) as response:
+        return response.status, response.headers, response.read()
 
 
 class Http:

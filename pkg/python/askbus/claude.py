@@ -41,7 +41,7 @@ def can_use_tool(bus: Askbus | None = None, other: Callable[[str, dict[str, Any]
             result = await aio.confirm(f"May the agent use {tool_name}?", id=id, **await permission(aio, "claude-agent-sdk", tool_input))
             return allow(updated_input=tool_input) if result is True else deny(message=await refusal(aio, result, id))
         except AskbusError as error:
-            return deny(message=f"Nobody was asked: {error}")
+            return deny(message=f"Nobody decided: {error}")
 
     return decide
 
@@ -50,15 +50,13 @@ async def refusal(aio: AsyncAskbus, result: object, id: str) -> str:
     """Why the answer is no, for the model."""
     if isinstance(result, End):
         return result.reason or getattr(result, "response", "") or f"The answer is no ({type(result).__name__.lower()})."
-    outcome = (await aio.get(id))["outcome"]
-    return outcome["answers"][0].get("notes") or "The answer is no."
+    return (await aio.get(id))["outcome"]["answers"][0].get("notes") or "The answer is no."
 
 
 async def permission(aio: AsyncAskbus, framework: str, value: object) -> dict[str, Any]:
     """What an ask needs in which people permit a call: all that the tool gets, as code, because Markdown would hide some of it.
 
-    What is too long for a card is whole in a file. The mark, with the name of your framework, keeps chats from offering what they
-    cannot show.
+    What is too long for a card is whole in a file. The mark, with your framework's name, keeps chats from offering what they cannot show.
     """
     text, said, files = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=vars), "", []
     text = text.encode(errors="backslashreplace").decode()  # the bus takes no half of a character, which models write

@@ -11,7 +11,7 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
     """Asks people about every interruption, at once, and returns the run's state with what they decided: run it again.
 
     The id of a call is that of its ask, so a run that is restored from its state does not ask twice. A call about which
-    the bus asks nobody is rejected, with the reason.
+    the bus asks nobody is rejected. While the bus cannot be reached it raises: call it again with the same result.
     """
     aio = (bus or Askbus()).aio()
     state = result.to_state()
@@ -25,6 +25,8 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
             said = await aio.confirm(f"May {agent} call {name}?", id=id, **await permission(aio, "openai-agents", given))
             return item, said is True, "" if said is True else await refusal(aio, said, id)
         except AskbusError as error:
+            if error.code == "unavailable":
+                raise
             return item, False, f"Nobody was asked: {error}"
 
     for item, allowed, reason in await asyncio.gather(*(one(item) for item in result.interruptions)):

@@ -25,7 +25,7 @@ export function canUseTool({ bus = new Askbus(), other }: { bus?: Askbus; other?
       const end = await bus.confirm(`May the agent use ${name}?`, { ...options, ...await permission(bus, 'claude-agent-sdk', input, description) })
       return end.status === 'answered' && end.value ? { behavior: 'allow', updatedInput: input } : { behavior: 'deny', message: refusal(end) }
     } catch (error) {
-      if (error instanceof AskbusError) return { behavior: 'deny', message: `Nobody was asked: ${error.message}` }
+      if (error instanceof AskbusError) return { behavior: 'deny', message: `Nobody decided: ${error.message}` }
       throw error
     }
   }

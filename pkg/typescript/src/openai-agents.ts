@@ -10,7 +10,7 @@ interface Decides { approve(item: any): void; reject(item: any, options?: { mess
 /**
  * Asks people about every interruption, at once, and returns the run's state with what they decided: run it again. The
  * id of a call is that of its ask, so a run that is restored from its state does not ask twice. A call about which the bus
- * asks nobody is rejected, with the reason.
+ * asks nobody is rejected. While the bus cannot be reached it throws: call it again with the same result.
  */
 export async function decide<State extends Decides>(result: { interruptions: readonly any[]; state: State }, { bus = new Askbus(), signal }: { bus?: Askbus; signal?: AbortSignal } = {}): Promise<State> {
   const { interruptions, state } = result as Result<State>
@@ -23,7 +23,7 @@ export async function decide<State extends Decides>(result: { interruptions: rea
       if (end.status === 'answered' && end.value) state.approve(item)
       else state.reject(item, { message: refusal(end) })
     } catch (error) {
-      if (!(error instanceof AskbusError)) throw error
+      if (!(error instanceof AskbusError) || error.code === 'unavailable') throw error
       state.reject(item, { message: `Nobody was asked: ${error.message}` })
     }
   }))
