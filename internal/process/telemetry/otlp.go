@@ -30,6 +30,9 @@ type exporter struct {
 	version string
 }
 
+// tracesPath is where a collector takes traces; an endpoint may end with it.
+const tracesPath = "/v1/traces"
+
 // exportLimit is the limit of one request.
 const exportLimit = 10 * time.Second
 
@@ -38,7 +41,7 @@ func newExporter(endpoint, headers, service, version string) (*exporter, error) 
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("telemetry: endpoint %q: use a URL such as http://127.0.0.1:4318", endpoint)
 	}
-	e := &exporter{url: strings.TrimRight(endpoint, "/") + "/v1/traces", headers: map[string]string{}, client: &http.Client{Timeout: exportLimit}, service: service, version: version}
+	e := &exporter{url: strings.TrimSuffix(strings.TrimRight(endpoint, "/"), tracesPath) + tracesPath, headers: map[string]string{}, client: &http.Client{Timeout: exportLimit}, service: service, version: version}
 	for pair := range strings.SplitSeq(headers, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if value, err = url.PathUnescape(value); pair != "" && (!ok || err != nil) {

@@ -30,6 +30,13 @@ func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
 
 func TestSpansArriveAsOTLP(t *testing.T) {
 	t.Parallel()
+	for _, path := range []string{"", "/v1/traces/"} {
+		spansArriveAt(t, path)
+	}
+}
+
+func spansArriveAt(t *testing.T, path string) {
+	t.Helper()
 	got := make(chan []byte, 1)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -39,7 +46,7 @@ func TestSpansArriveAsOTLP(t *testing.T) {
 		got <- body
 	}))
 	defer collector.Close()
-	p, stop, err := telemetry.Provider(telemetry.Options{Endpoint: collector.URL, Headers: "x-key=a%20b", Service: "askbus", Version: "v1", Logger: slog.New(slog.DiscardHandler)})
+	p, stop, err := telemetry.Provider(telemetry.Options{Endpoint: collector.URL + path, Headers: "x-key=a%20b", Service: "askbus", Version: "v1", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
