@@ -57,7 +57,7 @@ type Reach struct {
 // Ledger has the layout of the ledger.
 type Ledger struct {
 	Partitions     int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
-	Replicas       int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
+	Replicas       int           `positive:"true" desc:"copies of each stream; default: the ledger's, for a new one 3 in a cluster, else 1"`
 	Retention      time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
 	Margin         time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
 	MaxStore       string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
@@ -369,7 +369,7 @@ func Load(into any) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return each(into, func(_ string, _ reflect.StructField, value reflect.Value) error {
-		if list, ok := value.Interface().([]string); ok {
+		if list, ok := reflect.TypeAssert[[]string](value); ok {
 			trim(list)
 		}
 		return nil
