@@ -51,6 +51,7 @@ type Asked struct {
 	Outcome  *ask.Outcome
 
 	session   Session
+	trace     string     // traceparent that the ask carried, if any
 	listening *listening // from before it was asked; nil: Wait begins to listen
 }
 
@@ -148,7 +149,7 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 	if len(data) > ask.MaxEventBytes {
 		return Asked{}, ask.Refusal(ask.CodeTooLarge, ask.FaultTooManyBytes, "the_ask", len(data), ask.MaxEventBytes)
 	}
-	reply, err := s.send(ctx, "ask", k, subject.Agent(k, subject.VerbAsk), cloudevent.TypeAsked, data)
+	reply, trace, err := s.send(ctx, "ask", k, subject.Agent(k, subject.VerbAsk), cloudevent.TypeAsked, data)
 	if err != nil {
 		return Asked{}, err
 	}
@@ -159,7 +160,7 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 	s.c.heardOf(got.Holder)
 	return Asked{
 		ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline,
-		Present: got.Present, Warnings: got.Warnings, Progress: got.Progress, Outcome: got.Outcome, session: s,
+		Present: got.Present, Warnings: got.Warnings, Progress: got.Progress, Outcome: got.Outcome, session: s, trace: trace,
 	}, nil
 }
 
@@ -270,7 +271,7 @@ func (s Session) Leave(ctx context.Context, id, reason string, within time.Durat
 	if err != nil {
 		return fmt.Errorf("leave ask %s: %w", k.ID, err)
 	}
-	_, err = s.send(ctx, "leave ask", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, data)
+	_, _, err = s.send(ctx, "leave ask", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, data)
 	return err
 }
 
@@ -291,7 +292,7 @@ func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reaso
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s ask %s: %w", verb, k.ID, err)
 	}
-	reply, err := s.send(ctx, verb+" ask", k, to, typ, data)
+	reply, _, err := s.send(ctx, verb+" ask", k, to, typ, data)
 	if err != nil {
 		return ask.Outcome{}, err
 	}
@@ -303,25 +304,26 @@ func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reaso
 }
 
 // send sends an event about an ask once it has a slot, and returns the data of
-// the reply.
-func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ string, data []byte) (reply []byte, err error) {
+// the reply and the traceparent that the event carried.
+func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ string, data []byte) (reply []byte, trace string, err error) {
 	ctx, end := s.c.tracer.Start(ctx, what, tracing.Sends, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
 	defer func() { end(err) }()
 	if err := s.c.turn(ctx); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+		return nil, "", fmt.Errorf("%s %s: %w", what, k.ID, err)
 	}
+	trace = s.c.opts.Trace(ctx)
 	source := cloudevent.AgentSource(k.Tenant, k.Session)
 	if typ == cloudevent.TypeAborted {
 		source = operatorSource
 	}
 	_, reply, err = connection.Event(ctx, s.c.on, to, cloudevent.Event{
-		ID: cloudevent.NewID(), Source: source, Type: typ, Key: k, Time: s.c.pace.now(), Trace: s.c.opts.Trace(ctx), Data: data,
+		ID: cloudevent.NewID(), Source: source, Type: typ, Key: k, Time: s.c.pace.now(), Trace: trace, Data: data,
 	}, 0)
 	s.c.done(err)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+		return nil, "", fmt.Errorf("%s %s: %w", what, k.ID, err)
 	}
-	return reply, nil
+	return reply, trace, nil
 }
 
 // operatorSource is the CloudEvents source of an operator's events.

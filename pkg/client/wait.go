@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,11 @@ type known struct {
 //   - [ask.ErrForbidden] when the credential is not for this session;
 //   - [ask.ErrQuota] when [Options.MaxSessions] sessions have open waits.
 func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
+	return s.wait(ctx, id, "")
+}
+
+// wait is Wait for an ask that carried a traceparent, or none.
+func (s Session) wait(ctx context.Context, id, trace string) (ask.Outcome, error) {
 	k, err := s.key(id)
 	if err != nil {
 		return ask.Outcome{}, err
@@ -68,7 +74,7 @@ func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		return ask.Outcome{}, err
 	}
 	defer s.c.leave(k, w)
-	return s.c.traceOutcome(ctx, k)(s.c.wait(ctx, k, w, known{}))
+	return s.c.traceOutcome(ctx, k, trace)(s.c.wait(ctx, k, w, known{}))
 }
 
 // Wait is [Session.Wait] for the ask that was asked. After [Session.AskToWait]
@@ -79,10 +85,10 @@ func (a Asked) Wait(ctx context.Context) (ask.Outcome, error) {
 	}
 	l := a.listening
 	if l == nil || !l.unused.Stop() { // never listened, or no longer
-		return a.session.Wait(ctx, a.ID)
+		return a.session.wait(ctx, a.ID, a.trace)
 	}
 	defer l.c.leave(l.k, l.w)
-	return l.c.traceOutcome(ctx, l.k)(l.c.wait(ctx, l.k, l.w, known{pending: true, deadline: a.Deadline}))
+	return l.c.traceOutcome(ctx, l.k, a.trace)(l.c.wait(ctx, l.k, l.w, known{pending: true, deadline: a.Deadline}))
 }
 
 // listening is a wait that was registered before its ask was sent. Exactly one
@@ -102,11 +108,11 @@ func (c *Client) listen(k ask.Key, w *wait) *listening {
 const unusedFor = 5 * time.Second
 
 // traceOutcome leaves a short span of the moment at which an agent learnt an outcome:
-// one of the whole wait could be days long.
-func (c *Client) traceOutcome(ctx context.Context, k ask.Key) func(ask.Outcome, error) (ask.Outcome, error) {
+// one of the whole wait could be days long. It belongs to the trace of the context, else to that of the ask.
+func (c *Client) traceOutcome(ctx context.Context, k ask.Key, trace string) func(ask.Outcome, error) (ask.Outcome, error) {
 	return func(o ask.Outcome, err error) (ask.Outcome, error) {
 		if err == nil {
-			_, end := c.tracer.Start(ctx, "told "+string(o.Status), tracing.Works, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
+			_, end := c.tracer.Start(ctx, "told "+string(o.Status), tracing.Works, cmp.Or(traceOf(ctx), c.tracer.Carry(ctx), trace), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
 			end(nil)
 		}
 		return o, err

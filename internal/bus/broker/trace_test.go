@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -88,6 +90,29 @@ func TestATraceFromAskToOutcome(t *testing.T) {
 	}
 	if re := find("retract", ""); len(re.Links()) != 1 || re.SpanContext().TraceID().String() == agents {
 		t.Errorf("the retraction links to the ask: %+v", re)
+	}
+
+	// Without a trace of the agent's, the whole ask is one all the same.
+	asked, err := s.AskToWait(t.Context(), ask.Ask{ID: "untraced", Questions: storage().Questions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "untraced"}, pick("pg")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := asked.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	of := func(name string) string {
+		for _, s := range spans.Ended() {
+			if s.Name() == "askbus "+name && slices.Contains(s.Attributes(), attribute.String("askbus.ask_id", "untraced")) {
+				return s.SpanContext().TraceID().String()
+			}
+		}
+		return name + " has no span"
+	}
+	if told := of("told answered"); told != of("ask") {
+		t.Errorf("the outcome is told in the trace %s, and the ask's is %s", told, of("ask"))
 	}
 	stop()
 	<-done
