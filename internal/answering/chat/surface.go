@@ -116,8 +116,8 @@ func NewSurface(typ string, bus *responder.Responder, o Options, ids IDs) (*Surf
 }
 
 // Calls sets how the chat posts a note, whose errors are those of a [Digester], and how it sorts the errors of its calls: gone is
-// that of a message which cannot be edited any more, and hopeless that of a post for which a retry is useless. It is set before
-// anything is served.
+// that of a message which cannot be edited any more, and hopeless that of a post for which a retry is useless. Call it before
+// serving. E-mail does not: it posts, tells and edits in its own ways.
 func (s *Surface) Calls(note func(ctx context.Context, n *Note) error, gone, hopeless func(error) bool) {
 	s.note, s.gone, s.hopeless = note, gone, hopeless
 }

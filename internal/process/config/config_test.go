@@ -82,6 +82,31 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), "ASKBUS_PARTITIONS") {
 		t.Errorf("no partitions: %v", err)
 	}
+	t.Setenv("ASKBUS_PARTITIONS", "7")
+	for name, value := range map[string]string{"ASKBUS_HTTP_CONNECTIONS": "-3", "ASKBUS_WEB_HOSTS": "https://ask.example.com"} {
+		was := os.Getenv(name)
+		t.Setenv(name, value)
+		if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), name+` is "`+value+`": give `) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+		t.Setenv(name, was)
+		if err := config.Load(&s); err != nil {
+			t.Errorf("%s as before: %v", name, err)
+		}
+	}
+}
+
+// A struct of settings may also hold what is no setting.
+func TestAFieldThatIsNoSettingIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	type more struct {
+		config.Log
+		own string
+	}
+	s := more{own: "kept"}
+	if err := config.Load(&s); err != nil || s.own != "kept" || s.LogFormat == "" {
+		t.Errorf("%+v, %v", s, err)
+	}
 }
 
 // A variable that a host of the agent names keeps that name, in the table and in

@@ -45,8 +45,8 @@ func (r *references) key(of string) state.Key {
 	return state.Key{Tenant: r.bucket.Tenant(), Name: r.typ + "." + base64.RawURLEncoding.EncodeToString(sum[:18])}
 }
 
-// note stores a reference. What this process has stored lately it stores again only with news, after which another
-// process may have deleted it.
+// note stores a reference. One that this process stored recently is stored again only if there is news: without it, no
+// other process has deleted it.
 func (r *references) note(ctx context.Context, of string, ref reference, news bool) {
 	ref.Seen = r.now()
 	old, ok := r.cache.Get(of)
