@@ -101,5 +101,5 @@ func post(ctx context.Context, web *http.Client, at, bearer string, body []byte)
 	if e := wire.DecodeProblem(data); e != nil {
 		return nil, e
 	}
-	return nil, fmt.Errorf("it answers %s", res.Status)
+	return nil, fmt.Errorf("%s replied %s; is it askbus?", req.URL.Host, res.Status)
 }
