@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -22,8 +23,11 @@ func copilotAsk(b *builder, v value) {
 	q := ask.Question{ID: "q1", Text: v.field("question").need(), NoOther: !v.field("allowFreeform").bool(true), Multiple: v.multiple()}
 	var labels []string
 	for j, item := range v.field("choices").upTo(ask.MaxOptions, "choices") {
-		label := distinct(item.need(), j, labels)
-		labels = append(labels, label)
+		given := item.need()
+		label := distinct(given, j, labels)
+		if labels = append(labels, label); label != given {
+			b.remember(given, 0, j, "choice")
+		}
 		q.Options = append(q.Options, ask.Option{Label: label, Recommended: saysRecommended(label)})
 	}
 	if len(q.Options) == 0 {
@@ -54,7 +58,7 @@ func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	case !r.decided() || len(a.Questions) > 1:
 		said = Report(a, o)
 	case ans != nil && q.Kind == ask.KindChoice && ans.Other == "" && len(ans.Selected) > 0:
-		said, typed = strings.Join(q.Labels(*ans), ", "), false
+		said, typed = strings.Join(copilotChoices(a, ans), ", "), false
 	case ans != nil:
 		said = q.Words(*ans)
 	}
@@ -63,6 +67,16 @@ func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		body.set("text", text)
 	}
 	return respond(200, body)
+}
+
+// copilotChoices returns the chosen choices as the request wrote them: its program compares them.
+func copilotChoices(a *ask.Ask, ans *ask.Answer) (labels []string) {
+	for j := range a.Questions[0].Options {
+		if o := &a.Questions[0].Options[j]; slices.Contains(ans.Selected, o.ID) {
+			labels = append(labels, recall(a, o.Label, 0, j, "choice"))
+		}
+	}
+	return labels
 }
 
 // copilotShow writes any ask as one question.

@@ -50,3 +50,17 @@ func TestEveryRowOfTheOutcomeTable(t *testing.T) {
 		})
 	}
 }
+
+// A program compares the answer with the choices that it gave, even if two of them are equal.
+func TestCopilotAnswersWithTheChoiceAsItWasGiven(t *testing.T) {
+	t.Parallel()
+	d := in(t, "copilot")
+	a, _, err := d.Ask([]byte(`{"question":"Which colour?","choices":["red","blue","red"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{a.Questions[0].Options[2].ID}}}}
+	if body := string(d.Answer(&a, &o).Body); body != `{"answer":"red","wasFreeform":false}` {
+		t.Error(body)
+	}
+}
