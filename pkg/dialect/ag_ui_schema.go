@@ -14,6 +14,11 @@ func (b *builder) response(name string, v value, required bool) {
 	i := len(b.ask.Questions)
 	schema, nullable := plain(v)
 	o, ok := schema.raw.(*object)
+	if choices := numbers(o); choices != nil {
+		b.remember("number", i, "json")
+		v.ignore()
+		schema.raw, o = choices, choices
+	}
 	if !ok || isField(o) {
 		b.property(i, name, schema, required && !nullable)
 		return
@@ -50,11 +55,39 @@ func isField(o *object) bool {
 			return typ != "object"
 		}
 		items, _ := o.values["items"].(*object)
-		return items != nil && (items.values["enum"] != nil || items.values["anyOf"] != nil || items.values["oneOf"] != nil)
+		return items != nil && (items.values["type"] == nil || items.values["type"] == "string") && (items.values["enum"] != nil || items.values["anyOf"] != nil || items.values["oneOf"] != nil)
 	case nil:
 		return false
 	}
 	return typeName(o.values["type"]) != "array" // a fault
+}
+
+// numbers returns the schema of a choice of numbers as one of their texts, or nil.
+func numbers(o *object) *object {
+	if o == nil || o.values["type"] != "integer" && o.values["type"] != "number" {
+		return nil
+	}
+	enum, _ := o.values["enum"].([]any)
+	choices, texts := ordered("type", "string"), []any{}
+	for _, n := range enum {
+		if typeName(n) != "number" {
+			return nil
+		}
+		texts = append(texts, string(encode(n)))
+	}
+	for _, key := range []string{"title", "description"} {
+		if o.values[key] != nil {
+			choices.set(key, o.values[key])
+		}
+	}
+	if n := o.values["default"]; typeName(n) == "number" {
+		choices.set("default", string(encode(n)))
+	}
+	choices.set("enum", texts)
+	if len(texts) == 0 {
+		return nil
+	}
+	return choices
 }
 
 // plain returns a schema as forms write it: generators write an optional value as one that may be null,
@@ -108,6 +141,9 @@ func responseValue(a *ask.Ask, i int, ans ask.Answer) (any, bool) {
 	if kind == "" {
 		return elicitedValue(a, i, ans), true
 	}
+	if a.Questions[i].Kind == ask.KindChoice {
+		ans.Text, _ = elicitedValue(a, i, ans).(string)
+	}
 	v, err := (&reader{}).parse([]byte(strings.TrimSpace(ans.Text)))
 	if kind == "any" && err != nil {
 		return ans.Text, true
@@ -119,6 +155,9 @@ func responseValue(a *ask.Ask, i int, ans ask.Answer) (any, bool) {
 func (v value) responseAnswer(a *ask.Ask, i int) ask.Answer {
 	if recall(a, "", i, "json") == "" || !v.given() {
 		return v.elicited(a, i)
+	}
+	if a.Questions[i].Kind == ask.KindChoice {
+		return value{r: v.r, at: v.at, raw: string(encode(v.raw))}.elicited(a, i)
 	}
 	v.answers(a.Questions[i].ID)
 	if s, ok := v.raw.(string); ok {

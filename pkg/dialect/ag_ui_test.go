@@ -100,3 +100,24 @@ func TestASchemaWithoutPropertiesIsAnApproval(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Numbers to choose from, as zod writes literals, are a choice, and the payload has the number.
+func TestAGUINumbersAreChosen(t *testing.T) {
+	t.Parallel()
+	d := in(t, "ag-ui")
+	a, warnings, err := d.Ask([]byte(`[{"id":"n","reason":"x","responseSchema":{"type":"object","properties":{"size":{"type":"number","enum":[1,2.5],"default":1},"all":{"type":"array","items":{"type":"number","enum":[1,2]}}}}}]`))
+	if err != nil || len(warnings) > 0 || len(a.Questions) != 2 || len(a.Questions[0].Options) != 2 {
+		t.Fatalf("%+v, %v, %v", a.Questions, warnings, err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{
+		{QuestionID: a.Questions[0].ID, Selected: []string{a.Questions[0].Options[1].ID}}, {QuestionID: a.Questions[1].ID, Text: "[1]"},
+	}}
+	body := d.Answer(&a, &o).Body
+	if want := `{"resume":[{"interruptId":"n","status":"resolved","payload":{"size":2.5,"all":[1]}}]}`; string(body) != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	given, err := d.Reply(&a, body)
+	if err != nil || len(given.Reply.Answers) != 2 || given.Reply.Answers[0].Selected[0] != a.Questions[0].Options[1].ID {
+		t.Errorf("%+v, %v", given.Reply.Answers, err)
+	}
+}
