@@ -1,6 +1,7 @@
 package natsd_test
 
 import (
+	"errors"
 	"context"
 	"os"
 	"path/filepath"
@@ -190,6 +191,17 @@ func TestWhoMayBeALeafNode(t *testing.T) {
 	}
 	leaf := leafOf(t, b, b.LeafAddr(), rights.Role{Name: rights.RoleLeaf})
 	natstest.Eventually(t, "the leaf node is linked", func() bool { return leaf.NumLeafNodes() == 1 })
+	// No broker makes a second ledger there, even if the leaf node has JetStream.
+	for _, r := range []rights.Role{{Name: rights.RoleLedger}, {Name: rights.RoleMaintenance}, {Name: rights.RoleBackup}} {
+		c, err := b.Credential(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nc, err := nats.Connect(leaf.ClientURL(), nats.UserCredentialBytes([]byte(c.Creds))); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("%s at a leaf node: %v, want %v", r.Name, err, nats.ErrAuthorization)
+			nc.Close()
+		}
+	}
 	// A false broker behind a leaf node hears nothing of the bus's agents.
 	service := at(t, b, leaf.ClientURL(), rights.Role{Name: rights.RoleBroker})
 	heard := make(chan string, 100)

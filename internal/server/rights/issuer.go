@@ -162,6 +162,10 @@ func Rotate(dir, role string, dropOld bool) error {
 // another operator, it is what goes into resolver_preload beside that operator's
 // accounts.
 func Config(dir, system string) (string, error) {
+	return configOf(dir, system, identity.Names())
+}
+
+func configOf(dir, system string, accounts []string) (string, error) {
 	a, err := identity.ReadAccounts(dir)
 	if err != nil {
 		return "", err
@@ -175,7 +179,7 @@ func Config(dir, system string) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(begin)
-	for _, name := range identity.Names() {
+	for _, name := range accounts {
 		if a.Tokens[name] == "" {
 			continue // of backups, in older keys that nothing has signed again
 		}
@@ -194,9 +198,10 @@ type Leaf struct {
 
 // LeafConfig is [Config] for a leaf node: a nats-server without streams, whose
 // clients reach the bus with the credentials of the directory. A connection that
-// is cut without a word is noticed within 15 s.
+// is cut without a word is noticed within 15 s. Without the accounts of the ledger, a broker cannot make a second one
+// there, which would take asks of the bus.
 func LeafConfig(dir string, leaf Leaf) (string, error) {
-	config, err := Config(dir, "")
+	config, err := configOf(dir, "", []string{identity.System, identity.Bus})
 	if err != nil {
 		return "", err
 	}
