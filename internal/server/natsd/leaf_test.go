@@ -1,8 +1,8 @@
 package natsd_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
