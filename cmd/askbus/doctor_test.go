@@ -34,6 +34,16 @@ func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 	if out, stderr, code := pl.runWith("", "doctor", "--no-ask", "--admin-creds", "/does/not/exist", "--output", "text"); code != cli.ExitFailure || !strings.Contains(out, "broken  ledger: cannot connect to read it") || !strings.Contains(out, "ok      brokers: 1 of ") {
 		t.Errorf("exit %d: %s%s", code, out, stderr)
 	}
+	// What "askbus auth maintenance" prints is one, in both its forms.
+	for _, form := range []string{"json", "text"} {
+		admin := filepath.Join(t.TempDir(), "admin")
+		if text, stderr, code := pl.run("auth", "maintenance", "--output", form); code != 0 || os.WriteFile(admin, []byte(text), 0o600) != nil {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		if out, stderr, code := pl.run("doctor", "--no-ask", "--admin-creds", admin, "--output", "text"); code != 0 || !strings.Contains(out, "ok      replicas: 1 ") {
+			t.Errorf("%s: exit %d: %s%s", form, code, out, stderr)
+		}
+	}
 	// The keys of the directory count also for another address of its bus.
 	if out, stderr, code := pl.run("doctor", "--no-ask", "--nats-url", pl.context().NATSURL, "--output", "text"); code != 0 || !strings.Contains(out, "ok      replicas: 1 ") || !strings.Contains(out, "ok      rights of agent: ") {
 		t.Errorf("exit %d: %s%s", code, out, stderr)

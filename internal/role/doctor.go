@@ -91,7 +91,7 @@ code 1: something is broken.`,
 	}
 	cli.Load(&pages, cmd)
 	cli.Load(&gateway, cmd)
-	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
+	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file, or JSON")
 	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
 	return cmd
 }
@@ -134,7 +134,11 @@ func runDoctor(ctx context.Context, a *cli.App, gateway, admin string, noAsk boo
 	}
 	switch {
 	case admin != "":
-		opts.Reader, err = connection.Connect(connection.Credential(a.Trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet)
+		var c client.Credential
+		if c, err = cli.ReadCreds(admin); err == nil {
+			c.URL = cred.URL
+			opts.Reader, err = connection.Connect(connection.Credential(a.Trust(c)), quiet)
+		}
 	case a.Creds == "" && a.Exchange.URL == "" && rights.HasKeys(a.Dir):
 		opts.Credential = as
 		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})
