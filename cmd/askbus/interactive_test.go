@@ -86,10 +86,12 @@ func TestATerminalThatIsClosedLosesNothing(t *testing.T) {
 	}
 	closed, keys := open()
 	closed.out.wait(t, "Puma")
-	typed(t, keys, "\r2\r")
+	typed(t, keys, "\rj")
 	closed.out.wait(t, "Zebu")
 	typed(t, keys, "n库")
 	closed.out.wait(t, "库")
+	typed(t, keys, "\rk2\r") // back to the first: keys do not answer an ask that has only just slid in
+	closed.out.wait(t, "sending Puma")
 	if err := closed.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,9 @@ func TestWhatWasTypedForAnEarlierAskIsNotSentToTheNext(t *testing.T) {
 	b.again(asksOf("a1", "Second?"))
 	s.send(tui.Changed())
 	s.has("First?", "❯ dune")
-	s.keys("enter").has("Second?", "dune", "Not sent: the agent has asked this again. Look at it, then answer.")
+	s.hasty = true
+	s.keys("enter enter").has("Second?", "dune", "Not sent: the agent has asked this again. Look at it, then answer.")
+	s.hasty = false
 	if got := b.replies(); len(got) != 0 {
 		t.Fatalf("sent %+v", got)
 	}

@@ -68,6 +68,9 @@ func Sending(m tea.Model, k ask.Key) bool {
 	return f != nil && f.sending
 }
 
+// Settle lets a model take keys again for an ask that nobody chose.
+func Settle(m tea.Model) { m.(*model).quiet = time.Time{} }
+
 // Flush sends what a model holds, as when its screen closes.
 func Flush(m tea.Model) error { return m.(*model).flush() }
 

@@ -211,6 +211,8 @@ type screen struct {
 	m   tea.Model
 	raw []string // what was written beside the screen
 
+	hasty bool // presses keys before an ask that slid in was seen
+
 	patience time.Duration // of the commands that are not timers; default 20 ms
 
 	slow bool      // records arrive when arrive is called
@@ -289,6 +291,9 @@ func (s *screen) arrive() {
 // keys presses keys by name, separated by spaces.
 func (s *screen) keys(names string) *screen {
 	for name := range strings.FieldsSeq(names) {
+		if !s.hasty {
+			tui.Settle(s.m)
+		}
 		s.send(key(name))
 	}
 	return s
@@ -296,6 +301,9 @@ func (s *screen) keys(names string) *screen {
 
 // typed types a text.
 func (s *screen) typed(text string) *screen {
+	if !s.hasty {
+		tui.Settle(s.m)
+	}
 	for _, r := range text {
 		s.send(tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
@@ -319,7 +327,7 @@ func key(name string) tea.KeyPressMsg {
 
 func (s *screen) text() string { return tui.Screen(s.m) }
 
-func (s *screen) has(want ...string) {
+func (s *screen) has(want ...string) *screen {
 	s.t.Helper()
 	got := plain(s.text())
 	for _, w := range want {
@@ -327,6 +335,7 @@ func (s *screen) has(want ...string) {
 			s.t.Errorf("no %q on the screen:\n%s", w, got)
 		}
 	}
+	return s
 }
 
 func (s *screen) hasNot(want ...string) {

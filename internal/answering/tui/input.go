@@ -11,15 +11,16 @@ import (
 // key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name, text := msg.String(), msg.Text
-	moving := m.moving
-	m.message, m.moving = "", nil
 	if name == "ctrl+c" {
 		return tea.Quit
 	}
 	m.typed = m.opts.Now()
 	if m.typed.Before(m.quiet) {
+		m.quiet = m.typed.Add(settle) // what was typed in one go is dropped whole
 		return nil
 	}
+	moving := m.moving
+	m.message, m.moving = "", nil
 	switch m.overlay.kind {
 	case overlaySnooze:
 		return m.snoozeKey(name)
@@ -190,7 +191,7 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 			if m.single() {
 				return tea.Quit
 			}
-			return m.move(1)
+			return m.slideTo(m.at() + 1)
 		}
 		return m.anywhere(act)
 	}

@@ -47,7 +47,18 @@ func (m *model) move(by int) tea.Cmd {
 	return m.moveTo(m.at() + by)
 }
 
+// moveTo moves the focus to a row, as the person says.
 func (m *model) moveTo(row int) tea.Cmd {
+	before := m.focus
+	cmd := m.slideTo(row)
+	if m.focus != before {
+		m.chosen = m.focus
+	}
+	return cmd
+}
+
+// slideTo shows the ask of a row.
+func (m *model) slideTo(row int) tea.Cmd {
 	if m.opts.Once != (ask.Key{}) { // the command is for that ask
 		m.message = m.say("Only the ask that you named is shown.")
 		return nil

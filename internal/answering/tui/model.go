@@ -70,7 +70,7 @@ type Options struct {
 	SignedOut func() bool
 }
 
-// settle is for how long an ask that comes while somebody types takes no keys.
+// settle is for how long an ask that nobody chose takes no keys: they are for what was shown before.
 const settle = 300 * time.Millisecond
 
 // maxRows bounds the list; more are counted.
@@ -93,7 +93,8 @@ type model struct {
 	synced  bool // it was, once
 	ended   []ask.Record
 	focus   ask.Key
-	top     int // first visible row of the list
+	chosen  ask.Key // the ask that the person moved to, until it is shown
+	top     int     // first visible row of the list
 	inCard  bool
 	opening bool // Enter opened the ask in focus before it was read
 	mine    bool
@@ -114,7 +115,7 @@ type model struct {
 	blurred bool
 	active  time.Time // of the last key, click, text or focus
 	typed   time.Time // of the last key
-	quiet   time.Time // until then keys are for what was shown before
+	quiet   time.Time // keys before it are for what was shown before
 	waiting int       // last number reported to the terminal
 	said    string
 	message string
@@ -190,9 +191,24 @@ func (m *model) restyle() { m.styles = newStyles(m.theme, m.colors) }
 
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
+// shown names the ask on the screen; empty: there is none yet.
+func (m *model) shown() string {
+	if f := m.form(); f != nil {
+		return m.focus.String() + "\x00" + f.rec.Life
+	}
+	return ""
+}
+
 // Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	before := m.shown()
 	cmd := m.update(msg)
+	if shown := m.shown(); shown != "" && shown != before {
+		if now := m.opts.Now(); m.focus != m.chosen && (before != "" || now.Sub(m.typed) < 2*settle) {
+			m.quiet = now.Add(settle)
+		}
+		m.chosen = ask.Key{}
+	}
 	if covered := m.covered(); covered != nil {
 		cmd = tea.Batch(covered, cmd)
 	}
@@ -225,12 +241,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case movedMsg:
 		return m.moved(msg)
 	case changedMsg:
-		before := m.focus
-		cmd := m.refresh()
-		if now := m.opts.Now(); before == (ask.Key{}) && m.focus != before && now.Sub(m.typed) < 2*settle {
-			m.quiet = now.Add(settle)
-		}
-		return cmd
+		return m.refresh()
 	case recordMsg:
 		return m.loaded(msg)
 	case sentMsg:

@@ -246,7 +246,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		at := m.at()
 		refreshed := m.refresh()
 		said := m.message
-		next := m.moveTo(max(0, at))
+		next := m.slideTo(max(0, at))
 		m.message = said
 		return tea.Batch(refreshed, next)
 	}

@@ -242,7 +242,7 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 	refreshed := m.refresh()
 	var next tea.Cmd
 	if m.focus == msg.key && m.at() < 0 && m.opts.Once == (ask.Key{}) {
-		if next = m.moveTo(max(0, at)); len(m.rows) == 0 {
+		if next = m.slideTo(max(0, at)); len(m.rows) == 0 {
 			m.focus, m.inCard = ask.Key{}, false
 		}
 	}

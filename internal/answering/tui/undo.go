@@ -73,7 +73,7 @@ func (m *model) onward() tea.Cmd {
 	for i := range m.rows {
 		row := (from + i) % len(m.rows)
 		if k := m.heads[m.rows[row]].Key; k != m.focus && m.heldFor(k) == nil {
-			return m.moveTo(row)
+			return m.slideTo(row)
 		}
 	}
 	return nil

@@ -137,16 +137,58 @@ func TestAnAskThatComesWhileSomebodyTypesTakesNoKeys(t *testing.T) {
 	t.Parallel()
 	now := began
 	s, b := start(t, 120, 40, func(o *tui.Options) { o.Now = func() time.Time { return now } })
+	s.hasty = true
 	s.keys("j")
 	now = now.Add(500 * time.Millisecond)
 	b.asked(database())
 	s.send(tui.Changed())
-	now = now.Add(299 * time.Millisecond)
-	if s.keys("1 enter").hasNot("(•)"); len(b.replies()) != 0 {
+	for range 2 { // what goes on without a pause is dropped, too
+		now = now.Add(299 * time.Millisecond)
+		if s.keys("1 enter").hasNot("(•)"); len(b.replies()) != 0 {
+			t.Errorf("sent %+v", b.replies())
+		}
+	}
+	now = now.Add(300 * time.Millisecond)
+	if s.keys("1 enter"); len(b.replies()) != 1 {
 		t.Errorf("sent %+v", b.replies())
 	}
-	now = now.Add(time.Millisecond)
-	if s.keys("1 enter"); len(b.replies()) != 1 {
+}
+
+// TestKeysThatWereTypedAheadAnswerNothing: not the ask that comes next, however it comes.
+func TestKeysThatWereTypedAheadAnswerNothing(t *testing.T) {
+	t.Parallel()
+	next := func(id string) ask.Ask {
+		return ask.Ask{ID: id, Questions: []ask.Question{{Text: "Next " + id + "?", Options: []ask.Option{{Label: "Keep"}, {Label: "Drop"}}}}}
+	}
+	now := began
+	clock := func(undo time.Duration, one bool) func(*tui.Options) {
+		return func(o *tui.Options) { o.Now, o.Undo, o.OneKey = func() time.Time { return now }, undo, one }
+	}
+	for name, c := range map[string]struct {
+		opts func(*tui.Options)
+		keys string
+	}{
+		"sent":         {clock(0, false), "2 enter 2 enter 1 enter"},
+		"held":         {clock(tui.MaxUndo, false), "2 enter 2 enter enter"},
+		"with one key": {clock(0, true), "2 2 2 2"},
+	} {
+		s, b := start(t, 120, 40, c.opts, next("a1"), next("a2"), next("a3"))
+		s.hasty = true
+		if s.keys(c.keys).hasNot("(•)"); len(b.replies()) > 1 {
+			t.Errorf("%s: sent %+v", name, b.replies())
+		}
+	}
+
+	s, b := start(t, 120, 40, clock(0, false), next("a1"), next("a2"))
+	s.hasty = true
+	s.keys("2")
+	b.end("a1", ask.Outcome{Status: ask.StatusAnswered, At: began, Answers: []ask.Answer{{Selected: []string{"1"}}}, By: &ask.By{Principal: "web:ben", Name: "Ben", Responder: "web"}})
+	s.send(tui.Changed())
+	if s.keys("enter 2 enter").has("Next a2?").hasNot("(•)"); len(b.replies()) != 0 {
+		t.Errorf("sent to the one after that which somebody else answered: %+v", b.replies())
+	}
+	now = now.Add(time.Second)
+	if s.keys("2 enter"); len(b.replies()) != 1 {
 		t.Errorf("sent %+v", b.replies())
 	}
 }
