@@ -64,17 +64,10 @@ func isField(o *object) bool {
 
 // numbers returns the schema of a choice of numbers as one of their texts, or nil.
 func numbers(o *object) *object {
-	if o == nil || o.values["type"] != "integer" && o.values["type"] != "number" {
+	if o == nil || o.values["type"] != nil && o.values["type"] != "integer" && o.values["type"] != "number" {
 		return nil
 	}
-	enum, _ := o.values["enum"].([]any)
-	choices, texts := ordered("type", "string"), []any{}
-	for _, n := range enum {
-		if typeName(n) != "number" {
-			return nil
-		}
-		texts = append(texts, string(encode(n)))
-	}
+	choices := ordered("type", "string")
 	for _, key := range []string{"title", "description"} {
 		if o.values[key] != nil {
 			choices.set(key, o.values[key])
@@ -83,11 +76,30 @@ func numbers(o *object) *object {
 	if n := o.values["default"]; typeName(n) == "number" {
 		choices.set("default", string(encode(n)))
 	}
-	choices.set("enum", texts)
-	if len(texts) == 0 {
-		return nil
+	for _, key := range []string{"oneOf", "anyOf", "enum"} {
+		list, _ := o.values[key].([]any)
+		texts := []any{}
+		for _, item := range list {
+			titled, isObject := item.(*object)
+			if isObject {
+				item = titled.values["const"]
+			}
+			if typeName(item) != "number" || isObject == (key == "enum") {
+				return nil
+			}
+			text := string(encode(item))
+			if !isObject {
+				texts = append(texts, text)
+				continue
+			}
+			texts = append(texts, ordered("const", text, "title", cmp.Or(titled.values["title"], any(text)), "description", cmp.Or(titled.values["description"], any(""))))
+		}
+		if len(texts) > 0 {
+			choices.set(key, texts)
+			return choices
+		}
 	}
-	return choices
+	return nil
 }
 
 // plain returns a schema as forms write it: generators write an optional value as one that may be null,
@@ -115,9 +127,17 @@ func plain(v value) (_ value, nullable bool) {
 			flat.set(key, o.values[key])
 		}
 	}
-	if choices, _ := flat.values["enum"].([]any); flat.values["type"] == nil && len(choices) > 0 && !slices.ContainsFunc(choices, func(c any) bool { return typeName(c) != "string" }) {
-		flat.set("type", "string")
-		changed = true
+	for _, key := range []string{"oneOf", "anyOf", "enum"} {
+		choices, _ := flat.values[key].([]any)
+		if flat.values["type"] == nil && len(choices) > 0 && !slices.ContainsFunc(choices, func(c any) bool {
+			if o, ok := c.(*object); ok && key != "enum" {
+				c = o.values["const"]
+			}
+			return typeName(c) != "string"
+		}) {
+			flat.set("type", "string")
+			changed = true
+		}
 	}
 	if !changed {
 		return v, false

@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"cmp"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,7 +40,8 @@ func (b *builder) property(i int, name string, v value, required bool) {
 		b.stringProperty(i, v, &q, &at)
 	case "number", "integer":
 		q.Kind, q.Limits.Integer = ask.KindNumber, typ == "integer"
-		q.Limits.Min, q.Limits.Max = v.field("minimum").number(), v.field("maximum").number()
+		q.Limits.Min = v.limit("minimum", "exclusiveMinimum", typ, 1)
+		q.Limits.Max = v.limit("maximum", "exclusiveMaximum", typ, -1)
 	case "boolean":
 		q.Kind = ask.KindBoolean
 	case "array":
@@ -63,6 +66,29 @@ func (b *builder) property(i int, name string, v value, required bool) {
 	b.add(q, at)
 }
 
+// limit returns the tighter one of the two limits of a number. Whole numbers begin a step after an exclusive
+// limit; others may be the limit itself.
+func (v value) limit(inclusive, exclusive, typ string, step float64) *float64 {
+	limit, beyond := v.field(inclusive).number(), v.field(exclusive)
+	if !beyond.given() {
+		return limit
+	}
+	if typeName(beyond.raw) != "number" || typ != "integer" {
+		beyond.warn("is checked as %s: the number itself is allowed, too", inclusive)
+	}
+	if typeName(beyond.raw) != "number" {
+		return limit // true, of an early JSON Schema
+	}
+	n := beyond.number()
+	if n != nil && typ == "integer" {
+		*n = step * (math.Floor(step**n) + 1)
+	}
+	if n == nil || limit != nil && step**limit > step**n {
+		return limit
+	}
+	return n
+}
+
 // stringFormat is a format of strings and the limit that it implies.
 type stringFormat struct{ name, pattern, message string }
 
@@ -75,7 +101,7 @@ func formats() []stringFormat {
 }
 
 func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
-	if v.field("oneOf").given() || v.field("enum").given() {
+	if v.first("oneOf", "anyOf", "enum").given() {
 		q.Kind = ask.KindChoice
 		b.constants(i, v, "oneOf", "", q, at)
 		return
@@ -92,9 +118,16 @@ func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
 		v.field("format").warn("is %s, which is not checked; it is dropped", clip(format))
 	}
 	if pattern := v.field("pattern").string(); pattern != "" {
-		q.Limits.Pattern, q.Limits.Message = pattern, ""
+		if _, err := regexp.Compile(pattern); err != nil || len(pattern) > ask.MaxText { // generators write lookaheads
+			v.field("pattern").warn("is not checked: it is no RE2 regular expression of at most %d bytes", ask.MaxText)
+		} else {
+			q.Limits.Pattern = pattern
+			if len(pattern) <= 40 {
+				q.Limits.Message = "" // what people wrote says more than the format; what generators write says less
+			}
+		}
 	}
-	q.Limits.MinLength, q.Limits.MaxLength = v.field("minLength").int(), v.field("maxLength").int()
+	q.Limits.MinLength, q.Limits.MaxLength = v.field("minLength").int(), min(v.field("maxLength").int(), ask.MaxLong)
 }
 
 // constants reads the choices of a schema: const and title, or an enum with

@@ -2,7 +2,9 @@ package dialect_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +103,50 @@ func TestAFieldThatIsDroppedIsNamed(t *testing.T) {
 	}
 	if _, warnings, err := in(t, "codex").Ask(request("codex", many, "")); err != nil || len(warnings) > 50 {
 		t.Errorf("%v, and %d warnings", err, len(warnings))
+	}
+}
+
+// What generators write into a schema, and no form can check, refuses no question.
+func TestTheLimitsOfGeneratedSchemas(t *testing.T) {
+	t.Parallel()
+	limit := func(n float64) *float64 { return &n }
+	email := `Give an email address such as mei@example.com.`
+	for schema, want := range map[string]struct {
+		good, bad string
+		limits    ask.Limits
+		warning   string
+	}{
+		`{"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)[a-z@.]+$"}`:  {"mei@example.com", "mei", ask.Limits{Message: email}, "/pattern: is not checked"},
+		`{"type":"string","format":"email","pattern":"@corp\\.com$"}`:                   {"mei@corp.com", "mei@example.com", ask.Limits{}, ""},
+		`{"type":"string","pattern":"^(?=a)"}`:                                          {"b", "", ask.Limits{}, "/pattern: is not checked"},
+		`{"type":"string","maxLength":1000000}`:                                         {"b", "", ask.Limits{MaxLength: ask.MaxLong}, ""},
+		`{"type":"integer","exclusiveMinimum":0,"minimum":-9,"exclusiveMaximum":10}`:    {"9", "0", ask.Limits{Integer: true, Min: limit(1), Max: limit(9)}, ""},
+		`{"type":"integer","exclusiveMinimum":-1.5,"maximum":3,"exclusiveMaximum":9.5}`: {"-1", "4", ask.Limits{Integer: true, Min: limit(-1), Max: limit(3)}, ""},
+		`{"type":"number","exclusiveMinimum":0}`:                                        {"0.1", "-0.1", ask.Limits{Min: limit(0)}, "/exclusiveMinimum: is checked as minimum"},
+		`{"type":"number","minimum":2,"exclusiveMinimum":true}`:                         {"2", "1", ask.Limits{Min: limit(2)}, "/exclusiveMinimum: is checked as minimum"},
+	} {
+		a, warnings, err := in(t, "elicitation").Ask([]byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"p":` + schema + `},"required":["p"]}}`))
+		if err != nil || (len(warnings) > 0) != (want.warning != "") || !strings.Contains(lines(warnings), want.warning) {
+			t.Errorf("%s: %v, %v", schema, warnings, err)
+			continue
+		}
+		l := a.Questions[0].Limits
+		l.Pattern = ""
+		if !reflect.DeepEqual(l, want.limits) {
+			t.Errorf("%s: %+v", schema, l)
+		}
+		for text, valid := range map[string]bool{want.good: true, want.bad: want.bad == ""} {
+			answer := ask.Answer{QuestionID: a.Questions[0].ID, Text: text}
+			if n, err := strconv.ParseFloat(text, 64); err == nil {
+				answer = ask.Answer{QuestionID: a.Questions[0].ID, Number: &n}
+			}
+			if text == "" {
+				continue
+			}
+			if _, _, err := a.Check(ask.Reply{Answers: []ask.Answer{answer}}); (err == nil) != valid {
+				t.Errorf("%s: %q: %v", schema, text, err)
+			}
+		}
 	}
 }
 
