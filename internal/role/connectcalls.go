@@ -74,13 +74,23 @@ func (c *chatEntry) takeCalls(ctx context.Context, a *cli.App) (*connecting, err
 	if err != nil {
 		return nil, fmt.Errorf("cannot take the calls of %s: %w", c.Name, err)
 	}
+	in.serve(ctx, ln)
+	return in, nil
+}
+
+// serve takes the calls that come to a listener, until close.
+func (in *connecting) serve(ctx context.Context, ln net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle("/", &in.app)
 	mux.HandleFunc("GET "+in.path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, in.expected) })
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
 	go func() { _ = srv.Serve(ln) }() // ends with close
-	in.close = func() { _ = srv.Close() }
-	return in, nil
+	in.close = func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = srv.Shutdown(grace) // after the call with the code is answered: the platform would repeat it
+		_ = srv.Close()
+	}
 }
 
 // check reports whether an address leads to this process, from here: it is https with a certificate that is valid for

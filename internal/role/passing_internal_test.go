@@ -67,6 +67,40 @@ func TestAChatRunsOnWhileItIsConnectedAnew(t *testing.T) {
 	}
 }
 
+// The call that pairs is answered although the command goes on meanwhile, so that the platform does not repeat it.
+func TestTheCallThatPairsIsAnswered(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &connecting{path: "/x"}
+	in.serve(t.Context(), ln)
+	paired, closed := make(chan struct{}), make(chan struct{})
+	var app http.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(paired)
+		for {
+			conn, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				return // it takes no more calls: the command goes on
+			}
+			_ = conn.Close()
+		}
+	})
+	in.app.to.Store(&app)
+	go func() {
+		<-paired
+		in.close()
+		close(closed)
+	}()
+	res, err := http.Post("http://"+ln.Addr().String()+"/", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	<-closed
+}
+
 // Two commands that connect the same chat do not take the calls from each other; what a killed one left is no hindrance.
 func TestOneCommandConnectsAChatAtATime(t *testing.T) {
 	t.Parallel()
