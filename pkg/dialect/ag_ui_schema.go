@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -171,13 +172,26 @@ func responseValue(a *ask.Ask, i int, ans ask.Answer) (any, bool) {
 	return v.raw, err == nil && (kind == "any" || typeName(v.raw) == kind)
 }
 
+func sameNumber(a, b string) bool {
+	x, err := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return a == b || err == nil && err2 == nil && x == y
+}
+
 // responseAnswer reads the answer to question i from a payload.
 func (v value) responseAnswer(a *ask.Ask, i int) ask.Answer {
 	if recall(a, "", i, "json") == "" || !v.given() {
 		return v.elicited(a, i)
 	}
 	if a.Questions[i].Kind == ask.KindChoice {
-		return value{r: v.r, at: v.at, raw: string(encode(v.raw))}.elicited(a, i)
+		text := string(encode(v.raw))
+		for _, o := range a.Questions[i].Options { // Python writes 1.0, and JavaScript answers 1
+			if n := foreignOption(a, i, o.ID); sameNumber(n, text) {
+				text = n
+				break
+			}
+		}
+		return value{r: v.r, at: v.at, raw: text}.elicited(a, i)
 	}
 	v.answers(a.Questions[i].ID)
 	if s, ok := v.raw.(string); ok {

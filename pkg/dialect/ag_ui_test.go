@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestASchemaWithoutPropertiesIsAnApproval(t *testing.T) {
 func TestAGUINumbersAreChosen(t *testing.T) {
 	t.Parallel()
 	d := in(t, "ag-ui")
-	a, warnings, err := d.Ask([]byte(`[{"id":"n","reason":"x","responseSchema":{"type":"object","properties":{"size":{"type":"number","enum":[1,2.5],"default":1},"all":{"type":"array","items":{"type":"number","enum":[1,2]}},` +
+	a, warnings, err := d.Ask([]byte(`[{"id":"n","reason":"x","responseSchema":{"type":"object","properties":{"size":{"type":"number","enum":[1.0,2.50],"default":1.0},"all":{"type":"array","items":{"type":"number","enum":[1,2]}},` +
 		`"union":{"anyOf":[{"type":"number","const":7},{"type":"number","const":8}]},"named":{"type":"integer","oneOf":[{"const":1,"title":"One","description":"less"},{"const":2}]},"words":{"anyOf":[{"type":"string","const":"a"},{"type":"string","const":"b"}]}}}}]`))
 	if err != nil || len(warnings) > 0 || len(a.Questions) != 5 || len(a.Questions[0].Options) != 2 || a.Questions[3].Options[0].Label != "One" || a.Questions[3].Options[0].Description != "less" {
 		t.Fatalf("%+v, %v, %v", a.Questions, warnings, err)
@@ -117,10 +118,10 @@ func TestAGUINumbersAreChosen(t *testing.T) {
 		o.Answers = append(o.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[1].ID}})
 	}
 	body := d.Answer(&a, &o).Body
-	if want := `{"resume":[{"interruptId":"n","status":"resolved","payload":{"size":2.5,"all":[1],"union":8,"named":2,"words":"b"}}]}`; string(body) != want {
+	if want := `{"resume":[{"interruptId":"n","status":"resolved","payload":{"size":2.50,"all":[1],"union":8,"named":2,"words":"b"}}]}`; string(body) != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
-	given, err := d.Reply(&a, body)
+	given, err := d.Reply(&a, bytes.Replace(body, []byte("2.50"), []byte("2.5"), 1)) // JavaScript writes the number so
 	if err != nil || len(given.Reply.Answers) != 5 || given.Reply.Answers[0].Selected[0] != a.Questions[0].Options[1].ID {
 		t.Errorf("%+v, %v", given.Reply.Answers, err)
 	}
