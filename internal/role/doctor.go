@@ -143,15 +143,12 @@ func runDoctor(ctx context.Context, a *cli.App, gateway, admin string, noAsk boo
 		opts.Credential = as
 		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})
 	}
-	var found finding.List
-	if err != nil {
+	if opts.NoReader = err; err != nil {
 		opts.Reader = nil
-		found.Say("ledger", finding.Broken, "cannot connect to read it: %v", err)
-	}
-	if opts.Reader != nil {
+	} else if opts.Reader != nil {
 		defer opts.Reader.Close()
 	}
-	return append(found, doctor.Run(ctx, opts)...), nil
+	return doctor.Run(ctx, opts), nil
 }
 
 // claudeFindings returns findings for each settings file of Claude Code that has our hook: what cannot be seen while it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,11 @@ func (i Identity) refused(now time.Time) string {
 	if !i.Expires.IsZero() && now.After(i.Expires) {
 		return fmt.Sprintf("the credential of %s expired at %s; get a fresh one from \"askbus auth\"", i.Name, i.Expires.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the server refused the credential of %s: it belongs to another bus, or was revoked; get a fresh one from \"askbus auth\"", i.Name)
+	or := ""
+	if slices.Contains([]string{"ledger", "maintenance", "backup"}, i.Name) { // a leaf node does not have their accounts
+		or = "; or the server is a leaf node: give the address of one of the bus's own servers"
+	}
+	return fmt.Sprintf("the server refused the credential of %s: it belongs to another bus, or was revoked; get a fresh one from \"askbus auth\"%s", i.Name, or)
 }
 
 // Identify parses the text of a .creds file.

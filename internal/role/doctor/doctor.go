@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Operator   *nats.Conn // an operator's connection
 	Reader     *nats.Conn // a connection for maintenance
+	NoReader   error      // why there is none although a credential for it was given
 	Expires    time.Time  // of the operator's credential; zero: never
 	Credential Credential // makes credentials, to test the rights of each role
 	NoAsk      bool       // skip the test ask
@@ -56,9 +57,12 @@ func Run(ctx context.Context, o Options) finding.List {
 		l = append(l, Gateway.Judge(lookAt(ctx, o.Gateway, o.Trust))...)
 	}
 	var seen *ledger.Inspection
-	if o.Reader == nil {
+	switch {
+	case o.NoReader != nil:
+		l.Say("ledger", finding.Broken, "cannot connect to read it: %v", o.NoReader)
+	case o.Reader == nil:
 		l.Say("ledger", finding.Missing, `not checked: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
-	} else {
+	default:
 		in, err := ledger.Inspect(ctx, o.Reader)
 		l = append(l, Ledger(&in, err)...)
 		if err == nil {

@@ -24,7 +24,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which creates it")
 		return l
 	case err != nil:
-		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run and none says in its /readyz that its disk is full, and that the credential is of this bus", err)
+		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run and none says in its /readyz that its disk is full, and that the credential is one of this bus that \"askbus auth maintenance\" makes", err)
 		return l
 	}
 	domain := ""

@@ -197,7 +197,8 @@ func TestWhoMayBeALeafNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if nc, err := nats.Connect(leaf.ClientURL(), nats.UserCredentialBytes([]byte(c.Creds))); !errors.Is(err, nats.ErrAuthorization) {
+		c.URL = leaf.ClientURL()
+		if nc, err := connection.Connect(c, natstest.Logger()); !errors.Is(err, nats.ErrAuthorization) || !strings.Contains(err.Error(), "or the server is a leaf node") {
 			t.Errorf("%s at a leaf node: %v, want %v", r.Name, err, nats.ErrAuthorization)
 			nc.Close()
 		}
