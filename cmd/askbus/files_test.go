@@ -45,7 +45,7 @@ func TestAskWithFiles(t *testing.T) {
 	// A file of the answer is named in the same words wherever the outcome is printed.
 	id := ask.FileID(shot.Bytes())
 	answer := `{"answers":[{"question_id":"q1","text":"Yes","files":[{"id":"` + id + `","name":"shot.png","media_type":"image/png","size":` + strconv.Itoa(shot.Len()) + `}]}]}`
-	if status, _, said := pl.post("/v1/asks/s/look/answer", answer, pl.token("--role", "responder", "--principal", "oidc:mei")); status != http.StatusOK {
+	if status, _, said := pl.post("/v1/asks/s/look/answer", answer, pl.token("--role", "responder", "--principal", "oidc:id.example.com#mei")); status != http.StatusOK {
 		t.Fatalf("%d: %s", status, said)
 	}
 	for _, command := range []string{"get", "wait"} {

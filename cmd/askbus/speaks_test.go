@@ -302,6 +302,7 @@ func TestOnlyAPersonsTokenHasAPersonsPrincipal(t *testing.T) {
 		"a host of two sessions":        {[]string{"--role", "host", "--session", "a,b"}, "exactly one session"},
 		"a host of every session":       {[]string{"--role", "host", "--session", "*"}, "exactly one session"},
 		"an agent of a wildcard":        {[]string{"--role", "agent", "--session", ">"}, `invalid session ">"`},
+		"a person without a provider":   {[]string{"--role", "responder", "--principal", "oidc:mei"}, "name the provider"},
 		"a screen of an inner wildcard": {[]string{"--role", "screen", "--session", "a*b"}, `invalid session "a*b"`},
 	} {
 		if out, said, code := pl.run(append([]string{"token", "issue"}, c.args...)...); code != cli.ExitUsage || out != "" || !strings.Contains(said, c.says) {

@@ -82,6 +82,9 @@ it, os:<user>.`,
 			if err := t.Validate(); err != nil {
 				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 			}
+			if strings.HasPrefix(t.Principal, ask.ProofOIDC+":") && !strings.Contains(t.Principal, "#") { // tokens of before ADR 0189 have such ones
+				return cli.Usage("--principal %.80s is nobody; name the provider, too, such as oidc:id.example.com#mei@example.com", t.Principal)
+			}
 			b, err := operator(a, issuing)
 			if err != nil {
 				return err
