@@ -92,6 +92,7 @@ func TestInvalidSignInSettingsAreRejected(t *testing.T) {
 	t.Parallel()
 	for says, env := range map[string][]string{
 		"set who may sign in":          {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
+		`invalid issuer ""`:            {"ASKBUS_WEB_OIDC_CLIENT_SECRET=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
 		"invalid issuer":               {"ASKBUS_WEB_OIDC_ISSUER=http://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
 		"ASKBUS_WEB_PROXY_NETWORKS is": {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User"},
 		"it contains every address":    {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User", "ASKBUS_WEB_PROXY_NETWORKS=0.0.0.0/0"},

@@ -307,6 +307,7 @@ func (r *Process) inbox(ln net.Listener, w config.Web, p config.Push, l *config.
 	}
 	atOnce := auth.Options{Idle: w.Web.Idle, Life: w.Web.Life, Tenant: role.Tenant, Logger: r.Log}
 	if ways.provider != nil {
+		r.parts = append(r.parts, daemon.Part{Name: "sign-in provider", Run: ways.provider.Run})
 		atOnce.Issuer, atOnce.Refresh, atOnce.Every, atOnce.Key = w.Web.OIDC.Issuer, ways.provider.Refresh, w.Web.OIDC.Refresh, tokenKey(cookieKey)
 	}
 	sessions, err := auth.NewSessions(nc, atOnce)

@@ -34,7 +34,7 @@ func (r *Process) signIns(nc *nats.Conn, tenant, base, pages string, w config.We
 			return ways, fmt.Errorf("ASKBUS_WEB_RULES: %w", err)
 		}
 	}
-	if w.Web.OIDC.Issuer != "" || w.Web.OIDC.ClientID != "" {
+	if o := w.Web.OIDC; o.Issuer+o.ClientID+o.ClientSecret+o.ClientSecretFile != "" || len(o.AllowedGroups) > 0 {
 		if ways.provider, err = r.provider(base, w, rules); err != nil {
 			return ways, fmt.Errorf("ASKBUS_WEB_OIDC_…: %w", err)
 		}

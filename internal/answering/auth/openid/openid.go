@@ -164,6 +164,15 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	return p.known, nil
 }
 
+// Run reads the discovery document before the first person signs in, and logs if it cannot be read.
+func (p *Provider) Run(ctx context.Context) error {
+	if _, err := p.discover(ctx); err != nil && ctx.Err() == nil {
+		p.opts.Logger.WarnContext(ctx, "nobody can sign in at the provider until it answers; each sign-in tries again", slog.Any("error", err))
+	}
+	<-ctx.Done()
+	return nil
+}
+
 func (p *Provider) oauth(d *discovered) *oauth2.Config {
 	endpoint := d.Endpoint()
 	endpoint.AuthStyle = d.style // detecting the style by trial would use up codes

@@ -1,9 +1,11 @@
 package openid_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -289,6 +291,28 @@ func TestRefresh(t *testing.T) {
 	at.Close()
 	if _, err := p.Refresh(t.Context(), got.Token); err == nil || errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("while the provider is away: %v", err)
+	}
+}
+
+// logged gets what is logged, and ends what logs.
+type logged struct {
+	strings.Builder
+	end func()
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	defer l.end()
+	return l.Builder.Write(line)
+}
+
+func TestAProviderThatIsAwayIsLoggedBeforeAnybodySignsIn(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	at.Close()
+	ctx, end := context.WithCancel(t.Context())
+	said := &logged{end: end}
+	if err := provider(t, at, func(o *openid.Options) { o.Logger = slog.New(slog.NewTextHandler(said, nil)) }).Run(ctx); err != nil || !strings.Contains(said.String(), "nobody can sign in at the provider") {
+		t.Errorf("%v: %s", err, said)
 	}
 }
 
