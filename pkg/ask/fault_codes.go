@@ -293,5 +293,6 @@ const (
 	FaultTenantFull      FaultCode = "bucket_full_of_tenant"
 	FaultNotInAudience   FaultCode = "not_in_audience"
 	FaultNotPending      FaultCode = "not_pending"
+	FaultHandedOn        FaultCode = "handed_on"
 	FaultNotYours        FaultCode = "not_yours"
 )

@@ -295,6 +295,7 @@ var faultTexts = map[FaultCode]faultText{
 	FaultTenantFull:      {english: `bucket {bucket} holds {given} entries of tenant {tenant}, the maximum; delete some, or wait until some expire`, chinese: `存储桶 {bucket} 已有租户 {tenant} 的 {given} 项，已达上限；请删除一些，或等一些过期`},
 	FaultNotInAudience:   {english: `{principal} may not decide this ask: its audience is {audience}`, chinese: `{principal} 不能决定这个提问：能决定的是 {audience}`},
 	FaultNotPending:      {english: `ask {ask} is not pending`, chinese: `提问 {ask} 没有在等待`},
+	FaultHandedOn:        {english: `this ask has since been handed to somebody else`, chinese: `这个提问后来已转交给别人`},
 	FaultNotYours:        {english: `you may not decide this ask, so you cannot hand it over`, chinese: `你不能决定这个提问，所以也不能转交它`},
 }
 

@@ -47,7 +47,7 @@ const (
 )
 
 // HandOver gives an ask to a person, a group or an on-call schedule, with a note; an empty To takes
-// it back for everybody. By and At are filled in, and so is To from the name of
+// it back for everybody, whoever has it; see [Board.TakeBack]. By and At are filled in, and so is To from the name of
 // a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
 // is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
 // [ask.ErrInvalid] with faults of "to" and "word".
@@ -91,6 +91,17 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 		b.setHandover(k, o)
 	}
 	return nil
+}
+
+// TakeBack takes an ask that was handed to from, as [Board.HandOver] takes it, back for everybody. The error is also
+// [ask.ErrConflict] if somebody has since handed it to somebody else: what an old screen offers undoes no later handover.
+func (b *Board) TakeBack(ctx context.Context, v Viewer, k ask.Key, from string) error {
+	if h, ok := b.Head(k); ok && v.Sees(k, h.Audience) && h.Handed != nil {
+		if to, _, fault := b.person(ask.CleanLine(from), h); fault != nil || to != h.Handed.To {
+			return ask.Refusal(ask.CodeConflict, ask.FaultHandedOn)
+		}
+	}
+	return b.HandOver(ctx, v, k, "", "")
 }
 
 // person resolves a principal, a group, or the name of a person whom the board

@@ -134,7 +134,10 @@ func TestAnAskIsHandedOver(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := other.HandOver(t.Context(), tom, key("a1"), "", ""); err != nil {
+	if err := one.TakeBack(t.Context(), mei, key("a1"), "os:ann"); !errors.Is(err, ask.ErrConflict) {
+		t.Errorf("what was handed to Ann before is taken back from Tom: %v", err)
+	}
+	if err := other.TakeBack(t.Context(), tom, key("a1"), "Tom"); err != nil {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "it is everybody's again", func() bool { return mine(one, mei) == "a1 a2" && mine(late, mei) == "a1 a2" })

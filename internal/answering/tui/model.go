@@ -38,6 +38,7 @@ type Team interface {
 	Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error
 	Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error)
 	HandOver(ctx context.Context, v board.Viewer, k ask.Key, to, word string) error
+	TakeBack(ctx context.Context, v board.Viewer, k ask.Key, from string) error
 	Attending(k ask.Key) []board.Attention
 	Look(v board.Viewer, k ask.Key, answering bool) error
 	Leave(v board.Viewer, k ask.Key) error

@@ -202,12 +202,10 @@ func (m *model) handKey(name, text string) tea.Cmd {
 		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
 		form := m.overlay
 		m.overlay = overlay{}
-		give := func(to, word string) move {
-			return func(ctx context.Context, v board.Viewer, k ask.Key) error {
-				return m.opts.Team.HandOver(ctx, v, k, to, word)
-			}
-		}
-		return m.change(movedMsg{key: m.focus, said: m.opts.Viewer.HandedOver(ask.By{Principal: to}, m.opts.By, word), back: give("", ""), form: form}, give(to, word))
+		back := func(ctx context.Context, v board.Viewer, k ask.Key) error { return m.opts.Team.TakeBack(ctx, v, k, to) }
+		return m.change(movedMsg{key: m.focus, said: m.opts.Viewer.HandedOver(ask.By{Principal: to}, m.opts.By, word), back: back, form: form}, func(ctx context.Context, v board.Viewer, k ask.Key) error {
+			return m.opts.Team.HandOver(ctx, v, k, to, word)
+		})
 	default:
 		at.key(name, text)
 	}

@@ -57,6 +57,10 @@ func (c *team) HandOver(_ context.Context, _ board.Viewer, _ ask.Key, to, word s
 	return nil
 }
 
+func (c *team) TakeBack(ctx context.Context, v board.Viewer, k ask.Key, from string) error {
+	return c.HandOver(ctx, v, k, "", "from "+from)
+}
+
 func (c *team) Attending(k ask.Key) []board.Attention { return c.there[k] }
 
 func (c *team) Look(_ board.Viewer, k ask.Key, answering bool) error {
@@ -145,7 +149,7 @@ func TestHandingOver(t *testing.T) {
 	if s.has("Handed to os:tom by you: “yours” · z takes it back"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
 		t.Errorf("%q", c.handed)
 	}
-	if s.keys("z").has("Taken back"); len(c.handed) != 2 || c.handed[1] != ": " {
+	if s.keys("z").has("Taken back"); len(c.handed) != 2 || c.handed[1] != ": from os:tom" {
 		t.Errorf("%q", c.handed)
 	}
 	s.keys("a esc")

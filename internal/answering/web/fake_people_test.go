@@ -96,6 +96,13 @@ func (b *bus) HandOver(_ context.Context, v board.Viewer, k ask.Key, to, word st
 	return nil
 }
 
+func (b *bus) TakeBack(ctx context.Context, v board.Viewer, k ask.Key, from string) error {
+	if h, _ := b.Head(k); h.Handed != nil && h.Handed.To != from {
+		return ask.Refusal(ask.CodeConflict, ask.FaultHandedOn)
+	}
+	return b.HandOver(ctx, v, k, "", "")
+}
+
 func (b *bus) People() []ask.By { return []ask.By{tom} }
 
 func (b *bus) Receipt(ctx context.Context, _ ask.Key, r ask.Receipt) error {

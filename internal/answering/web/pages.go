@@ -115,7 +115,7 @@ func (s *Server) newMoved(me board.Viewer, record *ask.Record, p *page) *moved {
 		return m
 	}
 	if h, _ := s.board.Head(k); h.Handed != nil {
-		m.Words, m.Name, m.Action = handedWords(h.Handed, me), fieldTo, askPath(k)+"/handover"+p.Query
+		m.Words, m.Name, m.Value, m.Action = handedWords(h.Handed, me), fieldFrom, h.Handed.To, askPath(k)+"/handover"+p.Query
 		return m
 	}
 	return nil

@@ -23,6 +23,7 @@ const (
 	fieldFor   = "for"   // duration of a snooze
 	fieldZone  = "zone"  // of the browser
 	fieldTo    = "to"
+	fieldFrom  = "from" // to whom the ask that is taken back was handed over
 	fieldWord  = "word"
 	fieldStay  = "stay"  // the ask that stays in focus
 	fieldState = "state" // looking, answering or gone
@@ -37,7 +38,7 @@ type turn struct {
 	Query   string
 	Others  []string // "Mei is answering"
 	Handed  string   // "Handed to you by Mei: “you know the ledger”"
-	Taken   bool     // it is handed over
+	Taken   string   // to whom it is handed over, as the form that takes it back names them
 	Off     *card.Moment
 	Snoozes []pick
 	People  []pick
@@ -94,7 +95,7 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 	}
 	t.Snoozes = snoozesFor(me, now, left)
 	if h, _ := s.board.Head(k); h.Handed != nil {
-		t.Taken, t.Handed = true, handedWords(h.Handed, me)
+		t.Taken, t.Handed = h.Handed.To, handedWords(h.Handed, me)
 	}
 	t.People = s.known(me)
 	for _, g := range me.By.Groups {
@@ -209,9 +210,12 @@ func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me board.Viewer)
 	})
 }
 
-// handOver hands an ask to another person.
+// handOver hands an ask to another person, or takes it back.
 func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
+		if r.PostForm.Has(fieldFrom) {
+			return s.board.TakeBack(ctx, me, k, r.PostForm.Get(fieldFrom))
+		}
 		return s.board.HandOver(ctx, me, k, r.PostForm.Get(fieldTo), r.PostForm.Get(fieldWord))
 	})
 }
@@ -249,7 +253,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		undo()
 		status, problem := http.StatusServiceUnavailable, say(me, "This could not be stored just now. Try again.")
 		switch e := wire.AsError(err); {
-		case errors.Is(err, ask.ErrInvalid), errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota), errors.Is(err, ask.ErrTooLarge):
+		case errors.Is(err, ask.ErrInvalid), errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota), errors.Is(err, ask.ErrTooLarge), errors.Is(err, ask.ErrConflict):
 			status, problem = http.StatusForbidden, viewer(me).NotMoved(e, r.PostForm.Get(fieldTo))
 			if errors.Is(err, ask.ErrInvalid) {
 				status = http.StatusUnprocessableEntity
@@ -268,7 +272,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me board.Viewer, d
 		s.write(w, status, p)
 		return
 	}
-	if back := r.PostForm.Get(fieldFor) == snoozeBack || r.PostForm.Has(fieldTo) && r.PostForm.Get(fieldTo) == ""; back {
+	if back := r.PostForm.Get(fieldFor) == snoozeBack || r.PostForm.Has(fieldFrom); back {
 		undo() // it stays in focus
 		s.goOn(w, r, me, askPath(k)+listingOf(r).query())
 		return

@@ -169,6 +169,17 @@ func TestSnoozeAndHandOver(t *testing.T) {
 	if page := his.get(askPathOf("a0")).body; !contains(page, "Handed to you by Mei: “you know &lt;b&gt;”") {
 		t.Error("Tom does not see who handed it over")
 	}
+	// What an old page offers undoes no later hand-over.
+	if page := u.get("/?done=" + at("a0").String()).body; !contains(page, `name="from" value="os:tom"`) {
+		t.Errorf("the offer does not name whom it takes the ask back from: %s", page)
+	}
+	his.post(askPathOf("a0")+"/handover", url.Values{"to": {"os:jo"}})
+	if res := u.post(askPathOf("a0")+"/handover", url.Values{"from": {"os:tom"}}); res.status != 403 || !contains(res.body, "Not done: this ask has since been handed to somebody else.") {
+		t.Errorf("taken back from Jo: %d", res.status)
+	}
+	if res := u.post(askPathOf("a0")+"/handover", url.Values{"from": {"os:jo"}}); idsOf(res.body) != "a0 b1 a2 b3" {
+		t.Errorf("not taken back: %s", idsOf(res.body))
+	}
 }
 
 func TestOtherViewersAreShown(t *testing.T) {

@@ -49,6 +49,7 @@ type Board interface {
 	Snooze(ctx context.Context, v board.Viewer, k ask.Key, until time.Time) error
 	Snoozed(ctx context.Context, v board.Viewer) (map[ask.Key]time.Time, error)
 	HandOver(ctx context.Context, v board.Viewer, k ask.Key, to, word string) error
+	TakeBack(ctx context.Context, v board.Viewer, k ask.Key, from string) error
 	People() []ask.By
 }
 
