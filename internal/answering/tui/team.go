@@ -116,30 +116,6 @@ func (m *model) answers(k ask.Key) tea.Cmd {
 	}
 }
 
-// snoozeChoice is a duration for snoozing.
-type snoozeChoice struct {
-	words string
-	until func(now time.Time) time.Time
-}
-
-func (m *model) snoozeChoices() []snoozeChoice {
-	after := func(d time.Duration) func(time.Time) time.Time {
-		return func(now time.Time) time.Time { return now.Add(d) }
-	}
-	morning := func(days func(time.Weekday) int) func(time.Time) time.Time {
-		return func(now time.Time) time.Time {
-			return time.Date(now.Year(), now.Month(), now.Day()+days(now.Weekday()), 9, 0, 0, 0, now.Location())
-		}
-	}
-	return []snoozeChoice{
-		{m.say("15 minutes"), after(15 * time.Minute)},
-		{m.say("1 hour"), after(time.Hour)},
-		{m.say("4 hours"), after(4 * time.Hour)},
-		{m.say("tomorrow, 9:00"), morning(func(time.Weekday) int { return 1 })},
-		{m.say("Monday, 9:00"), morning(func(w time.Weekday) int { return (14-int(w))%7 + 1 })},
-	}
-}
-
 // beginSnooze offers the durations, or ends the snooze.
 func (m *model) beginSnooze() tea.Cmd {
 	if m.opts.Team == nil || m.focus == (ask.Key{}) {
@@ -160,16 +136,15 @@ func (m *model) beginHandOver() {
 
 // snoozeKey handles a key press while durations are offered.
 func (m *model) snoozeKey(name string) tea.Cmd {
-	all := m.snoozeChoices()
+	all := m.opts.Viewer.Snoozes(m.opts.Now())
 	if len(name) != 1 || name[0] < '1' || int(name[0]-'1') >= len(all) {
 		if name == "esc" || name == "h" || name == "q" {
 			m.overlay = overlay{}
 		}
 		return nil
 	}
-	choice := all[name[0]-'1']
+	until := all[name[0]-'1'].Until
 	m.overlay = overlay{}
-	until := choice.until(m.opts.Now())
 	return m.change(movedMsg{key: m.focus, back: m.unsnooze}, func(ctx context.Context, v board.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	})
@@ -260,8 +235,8 @@ func (m *model) teamView() []string {
 	height := max(1, m.height-3)
 	if m.overlay.kind == overlaySnooze {
 		var lines []string
-		for i, c := range m.snoozeChoices() {
-			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.words)
+		for i, c := range m.opts.Viewer.Snoozes(m.opts.Now()) {
+			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.Words)
 		}
 		lines = append(lines, "", m.styles.dim.Render("  "+m.say("Others still see it. It comes back to you by itself.")))
 		return m.framed(m.styles.title.Render(m.say("Snooze")), lines, height, m.say("1–5 choose · esc back"))

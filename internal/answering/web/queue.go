@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,6 @@ import (
 const (
 	fieldDrawn = "drawn" // when the page was drawn, in Unix milliseconds
 	fieldFor   = "for"   // duration of a snooze
-	fieldZone  = "zone"  // of the browser
 	fieldTo    = "to"
 	fieldFrom  = "from" // to whom the ask that is taken back was handed over
 	fieldWord  = "word"
@@ -47,39 +47,8 @@ type turn struct {
 	To, Word string
 }
 
-// snoozesFor returns the durations that a person may choose now.
-func snoozesFor(me board.Viewer, now time.Time, left time.Duration) []pick {
-	all := []pick{{Value: "15m", Label: say(me, "15 minutes")}, {Value: "1h", Label: say(me, "1 hour")}, {Value: "4h", Label: say(me, "4 hours")}, {Value: "tomorrow", Label: say(me, "tomorrow, 9:00")}, {Value: "monday", Label: say(me, "Monday, 9:00")}}
-	var fit []pick
-	for _, p := range all {
-		if until, ok := snoozeUntil(p.Value, now); ok && until.Sub(now) < left {
-			fit = append(fit, p)
-		}
-	}
-	return fit
-}
-
 // snoozeBack ends a snooze.
 const snoozeBack = "back"
-
-// snoozeUntil returns the end of a snooze. [snoozeBack] is the zero time.
-func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
-	morning := func(days int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()+days, 9, 0, 0, 0, now.Location())
-	}
-	switch choice {
-	case snoozeBack:
-		return time.Time{}, true
-	case "15m", "1h", "4h":
-		d, err := time.ParseDuration(choice)
-		return now.Add(d), err == nil
-	case "tomorrow":
-		return morning(1), true
-	case "monday":
-		return morning((14-int(now.Weekday()))%7 + 1), true
-	}
-	return time.Time{}, false
-}
 
 // newTurn returns the turn of a pending ask.
 func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
@@ -93,7 +62,11 @@ func (s *Server) newTurn(me board.Viewer, r *ask.Record, at listing, off map[ask
 	if !r.Ask.Deadline.IsZero() {
 		left = r.Ask.Deadline.Sub(now) - 2*time.Minute
 	}
-	t.Snoozes = snoozesFor(me, now, left)
+	for _, z := range viewer(me).Snoozes(now) {
+		if z.Until.Sub(now) < left {
+			t.Snoozes = append(t.Snoozes, pick{Value: z.Name, Label: z.Words})
+		}
+	}
 	if h, _ := s.board.Head(k); h.Handed != nil {
 		t.Taken, t.Handed = h.Handed.To, handedWords(h.Handed, me)
 	}
@@ -198,15 +171,12 @@ func (s *Server) onward(r *http.Request, me board.Viewer, k ask.Key) (to string,
 // snooze snoozes an ask for this person, or ends the snooze.
 func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me board.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
-		now := s.opts.Now()
-		if zone, err := time.LoadLocation(r.PostForm.Get(fieldZone)); err == nil && r.PostForm.Get(fieldZone) != "" {
-			now = now.In(zone)
-		}
-		until, ok := snoozeUntil(r.PostForm.Get(fieldFor), now)
-		if !ok {
+		all := append(viewer(me).Snoozes(s.opts.Now()), card.Snooze{Name: snoozeBack})
+		at := slices.IndexFunc(all, func(z card.Snooze) bool { return z.Name == r.PostForm.Get(fieldFor) })
+		if at < 0 {
 			return ask.InvalidError("snooze", []ask.Fault{ask.NewFault("/for", ask.FaultBadTime, ask.Clip(r.PostForm.Get(fieldFor), 80))})
 		}
-		return s.board.Snooze(ctx, me, k, until)
+		return s.board.Snooze(ctx, me, k, all[at].Until)
 	})
 }
 

@@ -149,6 +149,10 @@ func TestSnoozeAndHandOver(t *testing.T) {
 	if idsOf(page.body) != "a0" || !contains(page.body, "back <time") || !contains(page.body, "Take it back now") {
 		t.Errorf("the snoozed asks: %s", page.body)
 	}
+	u.do(http.MethodPost, askPathOf("a0")+"/snooze", url.Values{"for": {"tomorrow"}}, "Cookie", "askbus_zone=Pacific/Kiritimati")
+	if off, err := b.Snoozed(t.Context(), board.Viewer{By: mei}); err != nil || off[at("a0")].In(time.FixedZone("", 14*60*60)).Hour() != 9 {
+		t.Errorf("tomorrow, 9:00 of a person in Kiritimati is %s", off[at("a0")])
+	}
 	u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"back"}})
 	if got := idsOf(u.get("/").body); got != "a0 b1 a2 b3" {
 		t.Errorf("taken back: %s", got)

@@ -39,7 +39,7 @@ for (const name of ['keydown', 'pointerdown', 'pointermove', 'wheel', 'input']) 
 document.addEventListener('visibilitychange', attend);
 // The message is sent after the card is drawn, so that drawing does not wait
 // for it.
-document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at || said === 'answering') setTimeout(attend, 50); });
+document.addEventListener('askbus:card', () => { if (card()?.dataset.path !== at || said === 'answering') setTimeout(attend, 50); });
 addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
 
@@ -62,8 +62,6 @@ document.addEventListener('askbus:frame', ({ detail: doc }) => {
 
 const zoneName = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
 if (/^[\w+/-]+$/.test(zoneName)) document.cookie = `askbus_zone=${zoneName}; path=/; max-age=31536000; samesite=lax`;
-
-function zone() { for (const field of $$('[data-zone]')) field.value = zoneName; }
 
 function menu(key) {
   const details = $(`[data-menu="${key}"]`);
@@ -116,5 +114,4 @@ document.addEventListener('submit', (event) => {
 });
 document.addEventListener('change', ({ target }) => { if (target.matches('[data-find] select')) find(target.form); });
 
-zone();
 attend();

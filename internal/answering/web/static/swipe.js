@@ -85,7 +85,6 @@ function send({ host, mover, value }) {
   form.hidden = true;
   const add = (name, text) => { const field = document.createElement('input'); [field.type, field.name, field.value] = ['hidden', name, text]; form.append(field); };
   add('for', value);
-  add('zone', Intl.DateTimeFormat().resolvedOptions().timeZone ?? '');
   add('stay', card()?.dataset.key ?? '');
   form.append(Object.assign(document.createElement('button'), { type: 'submit' }));
   host.append(form);
