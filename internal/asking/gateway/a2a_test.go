@@ -43,7 +43,7 @@ func TestA2A(t *testing.T) {
 	for range 2 { // and the same answer again the same answer
 		call(screen, "SendMessage", `{"message":{"messageId":"m3","taskId":"s1/m1","parts":[{"text":"2"}]}}`).want(t, 200, "TASK_STATE_COMPLETED", `"selected":["b"]`)
 	}
-	call(screen, "SendMessage", `{"message":{"messageId":"m4","taskId":"s1/m1","parts":[{"text":"1"}]}}`).want(t, 200, `"code":-32002`)
+	call(screen, "SendMessage", `{"message":{"messageId":"m4","taskId":"s1/m1","parts":[{"text":"1"}]}}`).want(t, 200, `"code":-32004`)
 	call(agent, "GetTask", `{"id":"s1/m1"}`).want(t, 200, "TASK_STATE_COMPLETED", `"artifacts":[`)
 
 	// Version 0.3.

@@ -296,7 +296,7 @@ func rpcReply(call *rpcCall, result json.RawMessage, err error) ([]byte, error) 
 	if err == nil {
 		return bytes.TrimSpace(jsonrpc.Response(call.ID, result)), nil
 	}
-	refused := rpcRefusal(err)
+	refused := rpcRefusal(call, err)
 	if refused == nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func rpcReply(call *rpcCall, result json.RawMessage, err error) ([]byte, error) 
 }
 
 // rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
-func rpcRefusal(err error) *jsonrpc.Error {
+func rpcRefusal(call *rpcCall, err error) *jsonrpc.Error {
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return e
 	}
@@ -315,7 +315,10 @@ func rpcRefusal(err error) *jsonrpc.Error {
 	case ask.CodeNotFound:
 		return &jsonrpc.Error{Code: a2aNoTask, Message: e.Detail}
 	case ask.CodeResolved, ask.CodeExpired:
-		return &jsonrpc.Error{Code: a2aNotCancelled, Message: e.Detail}
+		if call.Method == "CancelTask" || call.Method == "tasks/cancel" {
+			return &jsonrpc.Error{Code: a2aNotCancelled, Message: e.Detail}
+		}
+		return &jsonrpc.Error{Code: a2aUnsupported, Message: e.Detail}
 	}
 	return nil
 }
