@@ -308,8 +308,8 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 	o := packages(t)
 	o.agents(t)
 	for program, says := range map[string][]string{
-		"node faults.mjs":   {`address TypeError invalid address "localhost:8420"`, "option TypeError unknown: min_proof; give ", "field TypeError unknown: maximum; give ", "form TypeError unknown: at_deadline; give ", "decide Nobody was asked: no room for files", "cut call true"},
-		"python3 faults.py": {"address ValueError invalid address 'localhost:8420'", "option TypeError unknown: minProof; an ask has ", "decide Nobody was asked: no room for files", "half True 1"},
+		"node faults.mjs":   {`address TypeError invalid address "localhost:8420"`, "option TypeError unknown: min_proof; give ", "field TypeError unknown: maximum; give ", "form TypeError unknown: at_deadline; give ", "decide Nobody decided: no room for files", "cut call true"},
+		"python3 faults.py": {"address ValueError invalid address 'localhost:8420'", "option TypeError unknown: minProof; an ask has ", "decide Nobody decided: no room for files", "half True 1"},
 	} {
 		name, file, _ := strings.Cut(program, " ")
 		out, err := o.command(&bus{}, "fake", name, filepath.Join(t.Name(), file)).Output()

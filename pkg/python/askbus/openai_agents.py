@@ -27,7 +27,7 @@ async def decide(result: Any, bus: Askbus | None = None) -> Any:
         except AskbusError as error:
             if error.code == "unavailable":
                 raise
-            return item, False, f"Nobody was asked: {error}"
+            return item, False, f"Nobody decided: {error}"
 
     for item, allowed, reason in await asyncio.gather(*(one(item) for item in result.interruptions)):
         if allowed:

@@ -24,7 +24,7 @@ export async function decide<State extends Decides>(result: { interruptions: rea
       else state.reject(item, { message: refusal(end) })
     } catch (error) {
       if (!(error instanceof AskbusError) || error.code === 'unavailable') throw error
-      state.reject(item, { message: `Nobody was asked: ${error.message}` })
+      state.reject(item, { message: `Nobody decided: ${error.message}` })
     }
   }))
   return state
