@@ -210,8 +210,10 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		return
 	}
 	before := b.attended[h.key]
-	if a.Gone && slices.ContainsFunc(before, func(x Attention) bool { return x.Principal == a.Principal && x.From != a.From }) {
-		return // the person has it open at another screen as well
+	if slices.ContainsFunc(before, func(x Attention) bool {
+		return x.Principal == a.Principal && x.From != a.From && (a.Gone || x.Answering && !a.Answering && a.Seen.Sub(x.Seen) < attentionLasts)
+	}) {
+		return // the person has it open, or is answering it, at another screen as well
 	}
 	people := slices.DeleteFunc(slices.Clone(before), func(x Attention) bool {
 		return x.Principal == a.Principal || a.Seen.Sub(x.Seen) >= attentionLasts

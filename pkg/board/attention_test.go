@@ -36,6 +36,12 @@ func TestOthersSeeWhoIsAtAnAsk(t *testing.T) {
 	if a := web.Attending(key("a1"))[0]; a.Principal != "os:mei" || a.Name != "Mei" || !a.Answering || a.Responder != "tui" {
 		t.Errorf("it sees %+v", a)
 	}
+	if err := web.Look(board.Viewer{By: ask.By{Principal: "os:mei"}}, key("a1"), false); err != nil {
+		t.Fatal(err)
+	}
+	if a := web.Attending(key("a1")); len(a) != 1 || !a[0].Answering {
+		t.Errorf("another screen of Mei's hides that she is answering: %+v", a)
+	}
 	cancel()
 	at.Wait()
 	natstest.Eventually(t, "Mei has left", func() bool { return len(web.Attending(key("a1"))) == 0 })

@@ -1,9 +1,11 @@
 package web_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/board"
 	"github.com/chromedp/chromedp"
@@ -63,14 +65,24 @@ func TestBrowserADraftSurvivesAnAnswerElsewhere(t *testing.T) {
 func TestBrowserEachTabHasItsOwnDraft(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
-	bus.ask(question("t", text("t", "What is it called?")), 0)
+	k := bus.ask(question("t", text("t", "What is it called?")), 0)
 	b := serve(t, bus).open(t, mei).live()
 	b.keys("first")
-	b.wait(`Object.keys(localStorage).length === 1`)
+	b.wait(`Object.keys(localStorage).length === 1 && sessionStorage.length === 0`) // a duplicate of this tab is another tab
 	b.js(`localStorage.setItem(Object.keys(localStorage)[0].replace(/[^:]*$/, 'other'), JSON.stringify({ at: Date.now() + 1000, forms: JSON.stringify([[['text:t', 'second']], []]) })); ''`)
 	b.do(chromedp.Reload())
 	b.live()
 	b.wait(`document.querySelector('.typed').value === 'first'`)
+	// A tab in which nothing is typed says as well that its person is answering, in another one.
+	b.js(`document.querySelector('.typed').select(); ''`)
+	b.keys("\b")
+	b.wait(`Object.keys(localStorage).length === 1`)
+	_ = bus.Look(board.Viewer{By: mei}, k, false)
+	b.js(`document.dispatchEvent(new Event('visibilitychange')); ''`)
+	natstest.Eventually(t, "Mei is answering", func() bool {
+		return slices.ContainsFunc(bus.Attending(k), func(a board.Attention) bool { return a.Answering })
+	})
+	b.keys("first")
 	b.click(".send")
 	b.wait(`!!document.querySelector('.done') && Object.keys(localStorage).length === 0`)
 }

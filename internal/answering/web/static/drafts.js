@@ -5,11 +5,13 @@ import { say } from './words.js';
 
 const all = 'askbus:draft:';
 const prefix = `${all}${encodeURIComponent(document.documentElement.dataset.person)}:`; // another person of this browser has their own
-// Each tab has its own drafts, so that tabs do not overwrite each other's.
+// Each tab has its own drafts, so that tabs do not overwrite each other's. The session has the tab's id only between two
+// pages, because a tab that is duplicated takes the session along.
 const tab = (() => {
   try {
     const id = sessionStorage.getItem('askbus:tab') ?? Math.random().toString(36).slice(2);
-    sessionStorage.setItem('askbus:tab', id);
+    addEventListener('pagehide', () => sessionStorage.setItem('askbus:tab', id));
+    addEventListener('pageshow', () => sessionStorage.removeItem('askbus:tab'));
     return id;
   } catch { return 'only'; }
 })();
@@ -48,6 +50,9 @@ function read(article) {
 export const begin = (article) => pristine.set(article, article.hasAttribute('data-kept') ? '' : content(article));
 
 export const touched = (article) => Boolean(article) && pristine.has(article) && content(article) !== pristine.get(article);
+
+// answering reports whether somebody has begun to answer an ask, in this tab or another.
+export const answering = (article) => touched(article) || Boolean(find(draftsOf(article)));
 
 // remember stores the draft of an article. Sent is the id of the answer as which it is about to be sent: the draft has
 // such ids until it is changed.

@@ -1,7 +1,7 @@
 // The queue: who else has an ask open, snoozing, handing over, and finding
 // asks. app.js sends events for keys and for frames that it inserted.
 import { visit } from './app.js';
-import { touched } from './drafts.js';
+import { answering, touched } from './drafts.js';
 import { $, $$, card } from './page.js';
 import * as undo from './undo.js';
 
@@ -24,7 +24,7 @@ function attend() {
   const here = article?.dataset.state === 'pending' && !document.hidden && Date.now() - active < idle && $('#turn') ? article.dataset.path : '';
   if (at && at !== here && !undo.has(at.replace('/ask/', ''))) tell(at, 'gone'); // to others a held ask is being answered
   at = here;
-  said = here && touched(article) ? 'answering' : 'looking';
+  said = here && answering(article) ? 'answering' : 'looking';
   if (here) tell(here, said);
 }
 
