@@ -34,6 +34,9 @@ const (
 	codeNoPeers         = 10005 // fewer servers than copies
 	codeNoCluster       = 10074 // several replicas on a single server
 	codeStoreFailed     = 10077
+	codeMostStreams     = 10027 // limits in the account's JWT
+	codeBytesRequired   = 10113
+	codeNoTier          = 10120
 )
 
 // errRace means that another write was first: read and decide again.

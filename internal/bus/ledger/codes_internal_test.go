@@ -64,3 +64,13 @@ func TestEveryCodeOfJetStreamIsKnown(t *testing.T) {
 		t.Error("a permanent error is temporary")
 	}
 }
+
+// Nobody who reads only JetStream's words knows whose limit it is.
+func TestALimitOfTheAccountSaysWhereToRaiseIt(t *testing.T) {
+	t.Parallel()
+	for code, limited := range map[jetstream.ErrorCode]bool{codeMostStreams: true, codeBytesRequired: true, codeNoTier: true, codeStorageExceeded: true, 10052: false} {
+		if err := notCreated("FILES", &jetstream.APIError{ErrorCode: code, Description: "words"}); strings.Contains(err.Error(), "in the JWT of the account LEDGER") != limited || !strings.Contains(err.Error(), "create stream FILES: nats: API error") {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+}

@@ -269,11 +269,8 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 			return fmt.Errorf("ledger: create stream %s with %d copies: %w; check that as many servers run with JetStream and have that much storage, or use --replicas 1 (ASKBUS_REPLICAS)", cfg.Name, cfg.Replicas, err)
 		case codeIs(err, codeNoCluster):
 			return fmt.Errorf("ledger: create stream %s: %d copies need a cluster, and this is a single server: use --replicas 1 (ASKBUS_REPLICAS), or a cluster's address: %w", cfg.Name, cfg.Replicas, err)
-		case ctx.Err() != nil || try > 10 || !IsTemporary(err):
-			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
-		}
-		if backOff(ctx, try) != nil {
-			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
+		case ctx.Err() != nil || try > 10 || !IsTemporary(err), backOff(ctx, try) != nil:
+			return notCreated(cfg.Name, err)
 		}
 	}
 }
@@ -311,9 +308,21 @@ func (l *Ledger) createBounded(ctx context.Context, cfg jetstream.StreamConfig, 
 		case storageFull(err) && try%2 == 1 && cfg.MaxBytes > least:
 			cfg.MaxBytes = max(least, cfg.MaxBytes/4)
 		case try > tries || !IsTemporary(err), backOff(ctx, try) != nil:
-			return false, fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
+			return false, notCreated(cfg.Name, err)
 		}
 	}
+}
+
+// notCreated says what to do about limits. The account of the ledger has none, unless somebody signed its JWT again.
+func notCreated(name string, err error) error {
+	advice := ""
+	switch code := codeOf(err); {
+	case code == codeMostStreams || code == codeBytesRequired || code == codeNoTier:
+		advice = `; raise the limit in the JWT of the account LEDGER, or give the servers what "askbus auth config" prints, which has no limit`
+	case storageFull(err):
+		advice = "; give the servers more room (--max-store, or max_file_store of a nats-server of your own), or raise the limit in the JWT of the account LEDGER"
+	}
+	return fmt.Errorf("ledger: create stream %s: %w%s", name, err, advice)
 }
 
 func codeIs(err error, code int) bool {
