@@ -146,10 +146,15 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 // No browser can call back to a terminal over SSH: without standard input its sign-in ends at once.
 func TestASignInOverSSHNeedsStandardInput(t *testing.T) {
 	t.Parallel()
-	inbox := httptest.NewServer(http.NotFoundHandler())
+	inbox := httptest.NewServer(http.RedirectHandler("/login", http.StatusSeeOther))
 	t.Cleanup(inbox.Close)
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
 	l := newLaptop(t)
 	l.ssh = "192.0.2.1 50000 192.0.2.2 22"
+	if _, said, code := l.run("login", other.URL); code != cli.ExitFailure || !strings.Contains(said, "is no web inbox") || strings.Contains(said, "Open this link") {
+		t.Errorf("exit %d: %s", code, said)
+	}
 	if _, said, code := l.run("login", inbox.URL); code != cli.ExitFailure || !strings.Contains(said, "no code was typed") {
 		t.Errorf("exit %d: %s", code, said)
 	}

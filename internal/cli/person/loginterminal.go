@@ -126,11 +126,11 @@ func inboxAddress(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// reached checks that something answers at a web inbox, before a person is sent there.
+// reached checks that a web inbox, or a proxy before it, answers at an address, before a person is sent there.
 func reached(ctx context.Context, inbox string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, inbox+"/", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, inbox+web.TerminalPath+"/token", nil)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,10 @@ func reached(ctx context.Context, inbox string) error {
 	if err != nil {
 		return fmt.Errorf("no web inbox answers at %s: %w", inbox, errors.Unwrap(err)) // without the method
 	}
-	return res.Body.Close()
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusNotFound {
+		return err
+	}
+	return fmt.Errorf("what answers at %s is no web inbox; give the address at which you open yours in a browser", inbox)
 }
 
 // thisTerminal describes this terminal for the confirmation page.
