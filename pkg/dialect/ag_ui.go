@@ -63,6 +63,7 @@ func (b *builder) soonest(item value) {
 func (b *builder) interrupt(n int, v value) {
 	reason, message, schema := v.field("reason").string(), v.field("message").string(), v.field("responseSchema")
 	schema.object()
+	schema.refer()
 	schema.ignore("$schema", "additionalProperties", "description", "title")
 	begin := len(b.ask.Questions)
 	place := place{at: v.at, fields: map[string]string{"text": "message"}}

@@ -29,6 +29,7 @@ func elicitationAsk(b *builder, v value) {
 	}
 	schema := v.field("requestedSchema").wanted("an_object_schema")
 	schema.object()
+	schema.refer()
 	schema.ignore("$schema", "_meta", "type", "title", "description", "additionalProperties")
 	properties := schema.field("properties")
 	names, required := properties.object().keys, schema.field("required").strings()

@@ -201,3 +201,73 @@ func (b *builder) constant(i int, v value, q *ask.Question, foreign string) stri
 	v.fault(ask.FaultNotAmong, clip(foreign), "the_choices")
 	return foreign
 }
+
+// refer puts what a schema defines in the places where its properties refer to it, as generators write enums.
+func (v value) refer() {
+	v.ignore("$defs", "definitions")
+	properties, _ := v.field("properties").raw.(*object)
+	if properties == nil {
+		return
+	}
+	for i, name := range properties.keys {
+		if i > ask.MaxQuestions {
+			return // one too many
+		}
+		properties.values[name] = v.object().referred(properties.values[name], 3)
+	}
+}
+
+// referred returns a schema with what it refers to in the root o, at most so many references deep. A title or a
+// description of that is about the type, not about the field.
+func (o *object) referred(schema any, hops int) any {
+	s, ok := schema.(*object)
+	if !ok || hops == 0 {
+		return schema
+	}
+	flat := ordered()
+	for _, key := range s.keys {
+		list, _ := s.values[key].([]any)
+		switch {
+		case key == "$ref" || key == "allOf" && len(list) == 1:
+			named := o.named(s.values[key])
+			if key == "allOf" {
+				named = list[0]
+			}
+			whole, ok := o.referred(named, hops-1).(*object)
+			if !ok {
+				return schema
+			}
+			for _, k := range whole.keys {
+				if flat.values[k] == nil && k != "title" && k != "description" {
+					flat.set(k, whole.values[k])
+				}
+			}
+		case key == "items":
+			flat.set(key, o.referred(s.values[key], hops-1))
+		case (key == "anyOf" || key == "oneOf") && len(list) <= ask.MaxOptions:
+			all := []any{}
+			for _, item := range list {
+				all = append(all, o.referred(item, min(hops-1, 1))) // a list of lists of lists would be long
+			}
+			flat.set(key, all)
+		default:
+			flat.set(key, s.values[key])
+		}
+	}
+	return flat
+}
+
+// named returns the value at a reference such as #/$defs/Color, or nil.
+func (o *object) named(ref any) any {
+	text, _ := ref.(string)
+	path, local := strings.CutPrefix(text, "#/")
+	at := any(o)
+	for name := range strings.SplitSeq(path, "/") {
+		in, ok := at.(*object)
+		if !ok || !local {
+			return nil
+		}
+		at = in.values[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
+	}
+	return at
+}
