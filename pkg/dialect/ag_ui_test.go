@@ -126,3 +126,12 @@ func TestAGUINumbersAreChosen(t *testing.T) {
 		t.Errorf("%+v, %v", given.Reply.Answers, err)
 	}
 }
+
+// A short body that refers often to something long makes no long request.
+func TestAReferenceToSomethingLongIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	a, _, err := in(t, "ag-ui").Ask([]byte(`[{"id":"i","reason":"r","responseSchema":{"properties":{"p":{"$ref":"#/$defs/A"}},"$defs":{"A":{"x":"` + strings.Repeat("y", ask.MaxLong) + `"}}}}]`))
+	if err != nil || !strings.Contains(a.Questions[0].Text, `"$ref": "#/$defs/A"`) {
+		t.Errorf("%.200q, %v", a.Questions, err)
+	}
+}

@@ -234,7 +234,7 @@ func (o *object) referred(schema any, hops int) any {
 				named = list[0]
 			}
 			whole, ok := o.referred(named, hops-1).(*object)
-			if !ok {
+			if !ok || len(encode(whole)) > ask.MaxLong { // no form has it, and many references would make a long one of a short body
 				return schema
 			}
 			for _, k := range whole.keys {
@@ -244,12 +244,8 @@ func (o *object) referred(schema any, hops int) any {
 			}
 		case key == "items":
 			flat.set(key, o.referred(s.values[key], hops-1))
-		case (key == "anyOf" || key == "oneOf") && len(list) <= ask.MaxOptions:
-			all := []any{}
-			for _, item := range list {
-				all = append(all, o.referred(item, min(hops-1, 1))) // a list of lists of lists would be long
-			}
-			flat.set(key, all)
+		case (key == "anyOf" || key == "oneOf") && len(list) == 2: // a value, or null
+			flat.set(key, []any{o.referred(list[0], hops-1), o.referred(list[1], hops-1)})
 		default:
 			flat.set(key, s.values[key])
 		}
