@@ -2,7 +2,6 @@ package ask
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,13 +114,6 @@ func (f Fault) String() string {
 	}
 	return f.Pointer + ": " + f.Message
 }
-
-// FaultCodes returns all codes of this version, in alphabetical order.
-func FaultCodes() []FaultCode { return slices.Sorted(maps.Keys(faultTexts)) }
-
-// FaultArgs returns the names of the arguments of a code, in the order of
-// [NewFault].
-func FaultArgs(code FaultCode) []string { return argumentsOf(faultTexts[code].english) }
 
 // fillIn replaces each {name} of a text by its argument; {name:quoted} puts it in
 // quotes, {name:or} joins a list with "or", and {name:term} takes the words of

@@ -23,9 +23,8 @@ import (
 
 // Options tunes a [Board]. The zero value is ready to use.
 type Options struct {
-	Limit  int // maximum number of pending asks; default 100,000
-	Bodies int // bytes of complete asks that are kept; default 16 MiB
-	Ended  int // how many ended asks are kept, of at most 16 MiB together; default 200
+	Limit int // maximum number of pending asks; default 100,000
+	Ended int // how many ended asks are kept, of at most 16 MiB together; default 200
 	// Shared keeps what people put off and hand over in the bus's shared state, so
 	// that every surface and every replica shows the same, and follows there who
 	// stands in for whom. It needs the credential of a responder of one tenant or of
@@ -94,16 +93,13 @@ func newBoard(r *source, opts Options) *Board {
 	if opts.Limit <= 0 {
 		opts.Limit = 100_000
 	}
-	if opts.Bodies <= 0 {
-		opts.Bodies = 16 << 20
-	}
 	if opts.Ended <= 0 {
 		opts.Ended = 200
 	}
 	gone, _ := lru.New[string, struct{}](maxGone) // fails for sizes below 1 only
 	seen, _ := lru.New[string, string](maxSeen)
 	b := &Board{
-		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
+		r: r, pauses: newPauses(), id: rand.Text()[:10], echoLimit: echoLimit, claims: map[string]*claim{}, readers: newReaders(), opts: opts, handed: map[string]*Handover{}, bodies: newBodies(maxBodies), lists: lists{}, held: map[string]*head{},
 		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, seen: seen, gone: gone, subs: map[*subscriber]struct{}{},
 	}
 	if opts.Shared {

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
+const maxBodies = 16 << 20 // bytes of complete asks that a board keeps
+
 // bodies caches the asks that were read last, up to a number of bytes. It is
 // safe for concurrent use.
 type bodies struct {

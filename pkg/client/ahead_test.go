@@ -185,7 +185,8 @@ func TestABrokerThatDiesAfterItStored(t *testing.T) {
 func TestAskToWaitOfAClientThatCannotWait(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := clientOn(t, b.Agent("acme", ""), client.Options{MaxSessions: 1})
+	c := clientOn(t, b.Agent("acme", ""), client.Options{})
+	c.Sessions(1)
 	if _, err := c.Session("acme", "s1").AskToWait(t.Context(), question("a1")); err != nil {
 		t.Fatal(err)
 	}

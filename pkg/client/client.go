@@ -19,9 +19,7 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -31,7 +29,6 @@ import (
 	"github.com/askbus/askbus/internal/process/tracing"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -39,29 +36,15 @@ import (
 type Options struct {
 	Logger *slog.Logger // default: discard
 
-	// Trace returns the W3C traceparent of a call from its context. It goes
-	// into the event that the call sends; an empty one is left out. The default
-	// reads what [WithTrace] stored. A tracing library's propagator can be used
-	// here.
-	Trace func(context.Context) string
-
 	// TracerProvider creates a span for every call, whose traceparent goes into
-	// the call's event. Propagator says how a context carries one; default:
-	// W3C's. If neither is set, nothing is traced, at no cost.
+	// the call's event. Default: no spans, at no cost; the events carry what
+	// [WithTrace] stored.
 	TracerProvider trace.TracerProvider
-	Propagator     propagation.TextMapPropagator
 
 	// Now is the agent's clock. It dates the events that are sent and decides
 	// nothing. Default: time.Now.
 	Now func() time.Time
-
-	// MaxSessions bounds the sessions with open waits at a time, each of which
-	// takes a subscription. Default: 65536.
-	MaxSessions int
 }
-
-// DefaultMaxSessions is the default of [Options.MaxSessions].
-const DefaultMaxSessions = 65_536
 
 // ErrClosed is what Wait returns when its client is closed.
 var ErrClosed = errors.New("client: closed")
@@ -92,29 +75,18 @@ type Client struct {
 // operator's or the gateway's; see [Connect]. New starts nothing and sends
 // nothing.
 //
-// It returns an error if nc is nil or MaxSessions is negative.
+// It returns an error if nc is nil.
 func New(nc *nats.Conn, opts Options) (*Client, error) {
-	switch {
-	case nc == nil:
+	if nc == nil {
 		return nil, errors.New("client: no connection; use Connect to make one")
-	case opts.MaxSessions < 0:
-		return nil, fmt.Errorf("client: MaxSessions is %d; give 1 or more, or 0 for %d", opts.MaxSessions, DefaultMaxSessions)
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	tracer := tracing.New(opts.TracerProvider, opts.Propagator)
-	if opts.Trace == nil {
-		opts.Trace = traceOf
-		if tracer != nil {
-			opts.Trace = func(ctx context.Context) string { return cmp.Or(tracer.Carry(ctx), traceOf(ctx)) }
-		}
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.MaxSessions = cmp.Or(opts.MaxSessions, DefaultMaxSessions)
 	return &Client{
-		nc: nc, on: connection.On(nc), opts: opts, tracer: tracer,
-		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, unused: unusedFor, now: opts.Now},
+		nc: nc, on: connection.On(nc), opts: opts, tracer: tracing.New(opts.TracerProvider),
+		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, unused: unusedFor, now: opts.Now, sessions: maxSessions},
 		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		watchers: map[ask.Session]*watcher{}, holders: map[string]struct{}{}, stop: make(chan struct{}),
 	}, nil

@@ -298,9 +298,6 @@ func TestErrors(t *testing.T) {
 	if _, err := client.New(nil, client.Options{}); err == nil {
 		t.Error("a nil connection was accepted")
 	}
-	if _, err := client.New(nc, client.Options{MaxSessions: -1}); err == nil {
-		t.Error("a negative MaxSessions was accepted")
-	}
 	if _, err := (client.Session{}).Get(t.Context(), "a1"); !errors.Is(err, ask.ErrInvalid) {
 		t.Errorf("a session without a client: %v", err)
 	}

@@ -17,6 +17,9 @@ func (c *Client) Linger(d time.Duration) { c.pace.linger = d }
 // Unused changes for how long AskToWait listens for a Wait.
 func (c *Client) Unused(d time.Duration) { c.pace.unused = d }
 
+// Sessions changes how many sessions may have open waits.
+func (c *Client) Sessions(n int) { c.pace.sessions = n }
+
 // Clock replaces the client's clock.
 func (c *Client) Clock(now func() time.Time) { c.pace.now = now }
 

@@ -311,7 +311,7 @@ func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ strin
 	if err := s.c.turn(ctx); err != nil {
 		return nil, "", fmt.Errorf("%s %s: %w", what, k.ID, err)
 	}
-	trace = s.c.opts.Trace(ctx)
+	trace = cmp.Or(s.c.tracer.Carry(ctx), traceOf(ctx))
 	source := cloudevent.AgentSource(k.Tenant, k.Session)
 	if typ == cloudevent.TypeAborted {
 		source = operatorSource

@@ -71,7 +71,8 @@ func TestASubscriptionStaysForTheNextWait(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	b.AnswerAll("web")
 	nc := b.Connect(rights.Role{Name: rights.RoleOperator})
-	c := clientOn(t, nc, client.Options{MaxSessions: 1})
+	c := clientOn(t, nc, client.Options{})
+	c.Sessions(1)
 	c.Linger(time.Hour)
 	cycle := func(session string) {
 		t.Helper()
@@ -143,7 +144,8 @@ func TestAskAndWait(t *testing.T) {
 func TestTheBoundOfSessions(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := clientOn(t, b.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{MaxSessions: 2})
+	c := clientOn(t, b.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{})
+	c.Sessions(2)
 	for _, s := range []string{"s1", "s2", "s3"} {
 		if _, err := c.Session("acme", s).Ask(t.Context(), question("a1")); err != nil {
 			t.Fatal(err)
@@ -185,19 +187,16 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// The trace comes from the context, or from Options.Trace.
+// The trace comes from the context.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	type key struct{}
 	for name, one := range map[string]struct {
-		opts client.Options
 		ctx  context.Context //nolint:containedctx // of a test case
 		want string
 	}{
-		"none":         {client.Options{}, t.Context(), ""},
-		"of a context": {client.Options{}, client.WithTrace(t.Context(), trace), trace},
-		"of a library": {client.Options{Trace: func(ctx context.Context) string { s, _ := ctx.Value(key{}).(string); return s }}, context.WithValue(t.Context(), key{}, trace), trace},
+		"none":         {t.Context(), ""},
+		"of a context": {client.WithTrace(t.Context(), trace), trace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +209,7 @@ func TestTrace(t *testing.T) {
 			if err := admin.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			s := clientOn(t, b.Agent("acme", "s1"), one.opts).Session("acme", "s1")
+			s := clientOn(t, b.Agent("acme", "s1"), client.Options{}).Session("acme", "s1")
 			var calls sync.WaitGroup
 			calls.Go(func() {
 				if _, err := s.Ask(one.ctx, question("a1")); err != nil {

@@ -30,7 +30,11 @@ const retryAfter = time.Second
 // reconnect would delay each other and other clients.
 const maxChecks = 64
 
-// pace holds the intervals of a waiting client. Only tests change it.
+// maxSessions bounds the sessions with open waits at a time, each of which takes a
+// subscription.
+const maxSessions = 65_536
+
+// pace holds the intervals and the bound of a waiting client. Only tests change it.
 type pace struct {
 	every, retry time.Duration
 	limit        time.Duration // of one check
@@ -38,6 +42,7 @@ type pace struct {
 	linger       time.Duration // how long an unused subscription stays
 	unused       time.Duration // how long AskToWait listens for Asked.Wait
 	now          func() time.Time
+	sessions     int // with open waits
 }
 
 // known is the state of an ask when its wait begins.
@@ -58,7 +63,7 @@ type known struct {
 //   - [ask.ErrInvalid] when the tenant, the session or the id is not valid;
 //   - [ask.ErrNotFound] when the session has no such ask, or has forgotten it;
 //   - [ask.ErrForbidden] when the credential is not for this session;
-//   - [ask.ErrQuota] when [Options.MaxSessions] sessions have open waits.
+//   - [ask.ErrQuota] when 65,536 sessions have open waits.
 func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 	return s.wait(ctx, id, "")
 }

@@ -62,8 +62,8 @@ func (c *Client) enter(k ask.Key) (*wait, error) {
 
 // watch subscribes to the outcomes of a session. The caller holds mu.
 func (c *Client) watch(at ask.Session) (*watcher, error) {
-	if len(c.watchers) >= c.opts.MaxSessions && !c.dropIdle() {
-		return nil, ask.Refuse(ask.CodeQuota, "%d sessions have open waits, the maximum that Options.MaxSessions allows", len(c.watchers))
+	if len(c.watchers) >= c.pace.sessions && !c.dropIdle() {
+		return nil, ask.Refuse(ask.CodeQuota, "%d sessions have open waits, the maximum of a client", len(c.watchers))
 	}
 	c.watchConnection() // first, so that no reconnect is missed
 	sub, err := c.nc.Subscribe(subject.OutAll(at.Tenant, at.Name, subject.Outcome), func(m *nats.Msg) { c.receive(at, m) })

@@ -29,7 +29,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -49,10 +48,8 @@ type Options struct {
 	// decides nothing. Default: time.Now.
 	Now func() time.Time
 	// TracerProvider creates a span for every presentation, receipt and answer.
-	// Propagator says how a context carries a trace; default: W3C's. If neither
-	// is set, nothing is traced, at no cost.
+	// Default: nothing is traced, at no cost.
 	TracerProvider trace.TracerProvider
-	Propagator     propagation.TextMapPropagator
 }
 
 // Responder acts for one responder type. It is safe for concurrent use.
@@ -102,7 +99,7 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("responder: %w", err)
 	}
-	return &Responder{keys: keys, nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator)}, nil
+	return &Responder{keys: keys, nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider)}, nil
 }
 
 // Tenant returns the tenant that it is limited to; empty: none.

@@ -143,11 +143,8 @@ func (c *checker) named(name *types.TypeName, at types.Object) {
 // documentation.
 func decoders(method string) bool { return method == "UnmarshalJSONFrom" || method == "MarshalJSONTo" }
 
-// standard reports whether a type is one of OpenTelemetry's interfaces, which exist for signatures
-// of libraries.
-func standard(name string) bool {
-	return name == "go.opentelemetry.io/otel/trace.TracerProvider" || name == "go.opentelemetry.io/otel/propagation.TextMapPropagator"
-}
+// standard reports whether a type is OpenTelemetry's interface, which exists for signatures of libraries.
+func standard(name string) bool { return name == "go.opentelemetry.io/otel/trace.TracerProvider" }
 
 // public reports whether a package belongs to the standard library or to our pkg.
 func (c *checker) public(path string) bool {

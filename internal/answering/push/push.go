@@ -31,15 +31,11 @@ type Options struct {
 	Tenant  string        // the credential's only tenant, if any
 	Unseen  time.Duration // after which people are told in a chat instead; zero: never
 	Client  *http.Client  // default: one that follows no redirects
-	Now     func() time.Time
-	Logger  *slog.Logger // default: discard
+	Logger  *slog.Logger  // default: discard
 }
 
 // withDefaults fills in what is not set.
 func (o Options) withDefaults() Options {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Contact = cmp.Or(o.Contact, "https://askbus.dev")
 	if o.Client == nil {
@@ -87,8 +83,8 @@ func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.away = state.NewCache(state.Open(nc, state.Responder(Type, opts.Tenant), state.StandIns), state.CacheOptions{Now: opts.Now, Logger: opts.Logger})
-	a.cache = state.NewCache(a.bucket, state.CacheOptions{Now: opts.Now, Logger: opts.Logger, Changed: func(_, now *state.Entry) {
+	a.away = state.NewCache(state.Open(nc, state.Responder(Type, opts.Tenant), state.StandIns), state.CacheOptions{Logger: opts.Logger})
+	a.cache = state.NewCache(a.bucket, state.CacheOptions{Logger: opts.Logger, Changed: func(_, now *state.Entry) {
 		if now != nil {
 			select {
 			case a.some <- struct{}{}:
@@ -153,12 +149,12 @@ func (a *App) of(p responder.Post, notifies func(by ask.By, e *entry) bool) []en
 	}
 	var mine []entry
 	standIns := a.standIns()
-	for _, e := range read(all, a.opts.Now()) {
+	for _, e := range read(all, time.Now()) {
 		by := e.by()
 		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() {
 			continue
 		}
-		if slices.ContainsFunc(by.Selves(p.Ask.Tenant, standIns, a.opts.Now()), func(self ask.By) bool { return notifies(self, &e) }) {
+		if slices.ContainsFunc(by.Selves(p.Ask.Tenant, standIns, time.Now()), func(self ask.By) bool { return notifies(self, &e) }) {
 			mine = append(mine, e)
 		}
 	}
@@ -190,13 +186,13 @@ func (a *App) Wants(p responder.Post) bool {
 // Present notifies every browser of the people who may answer.
 func (a *App) Present(ctx context.Context, p responder.Post) ([]ask.Place, error) {
 	record := ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
-	until := p.Ask.Due(p.AskedAt).Sub(a.opts.Now())
+	until := time.Until(p.Ask.Due(p.AskedAt))
 	return a.ring(ctx, a.subscribers(p), &record, until)
 }
 
 // Escalate rings the browsers of those whom the steps tell.
 func (a *App) Escalate(ctx context.Context, p responder.Post, rec ask.Record, _ []ask.Step, places []ask.Place) ([]ask.Place, error) {
-	rung, err := a.ring(ctx, a.told(p), &rec, p.Ask.Due(p.AskedAt).Sub(a.opts.Now()))
+	rung, err := a.ring(ctx, a.told(p), &rec, time.Until(p.Ask.Due(p.AskedAt)))
 	return slices.DeleteFunc(rung, func(at ask.Place) bool { return slices.Contains(places, at) }), err
 }
 
@@ -211,7 +207,7 @@ func (a *App) Update(ctx context.Context, e responder.Ended) error {
 		rung[p.Ref] = true
 	}
 	var to []entry
-	for _, one := range read(all, a.opts.Now()) {
+	for _, one := range read(all, time.Now()) {
 		if rung[one.key.Name] {
 			to = append(to, one)
 		}
@@ -282,7 +278,7 @@ func (a *App) round(ctx context.Context, to []entry, r *ask.Record, keep time.Du
 
 // send sends a notice of an ask to a subscription. One that is gone is forgotten.
 func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Duration) error {
-	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, StandIns: func(ask.By) []ask.StandIn { return a.standIns() }, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
+	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, StandIns: func(ask.By) []ask.StandIn { return a.standIns() }, Surface: Type, Lang: to.Language}, time.Now()).Notice(r.Life))
 	if err != nil {
 		return err
 	}

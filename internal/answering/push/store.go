@@ -140,7 +140,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 	if err := sub.check(s.opts.Hosts); err != nil {
 		return err
 	}
-	now, name := s.opts.Now().UTC(), nameOf(sub.Endpoint)
+	now, name := time.Now().UTC(), nameOf(sub.Endpoint)
 	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, auth.SessionEntry(session), now}
 	if s.kept(ctx, name, r) {
 		return nil
@@ -197,7 +197,7 @@ func (s *Store) Test(ctx context.Context, by ask.By, endpoint string, payload []
 	if err != nil {
 		return fmt.Errorf("send a test: %w", err)
 	}
-	for _, e := range read(all, s.opts.Now()) {
+	for _, e := range read(all, time.Now()) {
 		if e.key.Name != nameOf(endpoint) || e.Principal != by.Principal {
 			continue
 		}
@@ -222,7 +222,7 @@ func (s *Store) drop(ctx context.Context, which func(*entry) bool) error {
 	if err != nil {
 		return fmt.Errorf("unsubscribe: %w", err)
 	}
-	for _, e := range read(all, s.opts.Now()) {
+	for _, e := range read(all, time.Now()) {
 		if which(&e) {
 			if err := s.bucket.Delete(ctx, e.key); err != nil {
 				return fmt.Errorf("unsubscribe: %w", err)

@@ -27,7 +27,7 @@ func (a *App) looked(k ask.Key, at board.Attention) {
 	if people = maps.Clone(people); people == nil {
 		people = map[string]time.Time{}
 	}
-	seen := a.opts.Now()
+	seen := time.Now()
 	if at.Gone { // they saw it, and are not at it
 		seen = seen.Add(-looksFor)
 	}
@@ -45,7 +45,7 @@ func (a *App) Remind(ctx context.Context, p responder.Post, places []ask.Place) 
 	a.mu.Lock()
 	looked, _ := a.looks.Peek(p.Ask.Key())
 	a.mu.Unlock()
-	now := a.opts.Now()
+	now := time.Now()
 	for _, at := range looked {
 		if now.Sub(at) < looksFor {
 			return nil

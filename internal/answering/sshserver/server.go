@@ -26,6 +26,8 @@ type Terminal struct {
 	Env     map[string]string // LANG, LC_ALL, LC_MESSAGES, COLORTERM and COLORFGBG from the client; nil: none
 }
 
+const connections = 64 // at once
+
 // Options configures a [Server].
 type Options struct {
 	Keys string     // key file, read at each login and while a connection is open
@@ -33,11 +35,10 @@ type Options struct {
 	// Serve is the program of a terminal. It ends soon after ctx; its error is shown to the person.
 	Serve func(ctx context.Context, t Terminal) error
 
-	Recheck     time.Duration // how often the key of an open connection is looked up again; default 3 s
-	Connections int           // at once; default 64
-	Handshake   time.Duration // timeout of a login; default 15 s
-	Logins      int           // per address (or /64 of IPv6) and minute; default 20
-	Logger      *slog.Logger  // default: discard
+	Recheck   time.Duration // how often the key of an open connection is looked up again; default 3 s
+	Handshake time.Duration // timeout of a login; default 15 s
+	Logins    int           // per address (or /64 of IPv6) and minute; default 20
+	Logger    *slog.Logger  // default: discard
 
 	// Refused is called for each refused login, without waiting; nil: not called.
 	Refused func(Refusal)
@@ -70,9 +71,6 @@ func New(opts Options) (*Server, error) {
 	if opts.Recheck <= 0 {
 		opts.Recheck = 3 * time.Second
 	}
-	if opts.Connections <= 0 {
-		opts.Connections = 64
-	}
 	if opts.Handshake <= 0 {
 		opts.Handshake = 15 * time.Second
 	}
@@ -80,7 +78,7 @@ func New(opts Options) (*Server, error) {
 		opts.Logins = 20
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
+	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, connections)}, nil
 }
 
 // Run serves ln until ctx ends, and waits for its connections to close. The programs of open terminals

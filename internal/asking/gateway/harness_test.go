@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -170,7 +169,7 @@ func catalogued(t *testing.T, body []byte) {
 		return
 	}
 	for _, f := range e.Faults {
-		if !slices.Contains(ask.FaultCodes(), f.Code) || f.Message != (ask.Fault{Code: f.Code, Args: f.Args}).In("") {
+		if f.Message == "" || f.Message != (ask.Fault{Code: f.Code, Args: f.Args}).In("") {
 			t.Errorf("a fault that is not in the catalogue: %+v", f)
 		}
 	}

@@ -143,7 +143,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, look: b.load, now: led.Now, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
 	b.leases, b.steps, b.duties = newLeases(b), newSteps(), newDuties(&b.opts, led.Now)
-	b.tracer = tracing.New(opts.Tracing, nil)
+	b.tracer = tracing.New(opts.Tracing)
 	if opts.Metrics != nil {
 		b.counts = opts.Metrics.Broker(b.reading)
 	}

@@ -16,11 +16,11 @@ type Limits struct {
 
 	HeaderTimeout time.Duration // for a request's header; default 10 s
 	BodyTimeout   time.Duration // for a request's whole body; default 15 s
-	MaxHeader     int           // bytes of a header; default 64 KiB
 }
 
 const (
 	idleTimeout = 2 * time.Minute // between two requests
+	maxHeader   = 64 << 10        // bytes of a header
 	maxBody     = 12 << 20        // bytes of a body, the most that a handler takes: files in base64; each sets its own
 )
 
@@ -52,7 +52,6 @@ func (l *Limits) fill() {
 	number(&l.Unidentified, min(max(1, l.Connections/4), 1024))
 	duration(&l.HeaderTimeout, 10*time.Second)
 	duration(&l.BodyTimeout, 15*time.Second)
-	number(&l.MaxHeader, 64<<10)
 }
 
 // descriptors returns how many files and sockets the process may open.

@@ -64,7 +64,7 @@ func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 	limits.fill()
 	s := &Server{}
 	s.srv = &http.Server{
-		Handler: s.farewell(bodies(h, limits)), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: limits.MaxHeader,
+		Handler: s.farewell(bodies(h, limits)), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, counted(c))
 		},

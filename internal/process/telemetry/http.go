@@ -17,7 +17,7 @@ func HTTP(p trace.TracerProvider, next http.Handler) http.Handler {
 	if p == nil {
 		return next
 	}
-	t := tracing.New(p, nil)
+	t := tracing.New(p)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 			next.ServeHTTP(w, r)
@@ -56,7 +56,7 @@ func Tools(p trace.TracerProvider) func(ctx context.Context, tool, traceparent s
 	if p == nil {
 		return nil
 	}
-	t := tracing.New(p, nil)
+	t := tracing.New(p)
 	return func(ctx context.Context, tool, traceparent string) (context.Context, func(error)) {
 		return t.Start(ctx, "tool "+tool, tracing.Serves, traceparent, tracing.Ask{})
 	}

@@ -50,7 +50,7 @@ func spansArriveAt(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer := tracing.New(p, nil)
+	tracer := tracing.New(p)
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	var log bytes.Buffer
 	logger := slog.New(telemetry.Handler(slog.NewTextHandler(&log, nil)))
@@ -99,7 +99,7 @@ func spansArriveAt(t *testing.T, path string) {
 // TestANilTracerDoesNothing is not parallel: it counts allocations.
 func TestANilTracerDoesNothing(t *testing.T) {
 	var tracer *tracing.Tracer
-	if tracing.New(nil, nil) != nil {
+	if tracing.New(nil) != nil {
 		t.Error("a tracer of nothing")
 	}
 	ctx := t.Context()

@@ -22,25 +22,17 @@ import (
 // Tracer makes spans. A nil one makes none.
 type Tracer struct {
 	spans trace.Tracer
-	carry propagation.TextMapPropagator
+	carry propagation.TraceContext
 }
 
 const header = "traceparent"
 
-// New makes a tracer; nil if neither is given. Without a provider it only
-// forwards the trace of a context; the default propagator is W3C's.
-func New(p trace.TracerProvider, carry propagation.TextMapPropagator) *Tracer {
-	if p == nil && carry == nil {
+// New makes a tracer; nil without a provider.
+func New(p trace.TracerProvider) *Tracer {
+	if p == nil {
 		return nil
 	}
-	t := &Tracer{carry: carry}
-	if t.carry == nil {
-		t.carry = propagation.TraceContext{}
-	}
-	if p != nil {
-		t.spans = p.Tracer("github.com/askbus/askbus")
-	}
-	return t
+	return &Tracer{spans: p.Tracer("github.com/askbus/askbus")}
 }
 
 // Kinds of spans.
@@ -58,7 +50,7 @@ type Ask struct{ Tenant, Session, ID, Responder string }
 // Start begins a span below a traceparent, else below the context's span. End
 // it with its error.
 func (t *Tracer) Start(ctx context.Context, name string, kind trace.SpanKind, parent string, of Ask) (context.Context, func(error)) {
-	if t == nil || t.spans == nil {
+	if t == nil {
 		return ctx, func(error) {}
 	}
 	if parent != "" {

@@ -56,8 +56,7 @@ type Options struct {
 	Rules          *auth.Rules
 	Life           time.Duration // maximum, of a session; default 12h
 
-	Now    func() time.Time // default: time.Now
-	Logger *slog.Logger     // default: discard
+	Logger *slog.Logger // default: discard
 }
 
 // Provider is an [auth.Provider] over OpenID Connect.
@@ -102,9 +101,6 @@ func New(opts Options) (*Provider, error) {
 	opts.GroupsClaim = cmp.Or(opts.GroupsClaim, defaultGroupsClaim)
 	opts.PrincipalClaim = cmp.Or(opts.PrincipalClaim, defaultPrincipalClaim)
 	opts.Life = cmp.Or(opts.Life, defaultLife)
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Provider{opts: opts, http: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport}, CheckRedirect: noRedirect}}, nil
 }
@@ -157,7 +153,7 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	if err := found.Claims(&about); err != nil {
 		return nil, fmt.Errorf("read the sign-in provider's discovery document: %w", err)
 	}
-	p.known = &discovered{found, found.Verifier(&oidc.Config{ClientID: p.opts.ClientID, Now: p.opts.Now}), oauth2.AuthStyleInHeader}
+	p.known = &discovered{found, found.Verifier(&oidc.Config{ClientID: p.opts.ClientID}), oauth2.AuthStyleInHeader}
 	if p.opts.ClientSecret == "" || len(about.Methods) > 0 && !slices.Contains(about.Methods, "client_secret_basic") {
 		p.known.style = oauth2.AuthStyleInParams
 	}
@@ -231,7 +227,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 		return auth.SignIn{}, err
 	}
 	return auth.SignIn{
-		Person: person, Until: p.opts.Now().Add(p.opts.Life),
+		Person: person, Until: time.Now().Add(p.opts.Life),
 		Issuer: p.opts.Issuer, Subject: id.Subject, Session: claims.One("sid"), Token: tokens.RefreshToken,
 	}, nil
 }
@@ -285,7 +281,7 @@ func (p *Provider) verified(ctx context.Context, d *discovered, tokens *oauth2.T
 	if err := id.Claims(&body); err != nil {
 		return nil, auth.Tell(ask.CodeInvalid, "the claims of the provider's token cannot be read")
 	}
-	if err := assertion.CheckTimes(body, p.opts.Now()); err != nil {
+	if err := assertion.CheckTimes(body, time.Now()); err != nil {
 		return nil, auth.Tell(ask.CodeInvalid, "the provider's token is not valid: %s", err.Error())
 	}
 	var more struct {
@@ -310,7 +306,7 @@ func (p *Provider) Logout(ctx context.Context, token string) (auth.Logout, error
 	var body json.RawMessage
 	err = assertion.Unverified(token, &body) // it is verified above
 	if err == nil {
-		err = assertion.CheckTimes(body, p.opts.Now())
+		err = assertion.CheckTimes(body, time.Now())
 	}
 	if err != nil {
 		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token is not valid: %s", err)
