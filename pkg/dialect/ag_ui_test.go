@@ -132,6 +132,6 @@ func TestAReferenceToSomethingLongIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	a, _, err := in(t, "ag-ui").Ask([]byte(`[{"id":"i","reason":"r","responseSchema":{"properties":{"p":{"$ref":"#/$defs/A"}},"$defs":{"A":{"x":"` + strings.Repeat("y", ask.MaxLong) + `"}}}}]`))
 	if err != nil || !strings.Contains(a.Questions[0].Text, `"$ref": "#/$defs/A"`) {
-		t.Errorf("%.200q, %v", a.Questions, err)
+		t.Errorf("%.200s, %v", a.Questions[0].Text, err)
 	}
 }
