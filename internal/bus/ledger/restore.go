@@ -42,7 +42,7 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 	if err := l.empty(ctx); err != nil {
 		return Restored{}, err
 	}
-	r := &restore{l: l, f: f, now: time.Now(), consumers: map[string]bool{}}
+	r := &restore{l: l, f: f, now: l.Now(), consumers: map[string]bool{}}
 	if r.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(10*time.Second), jetstream.WithPublishAsyncMaxPending(256)); err != nil {
 		return Restored{}, fmt.Errorf("ledger: %w", err)
 	}
