@@ -40,7 +40,8 @@ func elicitationAsk(b *builder, v value) {
 		names = names[:ask.MaxQuestions]
 	}
 	for i, name := range names {
-		b.property(i, name, properties.field(name), slices.Contains(required, name))
+		property, nullable := plain(properties.field(name))
+		b.property(i, name, property, slices.Contains(required, name) && !nullable)
 		b.fold(i, name, folded, len(names) == 1, message)
 	}
 	if len(names) == 0 {
