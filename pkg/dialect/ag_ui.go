@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -33,7 +34,11 @@ func agUIAsk(b *builder, v value) {
 	for n, item := range list.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
 		item.ignore("subagentRunId", "toolCallId")
 		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 { // the call's arguments, where a framework gives them
-			b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + fenced("json", indented(encode(o))))
+			drawn := fenced("json", indented(encode(o)))
+			if all, _ := list.raw.([]any); len(all) > 1 {
+				drawn = "About question " + strconv.Itoa(len(b.ask.Questions)+1) + ":\n\n" + drawn
+			}
+			b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + drawn)
 		}
 		item.ignore("metadata")
 		id := item.field("id").need()
