@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -90,8 +91,12 @@ func (b *builder) withArguments(q *ask.Question, of, args, drawn string) {
 		q.Text = text
 		return
 	}
-	q.Text = shorten(q.Text, ask.MaxText/2) + "\n\nIts arguments are above."
-	b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\nArguments of " + code(of) + ":\n\n" + fenced("json", args))
+	where := ""
+	if n := len(b.ask.Questions); n > 0 { // another call may be of the same tool
+		where = " (question " + strconv.Itoa(n+1) + ")"
+	}
+	q.Text = shorten(q.Text, ask.MaxText/2) + "\n\nIts arguments are above" + where + "."
+	b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\nArguments of " + code(of) + where + ":\n\n" + fenced("json", args))
 }
 
 // newArguments is the optional question for other arguments of a tool call.
