@@ -20,7 +20,7 @@ import (
 func TestOneAskEveryDialect(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("# One ask, every dialect\n\nLook here for what a screen of one dialect can do with a question that was asked in another one. Written by `go test ./pkg/dialect -run OneAsk -update`. A row is the dialect of the agent that asks (its basic\nrequest), a column that of the screen which shows the ask and answers it with the first option of everything.\n\n" +
+	b.WriteString("# One ask, every dialect\n\nLook here for what a screen of one dialect can do with a question that was asked in another one. A row is the dialect of the agent that asks (its basic\nrequest), a column that of the screen which shows the ask and answers it with the first option of everything.\n\n" +
 		"- **yes**: every answer comes back as it was given, and the agent is told it\n- **words**: the screen shows text, and the answer is typed or comes back as words\n- **shown**: the screen shows the ask, and it is answered elsewhere\n\n| asks ↓ shows → |")
 	all := dialect.All()
 	for _, d := range all {
@@ -48,6 +48,7 @@ func TestOneAskEveryDialect(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("\n`go test ./pkg/dialect -run OneAsk -update` writes this page.\n")
 	path := filepath.Join("..", "..", "docs", "dialects.md")
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
