@@ -74,9 +74,8 @@ func (q *Question) read(text string, ans *Answer) error {
 	case KindChoice:
 		return q.readChoice(text, ans)
 	case KindNumber:
-		plain := fold(text)
-		n, err := strconv.ParseFloat(plain, 64)
-		if err != nil || !decimal.MatchString(plain) {
+		n, ok := ParseNumber(text)
+		if !ok {
 			return q.replyError(FaultTypedNoNumber, clip(text))
 		}
 		ans.Number = &n
@@ -103,7 +102,20 @@ func (q *Question) read(text string, ans *Answer) error {
 	return nil
 }
 
+// ParseNumber reads a number as a person types it, in the digits of several
+// scripts and with a decimal point or comma. A comma that may separate
+// thousands, as in 1,000, is not guessed: ok is false.
+func ParseNumber(text string) (n float64, ok bool) {
+	plain := fold(text)
+	if !thousand.MatchString(plain) {
+		plain = strings.Replace(plain, ",", ".", 1)
+	}
+	n, err := strconv.ParseFloat(plain, 64)
+	return n, err == nil && decimal.MatchString(plain)
+}
+
 var (
+	thousand = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2},[0-9]{3}$`)
 	decimal  = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([Ee][+-]?[0-9]+)?$`)
 	fullDate = regexp.MustCompile(`^([0-9]{4})(?:-|/|年)([0-9]{1,2})(?:-|/|月)([0-9]{1,2})日?$`)
 )

@@ -88,6 +88,8 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"a fraction", whole, "2.5", ask.Answer{}, "Your answer is 2.5; give a whole number."},
 		{"a fraction", number, "-.5e1", ask.Answer{QuestionID: "q", Number: new(-5.0)}, ""},
 		{"a minus of typography", number, "−3", ask.Answer{QuestionID: "q", Number: new(-3.0)}, ""},
+		{"a decimal comma", number, "2,5", ask.Answer{QuestionID: "q", Number: new(2.5)}, ""},
+		{"a decimal comma after nothing", number, "0,125", ask.Answer{QuestionID: "q", Number: new(0.125)}, ""},
 		{"a number with a comma is not guessed", number, "1,000", ask.Answer{}, `"1,000" is not a number; type one such as 3 or 2.5.`},
 		{"infinity", number, "Inf", ask.Answer{}, `"Inf" is not a number; type one such as 3 or 2.5.`},
 		{"too large a number", number, "1e999", ask.Answer{}, `"1e999" is not a number; type one such as 3 or 2.5.`},

@@ -59,8 +59,8 @@ func (f Fields) Read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults
 			if given == "" {
 				break
 			}
-			number, err := strconv.ParseFloat(given, 64)
-			if err != nil {
+			number, ok := ask.ParseNumber(given)
+			if !ok {
 				faults[field] = l.Say("Type a number such as 3 or 2.5.")
 				continue
 			}

@@ -80,7 +80,7 @@ func TestOnlyTheFaultyQuestionIsMarked(t *testing.T) {
 	k := b.ask(four(), 0)
 	u := serve(t, b).signedIn(t, mei)
 	res := u.post("/ask/default/s1/four/answer", u.get("/").form(
-		"select:db", "=pg", "number:n", "twelve", "boolean:pub", "true", "note:db", "a note I typed", "response", ""))
+		"select:db", "=pg", "number:n", "1,000", "boolean:pub", "true", "note:db", "a note I typed", "response", ""))
 	if res.status != http.StatusUnprocessableEntity {
 		t.Fatalf("status %d", res.status)
 	}
@@ -88,7 +88,7 @@ func TestOnlyTheFaultyQuestionIsMarked(t *testing.T) {
 		t.Errorf("%d questions are marked, want 1", n)
 	}
 	for _, want := range []string{
-		`value="=pg" checked`, `value="twelve"`, `value="true" checked`, "a note I typed",
+		`value="=pg" checked`, `value="1,000"`, `value="true" checked`, "a note I typed",
 		"is not a number; type one such as 3 or 2.5.", "one question needs another look",
 	} {
 		if !contains(res.body, want) {

@@ -3,7 +3,6 @@ package web
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -91,8 +90,8 @@ func (t typed) answer(q *ask.Question) (ask.Answer, *ask.Fault) {
 		if text == "" {
 			break
 		}
-		n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
-		if err != nil || strings.ContainsAny(text, "xXpP_") {
+		n, ok := ask.ParseNumber(text)
+		if !ok {
 			return ans, new(ask.NewFault("", ask.FaultTypedNoNumber, ask.Clip(text, 80)))
 		}
 		ans.Number = &n

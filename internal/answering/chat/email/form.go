@@ -64,8 +64,8 @@ func (f form) reply(a *ask.Ask) (r ask.Reply, faults []ask.Fault) {
 			if text == "" {
 				break
 			}
-			n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
-			if err != nil || strings.ContainsAny(text, "xXpP_") {
+			n, ok := ask.ParseNumber(text)
+			if !ok {
 				fault := ask.NewFault("", ask.FaultTypedNoNumber, ask.Clip(text, 80))
 				fault.QuestionID = q.ID
 				faults = append(faults, fault)
