@@ -15,6 +15,7 @@ const agUIName = "ag-ui"
 // its outcome, or the array of interrupts. A response schema becomes questions;
 // what no form has a field for is typed as JSON. Without one, a tool call or a
 // confirmation is approved or rejected, and anything else is answered with text.
+// What a graph of LangGraph asks in its own shape is read as in [langchainAsk].
 func agUIAsk(b *builder, v value) {
 	b.meta(ask.MetadataPermission, agUIName)
 	list := v
@@ -33,7 +34,9 @@ func agUIAsk(b *builder, v value) {
 	}
 	for n, item := range list.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
 		item.ignore("subagentRunId", "toolCallId")
-		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 { // the call's arguments, where a framework gives them
+		raw := item.field("metadata").field("langgraph").field("raw") // of the graph, from @ag-ui/langgraph
+		graph := typeName(raw.raw) == "object" && !item.field("responseSchema").given() && !item.field("message").given()
+		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 && !graph { // the call's arguments, where a framework gives them
 			drawn := fenced("json", indented(encode(o)))
 			if all, _ := list.raw.([]any); len(all) > 1 {
 				drawn = "About question " + strconv.Itoa(len(b.ask.Questions)+1) + ":\n\n" + drawn
@@ -47,7 +50,16 @@ func agUIAsk(b *builder, v value) {
 			b.meta(ask.MetadataCall, id)
 		}
 		b.soonest(item)
-		b.interrupt(n, item)
+		if !graph {
+			b.interrupt(n, item)
+			continue
+		}
+		item.ignore("reason")
+		if !b.langchainQuestion(n, raw) {
+			b.langchainRequest(n, raw)
+		}
+		b.meta(ask.MetadataPermission, agUIName)
+		b.remember("raw", n, "graph")
 	}
 }
 
@@ -156,7 +168,16 @@ func agUIForm(a *ask.Ask, o *ask.Outcome) *object {
 func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 	entry := ordered("interruptId", recall(a, "", n, "interrupt"), "status", "cancelled")
 	words := sentence(a, o)
-	if r := rowOf(o); r == rowAnswered || r == rowDefault {
+	if recall(a, "", n, "graph") != "" {
+		if payload := langchainPayload(a, o, n); payload != nil {
+			entry.set("status", "resolved")
+			entry.set("payload", payload)
+			words = ""
+			if _, calls := payload.(*object); !calls { // decisions have their notes
+				words = remarks(a, o, "")
+			}
+		}
+	} else if r := rowOf(o); r == rowAnswered || r == rowDefault {
 		words = remarks(a, o, "")
 		var payload any
 		fields := ordered()
@@ -232,6 +253,17 @@ func agUIReply(a *ask.Ask, v value) Given {
 			item.field("status").fault(ask.FaultNotOneOf, clip(status), "resolved, cancelled")
 		}
 		known := false
+		for n := 0; recall(a, "", n, "interrupt") != ""; n++ {
+			if recall(a, "", n, "interrupt") != foreign || recall(a, "", n, "graph") == "" {
+				continue
+			}
+			known = true
+			if of := langchainCallsOf(a, n); recall(a, "", of[0], "name") != "" {
+				given.langchainDecisions(a, payload.field("decisions"), of)
+			} else {
+				given.Reply.Answers = append(given.Reply.Answers, payload.answer(a.Question(of[0]), ""))
+			}
+		}
 		for i := range a.Questions {
 			q := &a.Questions[i]
 			switch of := recall(a, "", i, "of"); {

@@ -135,3 +135,32 @@ func TestAReferenceToSomethingLongIsNotFollowed(t *testing.T) {
 		t.Errorf("%.200s, %v", a.Questions[0].Text, err)
 	}
 }
+
+// What pauses a graph of LangGraph, as @ag-ui/langgraph 0.0.43 passes it on: the calls of LangChain's middleware, and a
+// graph's own question. Each is resumed with what the graph waits for.
+func TestAGUIGraphsAreResumedInTheirOwnShape(t *testing.T) {
+	t.Parallel()
+	d := in(t, "ag-ui")
+	a, warnings, err := d.Ask([]byte(`{"type":"interrupt","interrupts":[{"id":"calls","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":{"actionRequests":[{"name":"send","args":{"to":"a"}},{"name":"drop","args":{}}],` +
+		`"reviewConfigs":[{"actionName":"send","allowedDecisions":["approve","edit","reject"]},{"actionName":"drop","allowedDecisions":["approve","reject"]}]},"ns":["x"],"resumable":true}}},` +
+		`{"id":"own","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":{"text_to_revise":"Helo"}}}}]}`))
+	if err != nil || len(warnings) > 0 || len(a.Questions) != 4 || a.Context != "" || !strings.Contains(a.Questions[3].Text, `"text_to_revise": "Helo"`) {
+		t.Fatalf("%+v, %v, %v", a, warnings, err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{
+		{QuestionID: "call-0-0", Selected: []string{"edit"}}, {QuestionID: "call-0-0-args", Text: `{"to":"b"}`}, {QuestionID: "call-0-1", Selected: []string{"reject"}, Notes: "keep it"}, {QuestionID: "call-1-0", Text: "Hello"},
+	}}
+	want := `{"resume":[{"interruptId":"calls","status":"resolved","payload":{"decisions":[{"type":"edit","editedAction":{"name":"send","args":{"to":"b"}}},{"type":"reject","message":"keep it"}]}},{"interruptId":"own","status":"resolved","payload":"Hello","metadata":{"dev.askbus/text":"A note on \"Tool: drop\": keep it"}}]}`
+	body := d.Answer(&a, &o).Body
+	if string(body) != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	given, err := d.Reply(&a, body)
+	if _, _, checked := a.Check(given.Reply); err != nil || checked != nil || len(given.Reply.Answers) != 4 {
+		t.Errorf("%+v, %v, %v", given.Reply, err, checked)
+	}
+	o = ask.Outcome{Status: ask.StatusCancelled, Source: ask.SourceHuman, Ask: &a, Reason: "no"}
+	if got := string(d.Answer(&a, &o).Body); !strings.Contains(got, `"payload":{"decisions":[{"type":"reject"`) || !strings.Contains(got, `{"interruptId":"own","status":"cancelled"`) {
+		t.Error(got)
+	}
+}

@@ -40,16 +40,19 @@ func langchainAsk(b *builder, v value) {
 }
 
 // langchainQuestion reads interrupt n as a graph's own question, unless it has
-// action requests: a text, or an object with a question, an instruction or a
-// message. Options in it are offered; its other fields are shown as JSON.
+// action requests: a text, or an object, which may have a question, an
+// instruction or a message. Options in it are offered; its other fields are shown as JSON.
 func (b *builder) langchainQuestion(n int, v value) bool {
 	text := v.first("question", "instruction", "message")
 	if _, alone := v.raw.(string); alone {
 		text = v
-	} else if !text.given() || v.first("actionRequests", "action_requests").given() {
+	} else if o, ok := v.raw.(*object); !ok || len(o.keys) == 0 || o.values["action_request"] != nil || v.first("actionRequests", "action_requests").given() {
 		return false
 	}
-	q := ask.Question{ID: approvalID(n, 0), Kind: ask.KindText, Text: text.need()}
+	q := ask.Question{ID: approvalID(n, 0), Kind: ask.KindText, Text: "What should the agent do?"}
+	if text.given() {
+		q.Text = text.need()
+	}
 	if q.Options = b.options(v.field("options")); len(q.Options) > 0 {
 		q.Kind, q.Multiple = ask.KindChoice, v.multiple()
 	}
@@ -145,22 +148,9 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 			all.set(id, said)
 			continue
 		}
-		decisions := []any{}
-		for i := 0; ; i++ {
-			q := a.Question(approvalID(n, i))
-			if q == nil {
-				break
-			}
-			decision, args, note := approvalReject, any(nil), words
-			if !refused {
-				decision, args, note = decided(a, o, q.ID)
-			} else if rowOf(o) == rowResponse && q.Option(approvalReject) == nil && (q.Other() || q.Kind == ask.KindText) {
-				decision = approvalRespond
-			}
-			if q.Option(decision) == nil && decision != approvalRespond {
-				return problem(a, 409, "Not allowed", "not_allowed", say(a, "the person's answer is %s, which the request does not allow: %s", decision, note))
-			}
-			decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
+		decisions, none := langchainDecisions(a, o, n, refused, words)
+		if none != nil {
+			return *none
 		}
 		single = ordered("decisions", decisions)
 		if id != "" {
@@ -171,6 +161,51 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		all = single
 	}
 	return respond(200, all)
+}
+
+// langchainDecisions returns the decisions about the calls of interrupt n; a problem, if one of them is not allowed.
+func langchainDecisions(a *ask.Ask, o *ask.Outcome, n int, refused bool, words string) (decisions []any, none *Response) {
+	for i := 0; ; i++ {
+		q := a.Question(approvalID(n, i))
+		if q == nil {
+			return decisions, nil
+		}
+		decision, args, note := approvalReject, any(nil), words
+		if !refused {
+			decision, args, note = decided(a, o, q.ID)
+		} else if rowOf(o) == rowResponse && q.Option(approvalReject) == nil && (q.Other() || q.Kind == ask.KindText) {
+			decision = approvalRespond
+		}
+		if q.Option(decision) == nil && decision != approvalRespond {
+			return nil, new(problem(a, 409, "Not allowed", "not_allowed", say(a, "the person's answer is %s, which the request does not allow: %s", decision, note)))
+		}
+		decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
+	}
+}
+
+// langchainPayload is what resumes interrupt n, or nil.
+func langchainPayload(a *ask.Ask, o *ask.Outcome, n int) any {
+	words, refused, none := refuses(a, o)
+	q := a.Question(approvalID(n, 0))
+	switch {
+	case none != nil, q == nil:
+		return nil
+	case recall(a, "", q.ID, "name") == "":
+		return langchainWords(q, o)
+	}
+	decisions, none := langchainDecisions(a, o, n, refused, words)
+	if none != nil {
+		return nil
+	}
+	return ordered("decisions", decisions)
+}
+
+// langchainCallsOf returns the ids of the questions about the calls of interrupt n.
+func langchainCallsOf(a *ask.Ask, n int) (ids []string) {
+	for i := 0; a.Question(approvalID(n, i)) != nil; i++ {
+		ids = append(ids, approvalID(n, i))
+	}
+	return ids
 }
 
 // langchainWords returns what a person said to a graph's own question: a text,
@@ -261,10 +296,7 @@ func langchainReply(a *ask.Ask, v value) Given {
 		v.r.rest = v.at
 		for n := 0; a.Question(approvalID(n, 0)) != nil; n++ {
 			item := v.field(recall(a, "", n, "interrupt"))
-			var of []string
-			for i := 0; a.Question(approvalID(n, i)) != nil; i++ {
-				of = append(of, approvalID(n, i))
-			}
+			of := langchainCallsOf(a, n)
 			if q := a.Question(of[0]); recall(a, "", q.ID, "name") == "" {
 				given.Reply.Answers = append(given.Reply.Answers, item.answer(q, ""))
 				continue
