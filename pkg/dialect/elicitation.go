@@ -102,6 +102,9 @@ func confirms(a *ask.Ask) bool {
 
 func elicitedValue(a *ask.Ask, i int, ans ask.Answer) any {
 	q := &a.Questions[i]
+	if recall(a, "", i, "lines") != "" {
+		return slices.DeleteFunc(strings.Split(ans.Text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	}
 	if q.Kind != ask.KindChoice {
 		return typedValue(q, ans)
 	}
@@ -123,7 +126,7 @@ func elicitedValue(a *ask.Ask, i int, ans ask.Answer) any {
 func elicitedResponse(a *ask.Ask, response string) (*object, bool) {
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		if q.Kind != ask.KindText {
+		if q.Kind != ask.KindText || recall(a, "", i, "lines") != "" {
 			continue
 		}
 		reply := ask.Reply{Answers: []ask.Answer{{QuestionID: q.ID, Text: response}}}

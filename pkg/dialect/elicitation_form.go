@@ -173,11 +173,17 @@ func (v value) elicitedWithOther(a *ask.Ask, i int) ask.Answer {
 
 func (v value) elicited(a *ask.Ask, i int) ask.Answer {
 	q := &a.Questions[i]
-	if q.Kind != ask.KindChoice {
+	lines := recall(a, "", i, "lines") != ""
+	if q.Kind != ask.KindChoice && !lines {
 		return v.answer(q, "")
 	}
 	v.answers(q.ID)
 	ans := ask.Answer{QuestionID: q.ID}
+	if lines {
+		ans.Text = strings.Join(v.strings(), "\n")
+		ans.Skipped = ans.Empty()
+		return ans
+	}
 	for _, foreign := range v.strings() {
 		id, ok := nativeOption(a, i, foreign)
 		switch {

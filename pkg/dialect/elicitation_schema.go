@@ -47,7 +47,13 @@ func (b *builder) property(i int, name string, v value, required bool) {
 	case "array":
 		items := v.field("items")
 		items.object()
-		items.ignore("type")
+		if typ, _ := items.field("type").raw.(string); typ == "string" && !items.first("anyOf", "oneOf", "enum").given() { // a list of Python
+			q.Kind = ask.KindText
+			q.Text += "\n\nOne per line."
+			b.remember("text", i, "lines")
+			items.ignore()
+			break
+		}
 		q.Kind, q.Multiple = ask.KindChoice, true
 		q.MinItems, q.MaxItems = v.field("minItems").int(), v.field("maxItems").int()
 		b.constants(i, items, "anyOf", "items/", &q, &at)
@@ -178,7 +184,9 @@ func (b *builder) elicited(i int, v value, q *ask.Question) *ask.Answer {
 		return nil
 	}
 	var ans ask.Answer
-	if q.Kind == ask.KindChoice {
+	if b.origin[originKey(i, "lines")] != nil {
+		ans.Text = strings.Join(v.strings(), "\n")
+	} else if q.Kind == ask.KindChoice {
 		for _, foreign := range v.strings() {
 			ans.Selected = append(ans.Selected, b.constant(i, v, q, foreign))
 		}

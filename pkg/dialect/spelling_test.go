@@ -150,6 +150,28 @@ func TestTheLimitsOfGeneratedSchemas(t *testing.T) {
 	}
 }
 
+// A list of texts, which a model in Python may have, is typed in lines, and comes back as a list.
+func TestAListOfTextsIsTypedInLines(t *testing.T) {
+	t.Parallel()
+	d := in(t, "elicitation")
+	a, warnings, err := d.Ask([]byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"},"title":"Tags","default":["a","b"]}},"required":["tags"]}}`))
+	if err != nil || len(warnings) > 0 || a.Questions[0].Text != "Tags\n\nOne per line." || a.Questions[0].Default.Text != "a\nb" {
+		t.Fatalf("%+v, %v, %v", a.Questions, warnings, err)
+	}
+	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{{QuestionID: "tags", Text: "x, y\n\nz\n"}}}
+	body := d.Answer(&a, &o).Body
+	if want := `{"action":"accept","content":{"tags":["x, y","z"]}}`; string(body) != want {
+		t.Errorf("got %s", body)
+	}
+	if given, err := d.Reply(&a, body); err != nil || given.Reply.Answers[0].Text != "x, y\nz" {
+		t.Errorf("%+v, %v", given.Reply, err)
+	}
+	o = ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Response: "later"}
+	if got := string(d.Answer(&a, &o).Body); strings.Contains(got, `"tags"`) {
+		t.Error(got)
+	}
+}
+
 func TestATimeLimitIsReadInEverySpelling(t *testing.T) {
 	t.Parallel()
 	for name := range requests() {
