@@ -57,12 +57,17 @@ func TestAListThatIsNotReadYetIsNotEmpty(t *testing.T) {
 
 func TestADraftAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
 	t.Parallel()
-	out := false
-	s, b := start(t, 80, 24, func(o *tui.Options) { o.SignedOut = func() bool { return out } }, text("Name?"), database())
+	out, refused := false, false
+	s, b := start(t, 80, 24, func(o *tui.Options) {
+		o.SignedOut, o.Refused = func() bool { return out }, func() bool { return refused }
+	}, text("Name?"), database())
 	s.keys("enter").typed("ledgr").keys("left")
 	b.offline = true
 	s.send(tui.Changed())
 	s.has("offline: what you type is kept", "❯ ledgr")
+	refused = true
+	s.send(tui.Changed())
+	s.has("refused: the credential expired or was revoked", "❯ ledgr")
 	out = true
 	s.send(tui.Changed())
 	s.has("signed out: sign in again with askbus login", "❯ ledgr")

@@ -69,6 +69,8 @@ type Options struct {
 	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
 	// SignedOut reports that the person's sign-in has ended, so that the bus is unreachable for them; default: never.
 	SignedOut func() bool
+	// Refused reports that the server refuses the person's credential; default: never.
+	Refused func() bool
 }
 
 // settle is for how long an ask that nobody chose takes no keys: they are for what was shown before.

@@ -113,6 +113,8 @@ func (m *model) head() string {
 	switch {
 	case m.status.Offline && m.opts.SignedOut != nil && m.opts.SignedOut():
 		parts = append(parts, m.styles.fault.Render(m.say("signed out: sign in again with askbus login")))
+	case m.status.Offline && m.opts.Refused != nil && m.opts.Refused():
+		parts = append(parts, m.styles.fault.Render(m.say("refused: the credential expired or was revoked")))
 	case m.status.Offline:
 		parts = append(parts, m.styles.fault.Render(m.say("offline: what you type is kept")))
 	case !m.status.Synced:

@@ -70,6 +70,12 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 	return nc, explain(err)
 }
 
+// Refused reports whether the server last refused the credential of a connection.
+func Refused(nc *nats.Conn) bool {
+	err := nc.LastError()
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked)
+}
+
 // refusedError explains why the server refused a credential. It is a
 // [nats.ErrAuthorization].
 type refusedError struct{ why string }

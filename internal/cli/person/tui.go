@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/answering/programstatus"
 	"github.com/askbus/askbus/internal/answering/prompt"
 	"github.com/askbus/askbus/internal/answering/tui"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/card"
@@ -189,6 +190,7 @@ func runScreen(ctx context.Context, a *cli.App, b *cli.Bus, opts tui.Options) (*
 	opts.Source, opts.Team, opts.Decider, opts.By = board, board, r, by
 	opts.Viewer = card.Viewer{By: by, StandIns: board.StandIns, Surface: cli.SurfaceType, Zone: time.Local, Inbox: a.InboxURL(), Lang: a.Language()}
 	opts.Session, opts.File, opts.SignedOut = a.Session, r.File, a.SignedOut
+	opts.Refused = func() bool { return connection.Refused(b.NC) }
 	opts.Drafts, _ = tui.OpenDrafts(filepath.Join(a.Dir, "drafts")) // without a directory they end with the screen
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)          // the terminal is closed
 	defer stop()
