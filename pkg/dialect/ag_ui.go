@@ -35,7 +35,8 @@ func agUIAsk(b *builder, v value) {
 	for n, item := range list.some(ask.MaxQuestions, "interrupts", "at_least_one_interrupt") {
 		item.ignore("subagentRunId", "toolCallId")
 		raw := item.field("metadata").field("langgraph").field("raw") // of the graph, from @ag-ui/langgraph
-		graph := typeName(raw.raw) == "object" && !item.field("responseSchema").given() && !item.field("message").given()
+		paused, graph := raw.raw.(*object)
+		graph = graph && len(paused.keys) > 0 && paused.values["action_request"] == nil && !item.field("responseSchema").given() && !item.field("message").given()
 		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 && !graph { // the call's arguments, where a framework gives them
 			drawn := fenced("json", indented(encode(o)))
 			if all, _ := list.raw.([]any); len(all) > 1 {

@@ -159,6 +159,11 @@ func TestAGUIGraphsAreResumedInTheirOwnShape(t *testing.T) {
 	if _, _, checked := a.Check(given.Reply); err != nil || checked != nil || len(given.Reply.Answers) != 4 {
 		t.Errorf("%+v, %v, %v", given.Reply, err, checked)
 	}
+	for _, raw := range []string{`{}`, `"x"`, `{"action_request":{"action":"send","args":{}}}`, `[]`} { // are answered with words
+		if a, _, err := d.Ask([]byte(`[{"id":"i","reason":"r","metadata":{"langgraph":{"raw":` + raw + `}}}]`)); err != nil || len(a.Questions) != 1 || a.Questions[0].Kind != ask.KindText {
+			t.Errorf("%s: %+v, %v", raw, a.Questions, err)
+		}
+	}
 	o = ask.Outcome{Status: ask.StatusCancelled, Source: ask.SourceHuman, Ask: &a, Reason: "no"}
 	if got := string(d.Answer(&a, &o).Body); !strings.Contains(got, `"payload":{"decisions":[{"type":"reject"`) || !strings.Contains(got, `{"interruptId":"own","status":"cancelled"`) {
 		t.Error(got)
