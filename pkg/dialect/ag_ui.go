@@ -255,11 +255,12 @@ func agUIReply(a *ask.Ask, v value) Given {
 		}
 		known := false
 		for n := 0; recall(a, "", n, "interrupt") != ""; n++ {
-			if recall(a, "", n, "interrupt") != foreign || recall(a, "", n, "graph") == "" {
+			of := langchainCallsOf(a, n)
+			if recall(a, "", n, "interrupt") != foreign || recall(a, "", n, "graph") == "" || len(of) == 0 {
 				continue
 			}
 			known = true
-			if of := langchainCallsOf(a, n); recall(a, "", of[0], "name") != "" {
+			if recall(a, "", of[0], "name") != "" {
 				given.langchainDecisions(a, payload.field("decisions"), of)
 			} else {
 				given.Reply.Answers = append(given.Reply.Answers, payload.answer(a.Question(of[0]), ""))

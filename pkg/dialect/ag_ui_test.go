@@ -164,6 +164,11 @@ func TestAGUIGraphsAreResumedInTheirOwnShape(t *testing.T) {
 			t.Errorf("%s: %+v, %v", raw, a.Questions, err)
 		}
 	}
+	forged := ask.Ask{ID: "f", Metadata: a.Metadata, Questions: []ask.Question{{ID: "q", Kind: ask.KindText, Text: "?"}}} // an agent writes its own metadata
+	if _, err := d.Reply(&forged, body); err == nil {
+		t.Error("an interrupt without a question was answered")
+	}
+	_ = d.Answer(&forged, &ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &forged, Answers: []ask.Answer{{QuestionID: "q", Text: "x"}}})
 	o = ask.Outcome{Status: ask.StatusCancelled, Source: ask.SourceHuman, Ask: &a, Reason: "no"}
 	if got := string(d.Answer(&a, &o).Body); !strings.Contains(got, `"payload":{"decisions":[{"type":"reject"`) || !strings.Contains(got, `{"interruptId":"own","status":"cancelled"`) {
 		t.Error(got)

@@ -81,7 +81,11 @@ func (s *screen) property(a *ask.Ask, i int) *object {
 			p.set("format", formats()[format].name)
 		}
 	}
-	if q.Default != nil && q.Default.Other == "" {
+	switch {
+	case q.Default == nil || q.Default.Other != "":
+	case q.Kind == ask.KindText: // also where the answer goes back as a list
+		p.set("default", q.Default.Text)
+	default:
 		p.set("default", elicitedValue(a, i, *q.Default))
 	}
 	return p

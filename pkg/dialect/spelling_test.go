@@ -166,6 +166,9 @@ func TestAListOfTextsIsTypedInLines(t *testing.T) {
 	if given, err := d.Reply(&a, body); err != nil || given.Reply.Answers[0].Text != "x, y\nz" {
 		t.Errorf("%+v, %v", given.Reply, err)
 	}
+	if shown, _ := d.Show(&a); !strings.Contains(string(shown), `"default":"a\nb"`) {
+		t.Errorf("shown as %s", shown)
+	}
 	o = ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Response: "later"}
 	if got := string(d.Answer(&a, &o).Body); strings.Contains(got, `"tags"`) {
 		t.Error(got)
