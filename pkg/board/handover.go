@@ -46,9 +46,8 @@ const (
 	maxTo   = 256
 )
 
-// HandOver gives an ask to a person, a group or an on-call schedule, with a note; an empty To takes
-// it back for everybody, whoever has it; see [Board.TakeBack]. By and At are filled in, and so is To from the name of
-// a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
+// HandOver gives an ask to a person, a group or an on-call schedule, with a note. To may be the name of a person whom the
+// board has seen. An empty one takes the ask back for everybody, whoever it was handed to; see [Board.TakeBack]. The error is [ask.ErrNotFound] if the ask
 // is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
 // [ask.ErrInvalid] with faults of "to" and "word".
 func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word string) error {

@@ -6,8 +6,8 @@
 // new trace that links to it. Backends keep the parts of an open trace in memory,
 // draw it by its time and decide about sampling at its end, so a trace or a span
 // over a night is of no use: for the same reason reads (get, wait, list, next)
-// have none, and whoever learns an outcome by waiting leaves a short span at that
-// moment (told).
+// have none. A wait that ends with an outcome adds a short span at that moment
+// (told).
 package tracing
 
 import (
