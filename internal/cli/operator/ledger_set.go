@@ -198,12 +198,12 @@ func AuditSettings(retention time.Duration, bytes, full string) (s ledger.AuditS
 
 // PartitionsFlag adds the flag with the number of partitions.
 func PartitionsFlag(cmd *cobra.Command, into *int) {
-	countFlag(cmd, into, "partitions", ledger.MaxPartitions, "partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one")
+	countFlag(cmd, into, "partitions", ledger.MaxPartitions, "`number` of partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one")
 }
 
 // ReplicasFlag adds the flag with the number of replicas.
 func ReplicasFlag(cmd *cobra.Command, into *int) {
-	countFlag(cmd, into, "replicas", 5, "copies of each stream; default: the ledger's, for a new one 3 in a cluster, else 1")
+	countFlag(cmd, into, "replicas", 5, "`number` of copies of each stream; default: the ledger's, for a new one 3 in a cluster, else 1")
 }
 
 // countFlag is a flag for a number from 1 on: an explicit 0 is an error, not the default.
@@ -224,8 +224,8 @@ func LedgerSettingFlags(cmd *cobra.Command, retention, margin *time.Duration) {
 		into        *time.Duration
 		name, usage string
 	}{
-		{retention, "retention", "how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"},
-		{margin, "margin", "how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"},
+		{retention, "retention", "`duration` for which an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"},
+		{margin, "margin", "`duration` by which an outcome outlives its timer, at least 5s; default: the ledger's, 24h for a new one"},
 	} {
 		cmd.Flags().Func(f.name, f.usage, func(s string) error {
 			d, err := time.ParseDuration(s)
