@@ -2,10 +2,12 @@ package tui
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,13 +28,14 @@ const draftLife = 31 * 24 * time.Hour
 const sweepEvery = 24 * time.Hour
 
 // Drafts keep what people have chosen and typed and not sent, in files of a directory that only this user reads: a screen
-// ends when its connection drops or its terminal closes. Screens of one process share them. They are safe for concurrent use.
+// ends when its connection drops or its terminal closes. An ask that a person answers on several screens at once has a file
+// for each, so that they do not overwrite each other's. They are safe for concurrent use.
 type Drafts struct {
 	dir string
 
 	mu    sync.Mutex
-	names map[string]bool
-	swept time.Time // when old drafts were last removed
+	names map[string][]string // files, by what [draftOf] returns
+	swept time.Time           // when old drafts were last removed
 }
 
 // OpenDrafts makes the directory if it is missing, and removes the drafts of a month ago.
@@ -53,13 +56,14 @@ func (d *Drafts) sweep() error {
 	if err != nil {
 		return err
 	}
-	d.names, d.swept = map[string]bool{}, time.Now()
+	d.names, d.swept = map[string][]string{}, time.Now()
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > draftLife {
 			_ = os.Remove(filepath.Join(d.dir, e.Name()))
 			continue
 		}
-		d.names[e.Name()] = true
+		of := commonName(e.Name())
+		d.names[of] = append(d.names[of], e.Name())
 	}
 	return nil
 }
@@ -67,9 +71,14 @@ func (d *Drafts) sweep() error {
 // draftsOf begins the names of a person's drafts.
 func draftsOf(by ask.By) string { return hashed(by.Principal) + "-" }
 
-// draftOf names the draft of a person for an ask, in one of its lives.
+// draftOf begins the names of a person's drafts for an ask, in one of its lives.
 func draftOf(by ask.By, k ask.Key, life string) string {
 	return draftsOf(by) + hashed(k.String()+"\x00"+life)
+}
+
+// commonName returns what [draftOf] returned for a file: an earlier version named its only file so.
+func commonName(file string) string {
+	return file[:min(len(file), len(draftOf(ask.By{}, ask.Key{}, "")))]
 }
 
 func hashed(s string) string {
@@ -77,30 +86,68 @@ func hashed(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (d *Drafts) has(name string) bool {
+func (d *Drafts) has(of string) bool {
 	if d == nil {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.names[name]
+	return len(d.names[of]) > 0
 }
 
-// keep stores a draft, or removes it if there is nothing to keep.
-func (d *Drafts) keep(name string, data []byte) error {
+// newest reads the newest of the drafts with a common name; an empty name: there is none.
+func (d *Drafts) newest(of string) (name string, data []byte) {
+	if d == nil {
+		return "", nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var at time.Time
+	for _, one := range d.names[of] {
+		if info, err := os.Stat(filepath.Join(d.dir, one)); err == nil && info.ModTime().After(at) {
+			name, at = one, info.ModTime()
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(d.dir, name))
+	if err != nil {
+		return "", nil
+	}
+	return name, data
+}
+
+// keep stores a draft in place of what the same screen stored or resumed, or removes it if there is nothing to keep. If
+// another screen has changed that file since, the draft gets a file of its own. It returns the name of the file.
+func (d *Drafts) keep(of, name string, before, data []byte) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if time.Since(d.swept) > sweepEvery { // a server over SSH runs for months
 		_ = d.sweep() // the next one may succeed
 	}
-	path := filepath.Join(d.dir, name)
-	if data == nil {
-		delete(d.names, name)
-		_ = os.Remove(path) // another screen may have been first
-		return nil
+	if now, err := os.ReadFile(filepath.Join(d.dir, name)); err != nil || !bytes.Equal(now, before) {
+		name = of + "-" + rand.Text()
 	}
-	d.names[name] = true
-	return file.Replace(path, data, 0o600)
+	path := filepath.Join(d.dir, name)
+	d.names[of] = slices.DeleteFunc(d.names[of], func(one string) bool { return one == name })
+	if data == nil {
+		_ = os.Remove(path) // another screen may have been first
+		return "", nil
+	}
+	d.names[of] = append(d.names[of], name)
+	return name, file.Replace(path, data, 0o600)
+}
+
+// forget removes the drafts of every screen for an ask that has its answer.
+func (d *Drafts) forget(of string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.names, of)
+	names, _ := fs.Glob(os.DirFS(d.dir), of+"*") // other processes may have made some
+	for _, name := range names {
+		_ = os.Remove(filepath.Join(d.dir, name))
+	}
 }
 
 // of returns the asks of a person's drafts, in no order.
@@ -111,12 +158,12 @@ func (d *Drafts) of(by ask.By) (all []ask.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := draftsOf(by)
-	for name := range d.names {
-		if !strings.HasPrefix(name, own) {
+	for of, names := range d.names {
+		if !strings.HasPrefix(of, own) || len(names) == 0 {
 			continue
 		}
 		var one draft
-		data, err := os.ReadFile(filepath.Join(d.dir, name))
+		data, err := os.ReadFile(filepath.Join(d.dir, names[0]))
 		if err == nil && json.Unmarshal(data, &one) == nil {
 			all = append(all, one.Of)
 		}
@@ -184,21 +231,18 @@ func (m *model) keepDrafts() {
 		if bytes.Equal(now, f.kept) {
 			continue
 		}
-		if err := m.opts.Drafts.keep(draftOf(m.opts.By, k, f.rec.Life), now); err == nil {
-			f.kept = now
+		name, err := m.opts.Drafts.keep(draftOf(m.opts.By, k, f.rec.Life), f.file, f.kept, now)
+		if err == nil {
+			f.file, f.kept = name, now
 		}
 	}
 }
 
 // resume fills a form with its draft, if there is one, and reports whether there is.
 func (m *model) resume(f *form) bool {
-	name := draftOf(m.opts.By, f.rec.Ask.Key(), f.rec.Life)
-	if !m.opts.Drafts.has(name) {
-		return false
-	}
-	data, err := os.ReadFile(filepath.Join(m.opts.Drafts.dir, name))
+	name, data := m.opts.Drafts.newest(draftOf(m.opts.By, f.rec.Ask.Key(), f.rec.Life))
 	var d draft
-	if err != nil || json.Unmarshal(data, &d) != nil || len(d.Fields) != len(f.fields) {
+	if name == "" || json.Unmarshal(data, &d) != nil || len(d.Fields) != len(f.fields) {
 		return false
 	}
 	for i, kept := range d.Fields {
@@ -216,6 +260,6 @@ func (m *model) resume(f *form) bool {
 	case d.Reason != "":
 		f.typing = typingReason
 	}
-	f.touched, f.kept = true, data
+	f.touched, f.file, f.kept = true, name, data
 	return true
 }

@@ -15,7 +15,7 @@ func TestOldDraftsAreRemovedWhileTheProcessRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"old", "young"} {
-		if err := d.keep(name, []byte("{}")); err != nil {
+		if err := os.WriteFile(filepath.Join(d.dir, name), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -24,7 +24,7 @@ func TestOldDraftsAreRemovedWhileTheProcessRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.swept = time.Now().Add(-sweepEvery - time.Second)
-	if err := d.keep("new", []byte("{}")); err != nil {
+	if _, err := d.keep("new", "", nil, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if d.has("old") || !d.has("young") || !d.has("new") {

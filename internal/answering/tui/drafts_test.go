@@ -1,6 +1,7 @@
 package tui_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -47,6 +48,57 @@ func TestADraftOutlivesItsScreen(t *testing.T) {
 	}
 	second.keys("enter r ctrl+u")
 	second.send(tui.Tick())
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("kept %v, %v", left, err)
+	}
+}
+
+// Two screens of one person, such as two terminals, do not overwrite each other's draft, and neither is left once one of them
+// has sent the answer.
+func TestTwoScreensKeepTheirOwnDrafts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := &bus{}
+	b.asked(text("Name?"))
+	open := func() *screen {
+		t.Helper()
+		drafts, err := tui.OpenDrafts(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := options(b)
+		opts.Drafts = drafts
+		return newScreen(t, opts, 120, 40)
+	}
+	hour := 0
+	later := func() { // what is written from now on is newer
+		t.Helper()
+		hour++
+		files, err := os.ReadDir(dir)
+		for _, f := range files {
+			err = errors.Join(err, os.Chtimes(dir+"/"+f.Name(), time.Time{}, time.Now().Add(time.Duration(hour-10)*time.Hour)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := open(), open()
+	one.keys("enter").typed("ledger").send(tui.Tick())
+	two.keys("enter").typed("journal").send(tui.Tick())
+	later()
+	one.typed(" of asks").send(tui.Tick())
+	two.send(tui.Tick())
+	three := open() // goes on with the newest
+	three.has("ledger of asks").keys("enter ctrl+u").send(tui.Tick())
+	four := open()
+	four.has("journal").keys("enter").typed(" of asks").send(tui.Tick())
+	later()
+	two.typed(", perhaps").send(tui.Tick())
+	open().has("journal, perhaps")
+	four.keys("enter")
+	if got := b.replies(); len(got) != 1 || got[0].Answers[0].Text != "journal of asks" {
+		t.Fatalf("sent %+v", got)
+	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("kept %v, %v", left, err)
 	}

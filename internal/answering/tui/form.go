@@ -58,6 +58,7 @@ type form struct {
 	destroys  string // the destructive options that Enter found; the confirm key sends them
 	breaking  bool   // the reason of break-glass is complete; the confirm key sends it
 	kept      []byte // the draft as it is stored; nil: it is not
+	file      string // where
 }
 
 func newForm(rec ask.Record, context bool) *form {

@@ -215,7 +215,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			o = refused.Outcome
 		case refused.Code == ask.CodeVoted:
 			voted := newForm(f.rec, f.context) // another answer is another vote
-			voted.rec.Votes, voted.kept = refused.Votes, f.kept
+			voted.rec.Votes, voted.kept, voted.file = refused.Votes, f.kept, f.file
 			m.forms[msg.key] = voted
 			m.message = "✓ " + m.opts.Viewer.Voted(&f.rec, refused.Votes, m.opts.Now())
 			return nil
@@ -236,6 +236,9 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 	}
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
 	f.rec.Outcome, f.rec.State = o, ask.StateResolved
+	if f.sentHere {
+		m.opts.Drafts.forget(draftOf(m.opts.By, msg.key, f.rec.Life))
+	}
 	m.opts.Source.Learn(f.rec)
 	if m.single() {
 		m.outcome = o
