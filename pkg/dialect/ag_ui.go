@@ -174,12 +174,12 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 			entry.set("status", "resolved")
 			entry.set("payload", payload)
 			words = ""
-			if _, calls := payload.(*object); !calls { // decisions have their notes
-				words = remarks(a, o, "")
+			if id := approvalID(n, 0); recall(a, "", id, "name") == "" { // decisions have their notes
+				words = remarksOn(a, o, func(i int) bool { return a.Questions[i].ID == id })
 			}
 		}
 	} else if r := rowOf(o); r == rowAnswered || r == rowDefault {
-		words = remarks(a, o, "")
+		words = remarksOn(a, o, func(i int) bool { return recall(a, "", i, "of") == key(n) })
 		var payload any
 		fields := ordered()
 		for i := range a.Questions {
@@ -217,6 +217,18 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 		entry.set("metadata", ordered("dev.askbus/text", words))
 	}
 	return entry
+}
+
+// remarksOn returns the remarks on some of the questions.
+func remarksOn(a *ask.Ask, o *ask.Outcome, on func(i int) bool) string {
+	some := *a
+	some.Questions = nil
+	for i := range a.Questions {
+		if on(i) {
+			some.Questions = append(some.Questions, a.Questions[i])
+		}
+	}
+	return remarks(&some, o, "")
 }
 
 // agUIShow writes any ask as one interrupt whose response schema is a form.

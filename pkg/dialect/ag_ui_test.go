@@ -150,7 +150,7 @@ func TestAGUIGraphsAreResumedInTheirOwnShape(t *testing.T) {
 	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{
 		{QuestionID: "call-0-0", Selected: []string{"edit"}}, {QuestionID: "call-0-0-args", Text: `{"to":"b"}`}, {QuestionID: "call-0-1", Selected: []string{"reject"}, Notes: "keep it"}, {QuestionID: "call-1-0", Text: "Hello"},
 	}}
-	want := `{"resume":[{"interruptId":"calls","status":"resolved","payload":{"decisions":[{"type":"edit","editedAction":{"name":"send","args":{"to":"b"}}},{"type":"reject","message":"keep it"}]}},{"interruptId":"own","status":"resolved","payload":"Hello","metadata":{"dev.askbus/text":"A note on \"Tool: drop\": keep it"}}]}`
+	want := `{"resume":[{"interruptId":"calls","status":"resolved","payload":{"decisions":[{"type":"edit","editedAction":{"name":"send","args":{"to":"b"}}},{"type":"reject","message":"keep it"}]}},{"interruptId":"own","status":"resolved","payload":"Hello"}]}`
 	body := d.Answer(&a, &o).Body
 	if string(body) != want {
 		t.Errorf("got  %s\nwant %s", body, want)
