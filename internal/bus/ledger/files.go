@@ -23,10 +23,8 @@ import (
 // prolongs it: [Ledger.keepFile]. Everything is read from the leader.
 
 const (
-	defaultFileBudget = 4 << 30
-	minFileBudget     = 1 << 20
-	fileWrites        = 8      // parts that are prolonged at a time
-	fileHeaders       = 10_000 // messages of files that are counted at a time
+	fileWrites  = 8      // parts that are prolonged at a time
+	fileHeaders = 10_000 // messages of files that are counted at a time
 )
 
 // uploadLife is how long a file lives that no ask refers to.
@@ -38,18 +36,13 @@ type StoredFile struct {
 	Expires time.Time `json:"-"`
 }
 
-// openFiles creates the stream of files if it is missing. Its share of the
-// budget is small enough that asks need not know of it: see [Ledger.Room].
+// openFiles creates the stream of files if it is missing.
 func (l *Ledger) openFiles(ctx context.Context) error {
-	budget := int64(defaultFileBudget)
-	if all := l.budget.Load(); all > 0 {
-		budget = max(minFileBudget, min(budget, all/5))
-	}
 	cfg := jetstream.StreamConfig{
 		Name: subject.FileStream, Subjects: []string{subject.FileLedger + ".>"}, Storage: jetstream.FileStorage,
 		Description: "askbus files of asks and answers; only the broker writes here",
 		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
-		MaxBytes: budget, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true,
+		MaxBytes: share(subject.FileStream, l.budget.Load()), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true,
 	}
 	if _, err := l.createBounded(ctx, cfg, minFileBudget, 16); err != nil {
 		return err

@@ -156,3 +156,31 @@ func TestWhatSomebodyChangedOfAStreamIsRestored(t *testing.T) {
 		t.Errorf("restored: %q", all)
 	}
 }
+
+// No broker may change a stream, so the shares of a ledger follow another budget only on purpose.
+func TestFilesAndSharedStateGetTheirSharesOfAnotherBudget(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Budget: 320 << 20})
+	nc, writer := b.Connect(rights.Role{Name: rights.RoleMaintenance}), b.Connect(rights.Role{Name: rights.RoleLedger})
+	if _, err := b.js.Publish(t.Context(), subject.FileLedger+".x", make([]byte, 700<<10)); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []struct {
+		budget, files, state int64
+	}{
+		{0, 64 << 20, 10 << 20}, {100 << 30, 4 << 30, 64 << 20}, {640 << 20, 128 << 20, 20 << 20},
+		{1 << 20, 2 * 700 << 10, 1 << 20}, // twice what is held
+	} {
+		got, err := ledger.SetShares(t.Context(), nc, v.budget)
+		if err != nil || got.Files < v.files || got.Files > v.files+200 || got.State != v.state {
+			t.Errorf("budget %d: %+v, %v; want %+v", v.budget, got, err, v)
+		}
+		led, err := ledger.Open(t.Context(), writer, ledger.Options{Budget: 64 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if led.FileBudget() != got.Files {
+			t.Errorf("a broker gives files %d bytes of %+v", led.FileBudget(), got)
+		}
+	}
+}

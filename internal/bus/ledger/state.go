@@ -26,11 +26,6 @@ const (
 
 	opDelete  = "DEL"
 	markerTTL = time.Hour // how long a reader that was disconnected can still learn of a deletion
-
-	// defaultStateBudget bounds the disk use of the entries, if the ledger has
-	// that much.
-	defaultStateBudget = 64 << 20
-	minStateBudget     = 1 << 20
 )
 
 // StateEntry is one stored entry. The zero value means none.
@@ -62,15 +57,11 @@ type StateWrite struct {
 
 // openState creates the stream of shared state if it is missing.
 func (l *Ledger) openState(ctx context.Context) error {
-	budget := int64(defaultStateBudget)
-	if all := l.budget.Load(); all > 0 {
-		budget = max(minStateBudget, min(budget, all/32)) // less than what [Ledger.Room] leaves free
-	}
 	cfg := jetstream.StreamConfig{
 		Name: subject.StateStream, Subjects: []string{subject.StateLedger + ".>"}, Storage: jetstream.FileStorage,
 		Description: "askbus shared state: tokens, sign-ins, leases and the like; only the broker writes here",
 		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
-		MaxBytes: budget, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		MaxBytes: share(subject.StateStream, l.budget.Load()), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		RePublish: republished(subject.StateStream),
 	}
 	_, err := l.createBounded(ctx, cfg, minStateBudget, 16)

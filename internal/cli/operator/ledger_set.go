@@ -24,10 +24,10 @@ import (
 // ledgerSetCmd changes the settings on which all brokers agree.
 func ledgerSetCmd(a *cli.App) *cobra.Command {
 	var change ledger.Settings
-	var url, creds, auditBytes, auditFull string
+	var url, creds, auditBytes, auditFull, maxStore string
 	var auditRetention time.Duration
 	cmd := &cobra.Command{
-		Use: "set [--retention …] [--margin …] [--replicas …] [--audit-…]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
+		Use: "set [--retention …] [--margin …] [--replicas …] [--max-store …] [--audit-…]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
 		Long: `Changes settings that are stored in the ledger, because all brokers must agree on them: a
 broker with other values does not start. Without a flag it shows them. Brokers read
 them at start: stop them all before. Only --replicas can change while they run:
@@ -36,7 +36,9 @@ audit gets as many, unless a single server made it: then it keeps one copy. --re
 and --margin also restore what somebody changed of the streams with other tools.
 
 --audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at
-once; lower values remove the oldest records.
+once; lower values remove the oldest records. --max-store gives uploaded files and shared
+state the shares that a new ledger with servers of this --max-store would give them: raise it
+there first. Quotas of files follow when brokers start.
 
 The server of --dir must be stopped. A ledger on a nats-server of your own is reached with
 --admin-url and --admin-creds, which "askbus auth maintenance" makes; give it to no broker.`,
@@ -46,6 +48,15 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			audited, err := AuditSettings(auditRetention, auditBytes, cmp.Or(auditFull, "drop")) // before anything is changed
 			if err != nil {
 				return err
+			}
+			var budget int64
+			if maxStore != "" {
+				if budget, err = file.ParseSize(maxStore); err == nil {
+					err = natsd.CheckBudget(budget)
+				}
+				if err != nil {
+					return cli.Usage("--max-store: %w", err)
+				}
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -70,14 +81,19 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			if err != nil {
 				return err
 			}
+			shares, err := ledger.SetShares(ctx, nc, budget)
+			if err != nil {
+				return err
+			}
 			if note := changedSettings(&before, &after, cmd); note != "" {
 				maintained(cmd.Context(), a, url == "", storecheck.Maintenance{Note: note})
 			}
-			return printSettings(a, before, after, kept, copies)
+			return printSettings(a, before, after, kept, copies, shares)
 		},
 	}
 	LedgerSettingFlags(cmd, &change.Retention, &change.Margin)
 	ReplicasFlag(cmd, &change.Replicas)
+	cmd.Flags().StringVar(&maxStore, "max-store", "", "that of the servers, from which files and shared state get their shares, such as 20GiB")
 	cmd.Flags().DurationVar(&auditRetention, "audit-retention", 0, "how long the audit keeps its records")
 	cmd.Flags().StringVar(&auditBytes, "audit-bytes", "", "bytes of the ledger's budget that the audit may use, such as 2GiB")
 	cmd.Flags().StringVar(&auditFull, "audit-full", "", "what a full audit does: drop the oldest records, or refuse new ones")
@@ -108,7 +124,7 @@ func changedSettings(before, after *ledger.Settings, cmd *cobra.Command) string 
 			words = append(words, v.name+" "+v.is+" (was "+v.was+")")
 		}
 	}
-	for _, name := range []string{"audit-retention", "audit-bytes", "audit-full"} {
+	for _, name := range []string{"max-store", "audit-retention", "audit-bytes", "audit-full"} {
 		if f := cmd.Flags().Lookup(name); f.Changed {
 			words = append(words, name+" "+f.Value.String())
 		}
@@ -141,9 +157,10 @@ func ledgerAdmin(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err 
 }
 
 // ledgerStore starts the store of this directory and connects to it with a role of the ledger's
-// account.
+// account. The --max-store of its server is not known here, so it has no limit: a backup of any size
+// can be restored.
 func ledgerStore(a *cli.App, role string) (nc *nats.Conn, end func(), err error) {
-	srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Logger: a.Logger()})
+	srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", MaxStore: -1, Logger: a.Logger()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,12 +175,13 @@ func ledgerStore(a *cli.App, role string) (nc *nats.Conn, end func(), err error)
 	return nc, func() { nc.Close(); srv.Close() }, nil
 }
 
-func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.AuditSettings, copies int) error {
+func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.AuditSettings, copies int, shares ledger.Shares) error {
 	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.JSON() {
 		return a.TellJSON(map[string]any{
 			"protocol": wire.Protocol(), "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
 			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full, "audit_replicas": copies,
+			"file_bytes": shares.Files, "state_bytes": shares.State,
 		})
 	}
 	for _, row := range compared(&before, &after) {
@@ -176,6 +194,7 @@ func printSettings(a *cli.App, before, after ledger.Settings, audited ledger.Aud
 	if audited.Bytes != 0 {
 		fmt.Fprintf(a.Stdout, "%-12s%s, %d bytes; when full: %s; copies: %d\n", "audit", audited.Retention, audited.Bytes, full, copies)
 	}
+	fmt.Fprintf(a.Stdout, "%-12s%d bytes; shared state: %d\n", "files", shares.Files, shares.State)
 	return nil
 }
 

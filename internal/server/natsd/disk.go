@@ -66,7 +66,12 @@ type disk struct {
 }
 
 // lacks returns how much of the budget the disk cannot hold.
-func (d disk) lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
+func (d disk) lacks() int64 {
+	if d.Budget == unlimited {
+		return 0
+	}
+	return max(0, d.Budget-d.Used-d.Free)
+}
 
 // readDisk measures the disk. It does not lock the store.
 func readDisk(dir string, budget int64) (disk, error) {

@@ -37,7 +37,7 @@ import (
 type Options struct {
 	Dir      string       // directory of keys, lock and store; created if missing
 	Addr     string       // host:port; default 127.0.0.1:4280; port 0 picks a free one
-	MaxStore int64        // bytes on disk; default 10 GiB; see [CheckBudget]
+	MaxStore int64        // bytes on disk; default 10 GiB; -1: no limit; see [CheckBudget]
 	Admin    bool         // allow administrators with full rights; only for tests and benchmarks
 	Logger   *slog.Logger // default: discard
 	Cluster  *Cluster     // one of several nodes; default: a single server
@@ -61,8 +61,11 @@ const (
 // monitoring, each with its JWT and a copy of its subscriptions.
 const closedClients = 64
 
-// defaultMaxStore is the default storage limit.
-const defaultMaxStore = 10 << 30
+// defaultMaxStore is the default storage limit, and unlimited what no store reaches.
+const (
+	defaultMaxStore = 10 << 30
+	unlimited       = 1 << 60
+)
 
 // Server is a running server.
 type Server struct {
@@ -95,7 +98,9 @@ type Server struct {
 func Start(opts Options) (*Server, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:4280")
-	opts.MaxStore = cmp.Or(opts.MaxStore, defaultMaxStore)
+	if opts.MaxStore = cmp.Or(opts.MaxStore, defaultMaxStore); opts.MaxStore < 0 {
+		opts.MaxStore = unlimited
+	}
 	opts.Bounds.fill()
 	host, port, err := listenAddr(opts.Addr)
 	if err != nil {
