@@ -36,7 +36,7 @@ func agUIAsk(b *builder, v value) {
 		item.ignore("subagentRunId", "toolCallId")
 		raw := item.field("metadata").field("langgraph").field("raw") // of the graph, from @ag-ui/langgraph
 		paused, graph := raw.raw.(*object)
-		graph = graph && len(paused.keys) > 0 && paused.values["action_request"] == nil && !item.field("responseSchema").given() && !item.field("message").given()
+		graph = (graph && len(paused.keys) > 0 || len(raw.ofInbox()) > 0) && !item.field("responseSchema").given() && !item.field("message").given()
 		if o, ok := item.field("metadata").raw.(*object); ok && len(o.keys) > 0 && !graph { // the call's arguments, where a framework gives them
 			drawn := fenced("json", indented(encode(o)))
 			if all, _ := list.raw.([]any); len(all) > 1 {
@@ -56,7 +56,7 @@ func agUIAsk(b *builder, v value) {
 			continue
 		}
 		item.ignore("reason")
-		if !b.langchainQuestion(n, raw) {
+		if !b.inboxRequests(n, raw) && !b.langchainQuestion(n, raw) {
 			b.langchainRequest(n, raw)
 		}
 		b.meta(ask.MetadataPermission, agUIName)
@@ -273,7 +273,7 @@ func agUIReply(a *ask.Ask, v value) Given {
 			}
 			known = true
 			if recall(a, "", of[0], "name") != "" {
-				given.langchainDecisions(a, payload.field("decisions"), of)
+				given.langchainDecisions(a, payload.decisionsOf(a, n), of)
 			} else {
 				given.Reply.Answers = append(given.Reply.Answers, payload.answer(a.Question(of[0]), ""))
 			}

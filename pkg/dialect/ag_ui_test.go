@@ -136,27 +136,32 @@ func TestAReferenceToSomethingLongIsNotFollowed(t *testing.T) {
 	}
 }
 
-// What pauses a graph of LangGraph, as @ag-ui/langgraph 0.0.43 passes it on: the calls of LangChain's middleware, and a
-// graph's own question. Each is resumed with what the graph waits for.
+// What pauses a graph of LangGraph, as @ag-ui/langgraph 0.0.43 passes it on: the calls of LangChain's middleware, a
+// graph's own question, and a request of an agent inbox. Each is resumed with what the graph waits for.
 func TestAGUIGraphsAreResumedInTheirOwnShape(t *testing.T) {
 	t.Parallel()
 	d := in(t, "ag-ui")
 	a, warnings, err := d.Ask([]byte(`{"type":"interrupt","interrupts":[{"id":"calls","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":{"actionRequests":[{"name":"send","args":{"to":"a"}},{"name":"drop","args":{}}],` +
 		`"reviewConfigs":[{"actionName":"send","allowedDecisions":["approve","edit","reject"]},{"actionName":"drop","allowedDecisions":["approve","reject"]}]},"ns":["x"],"resumable":true}}},` +
-		`{"id":"own","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":{"text_to_revise":"Helo"}}}}]}`))
-	if err != nil || len(warnings) > 0 || len(a.Questions) != 4 || a.Context != "" || !strings.Contains(a.Questions[3].Text, `"text_to_revise": "Helo"`) {
+		`{"id":"own","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":{"text_to_revise":"Helo"}}}},` +
+		`{"id":"inbox","reason":"langgraph:interrupt","metadata":{"langgraph":{"raw":[{"action_request":{"action":"say","args":{"x":1}},"config":{"allow_accept":true,"allow_edit":false,"allow_respond":true,"allow_ignore":true}}]}}}]}`))
+	if err != nil || len(warnings) > 0 || len(a.Questions) != 5 || a.Context != "" || !strings.Contains(a.Questions[3].Text, `"text_to_revise": "Helo"`) {
 		t.Fatalf("%+v, %v, %v", a, warnings, err)
 	}
 	o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Ask: &a, Answers: []ask.Answer{
-		{QuestionID: "call-0-0", Selected: []string{"edit"}}, {QuestionID: "call-0-0-args", Text: `{"to":"b"}`}, {QuestionID: "call-0-1", Selected: []string{"reject"}, Notes: "keep it"}, {QuestionID: "call-1-0", Text: "Hello"},
+		{QuestionID: "call-0-0", Selected: []string{"edit"}},
+		{QuestionID: "call-0-0-args", Text: `{"to":"b"}`},
+		{QuestionID: "call-0-1", Selected: []string{"reject"}, Notes: "keep it"},
+		{QuestionID: "call-1-0", Text: "Hello"},
+		{QuestionID: "call-2-0", Other: "louder"},
 	}}
-	want := `{"resume":[{"interruptId":"calls","status":"resolved","payload":{"decisions":[{"type":"edit","editedAction":{"name":"send","args":{"to":"b"}}},{"type":"reject","message":"keep it"}]}},{"interruptId":"own","status":"resolved","payload":"Hello"}]}`
+	want := `{"resume":[{"interruptId":"calls","status":"resolved","payload":{"decisions":[{"type":"edit","editedAction":{"name":"send","args":{"to":"b"}}},{"type":"reject","message":"keep it"}]}},{"interruptId":"own","status":"resolved","payload":"Hello"},{"interruptId":"inbox","status":"resolved","payload":[{"type":"response","args":"louder"}]}]}`
 	body := d.Answer(&a, &o).Body
 	if string(body) != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	given, err := d.Reply(&a, body)
-	if _, _, checked := a.Check(given.Reply); err != nil || checked != nil || len(given.Reply.Answers) != 4 {
+	if _, _, checked := a.Check(given.Reply); err != nil || checked != nil || len(given.Reply.Answers) != 5 {
 		t.Errorf("%+v, %v, %v", given.Reply, err, checked)
 	}
 	for _, raw := range []string{`{}`, `"x"`, `{"action_request":{"action":"send","args":{}}}`, `[]`} { // are answered with words

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -11,7 +13,8 @@ const langchainName = "langchain"
 // langchainAsk reads the interrupt of LangChain's human-in-the-loop middleware:
 // action requests, each with a review config of the same name. It is either the
 // whole body or the value of one or several interrupts with ids. Python writes
-// it in snake_case. An interrupt with an id may also be a graph's own question.
+// it in snake_case. An interrupt with an id may also be a graph's own question, or
+// requests of LangGraph's agent inbox.
 func langchainAsk(b *builder, v value) {
 	if list, ok := v.raw.(*object); ok && list.values["__interrupt__"] != nil {
 		v.ignore()
@@ -31,8 +34,8 @@ func langchainAsk(b *builder, v value) {
 			b.meta(ask.MetadataCall, id)
 		}
 		value := item.field("value").wanted("the_request_of_the_interrupt")
-		b.times(value)
-		if !b.langchainQuestion(n, value) {
+		b.soonest(value)
+		if !b.inboxRequests(n, value) && !b.langchainQuestion(n, value) {
 			value.object()
 			b.langchainRequest(n, value)
 		}
@@ -46,7 +49,7 @@ func (b *builder) langchainQuestion(n int, v value) bool {
 	text := v.first("question", "instruction", "message")
 	if _, alone := v.raw.(string); alone {
 		text = v
-	} else if o, ok := v.raw.(*object); !ok || len(o.keys) == 0 || o.values["action_request"] != nil || v.first("actionRequests", "action_requests").given() {
+	} else if o, ok := v.raw.(*object); !ok || len(o.keys) == 0 || v.first("actionRequests", "action_requests").given() {
 		return false
 	}
 	q := ask.Question{ID: approvalID(n, 0), Kind: ask.KindText, Text: "What should the agent do?"}
@@ -137,7 +140,7 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if !cameAs(a, langchainName) {
 		return respond(200, ordered("decisions", []any{ordered("type", approvalReject, "message", Report(a, o))}))
 	}
-	all, single := ordered(), ordered()
+	all, single := ordered(), any(ordered())
 	for n := 0; a.Question(approvalID(n, 0)) != nil; n++ {
 		id := recall(a, "", n, "interrupt")
 		if q := a.Question(approvalID(n, 0)); recall(a, "", q.ID, "name") == "" {
@@ -152,29 +155,35 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		if none != nil {
 			return *none
 		}
-		single = ordered("decisions", decisions)
+		single = decisions
 		if id != "" {
 			all.set(id, single)
 		}
 	}
 	if len(all.keys) == 0 {
-		all = single
+		return respond(200, single)
 	}
 	return respond(200, all)
 }
 
-// langchainDecisions returns the decisions about the calls of interrupt n; a problem, if one of them is not allowed.
-func langchainDecisions(a *ask.Ask, o *ask.Outcome, n int, refused bool, words string) (decisions []any, none *Response) {
+// langchainDecisions returns the decisions about the calls of interrupt n, as it waits for them; a problem, if one of them is not allowed.
+func langchainDecisions(a *ask.Ask, o *ask.Outcome, n int, refused bool, words string) (resume any, none *Response) {
+	decisions := []any{}
 	for i := 0; ; i++ {
 		q := a.Question(approvalID(n, i))
-		if q == nil {
+		if q == nil && fromInbox(a, n) {
 			return decisions, nil
+		} else if q == nil {
+			return ordered("decisions", decisions), nil
 		}
-		decision, args, note := approvalReject, any(nil), words
+		decision, args, note, inWords := approvalReject, any(nil), words, q.Other() || q.Kind == ask.KindText
 		if !refused {
 			decision, args, note = decided(a, o, q.ID)
-		} else if rowOf(o) == rowResponse && q.Option(approvalReject) == nil && (q.Other() || q.Kind == ask.KindText) {
+		} else if rowOf(o) == rowResponse && q.Option(approvalReject) == nil && inWords {
 			decision = approvalRespond
+		}
+		if ans := answerTo(o, q); fromInbox(a, n) && decision == approvalReject && inWords && (refused || ans != nil && !slices.Contains(ans.Selected, approvalReject)) {
+			decision = approvalRespond // its "ignore" has no words
 		}
 		if q.Option(decision) == nil && decision != approvalRespond {
 			return nil, new(problem(a, 409, "Not allowed", "not_allowed", say(a, "the person's answer is %s, which the request does not allow: %s", decision, note)))
@@ -197,7 +206,7 @@ func langchainPayload(a *ask.Ask, o *ask.Outcome, n int) any {
 	if none != nil {
 		return nil
 	}
-	return ordered("decisions", decisions)
+	return decisions
 }
 
 // langchainCallsOf returns the ids of the questions about the calls of interrupt n.
@@ -226,6 +235,9 @@ func langchainWords(q *ask.Question, o *ask.Outcome) any {
 }
 
 func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note string) *object {
+	if fromInbox(a, n) {
+		return inboxDecision(recall(a, "", id, "name"), decision, args, note)
+	}
 	d := ordered("type", decision)
 	switch {
 	case decision == approvalEdit:
@@ -301,8 +313,7 @@ func langchainReply(a *ask.Ask, v value) Given {
 				given.Reply.Answers = append(given.Reply.Answers, item.answer(q, ""))
 				continue
 			}
-			item.object()
-			given.langchainDecisions(a, item.field("decisions"), of)
+			given.langchainDecisions(a, item.decisionsOf(a, n), of)
 		}
 	case len(calls) > 0:
 		given.langchainDecisions(a, decisions, calls)
@@ -332,6 +343,15 @@ func langchainTyped(a *ask.Ask, decisions value) Given {
 	return Given{}
 }
 
+// decisionsOf returns the decisions in what interrupt n is resumed with.
+func (v value) decisionsOf(a *ask.Ask, n int) value {
+	if fromInbox(a, n) {
+		return v
+	}
+	v.object()
+	return v.field("decisions")
+}
+
 // langchainDecisions reads the decisions about calls, in their order.
 func (given *Given) langchainDecisions(a *ask.Ask, decisions value, calls []string) {
 	list := decisions.list()
@@ -341,12 +361,16 @@ func (given *Given) langchainDecisions(a *ask.Ask, decisions value, calls []stri
 	}
 	for i, item := range list {
 		item.object()
-		typ, edited := item.field("type").need(), item.first("editedAction", "edited_action").field("args")
+		typ, edited, message := item.field("type").need(), item.first("editedAction", "edited_action").field("args"), item.field("message")
 		q := a.Question(calls[i])
 		item.field("type").answers(q.ID)
+		if args := item.field("args"); args.given() { // of an inbox
+			edited, message = args.field("args"), args
+		}
+		typ = cmp.Or(inboxTypes[typ], typ)
 		if typ == approvalRespond && (q.Other() || q.Kind == ask.KindText) {
-			item.field("message").answers(q.ID)
-			ans := ask.Answer{QuestionID: q.ID, Other: item.field("message").need()}
+			message.answers(q.ID)
+			ans := ask.Answer{QuestionID: q.ID, Other: message.need()}
 			if q.Kind == ask.KindText {
 				ans.Text, ans.Other = ans.Other, ""
 			}
@@ -356,7 +380,7 @@ func (given *Given) langchainDecisions(a *ask.Ask, decisions value, calls []stri
 		if q.Option(typ) == nil && typeName(item.field("type").raw) == "string" {
 			item.field("type").faultIn(q.ID, ask.FaultNotAllowed, clip(typ))
 		}
-		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{typ}, Notes: item.field("message").string()})
+		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{typ}, Notes: item.first("message", "text").string()})
 		if typ == approvalEdit {
 			edited.answers(q.ID + "-args")
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID + "-args", Text: string(encode(edited.object()))})

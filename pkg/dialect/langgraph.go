@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -56,6 +58,77 @@ func langgraphAsk(b *builder, v value) {
 	if edit {
 		b.add(newArguments(inboxArgs, "it"), place{at: v.at + "/config/allow_edit"})
 	}
+}
+
+// inboxTypes maps the response types of an inbox to decisions about calls.
+//
+//nolint:gochecknoglobals // a table
+var inboxTypes = map[string]string{inboxAccept: approvalApprove, inboxIgnore: approvalReject, "response": approvalRespond}
+
+// fromInbox reports whether interrupt n waits for the responses of an inbox.
+func fromInbox(a *ask.Ask, n int) bool { return recall(a, "", n, "case") == "inbox" }
+
+// ofInbox returns the requests of an inbox that v is, one or a list; none, if it is anything else.
+func (v value) ofInbox() []value {
+	list := []value{v}
+	if _, several := v.raw.([]any); several {
+		list = v.list()
+	}
+	if slices.ContainsFunc(list, func(item value) bool { return !item.field("action_request").given() || !item.field("config").given() }) {
+		return nil
+	}
+	return list
+}
+
+// inboxRequests reads interrupt n if it is of an inbox: the graph gets a list of responses.
+func (b *builder) inboxRequests(n int, v value) bool {
+	list := v.ofInbox()
+	if len(list) == 0 {
+		return false
+	}
+	b.meta(ask.MetadataPermission, langchainName)
+	b.remember("inbox", n, "case")
+	for i, item := range list {
+		b.soonest(item)
+		request, config, description := item.field("action_request"), item.field("config"), item.field("description").string()
+		request.object()
+		request.ignore("args")
+		config.object()
+		one := approval{name: request.field("action").need(), args: request.field("args").raw, at: item.at}
+		one.approvable, one.editable = config.field("allow_accept").bool(false), config.field("allow_edit").bool(false)
+		one.rejectable, one.respondable = config.field("allow_ignore").bool(false), config.field("allow_respond").bool(false)
+		if !one.approvable && !one.editable && !one.rejectable && !one.respondable {
+			config.fault(ask.FaultAllowsNothing, "allow_accept, allow_edit, allow_respond, allow_ignore")
+			one.rejectable = true
+		}
+		asked, about := len(b.ask.Questions), description
+		if about != "" && asked+len(list) > 1 {
+			about = "About question " + strconv.Itoa(asked+1) + ":\n\n" + about
+		}
+		b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + about)
+		b.approval(n, i, one)
+		b.remember(description, approvalID(n, i), "description")
+		if ignore := b.ask.Questions[asked].Option(approvalReject); ignore != nil { // a graph reads no note to it
+			ignore.Label, ignore.Description = "Ignore", "Do not do this."
+		}
+	}
+	return true
+}
+
+// inboxDecision returns a decision about a call as the response of an inbox.
+func inboxDecision(action, decision string, args any, note string) *object {
+	typ, said := inboxAccept, any(nil)
+	switch decision {
+	case approvalEdit:
+		typ, said = inboxEdit, ordered("action", action, "args", args)
+	case approvalReject:
+		typ = inboxIgnore
+	case approvalRespond:
+		return ordered("type", "response", "args", note)
+	}
+	d := ordered("type", typ, "args", said)
+	d.setText("text", note)
+	return d
 }
 
 func indented(args []byte) string {
