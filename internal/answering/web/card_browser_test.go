@@ -169,10 +169,19 @@ func TestBrowserALongQuestionUnfolds(t *testing.T) {
 func TestBrowserTheTabCounts(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
-	b := serve(t, bus).open(t, mei).live()
+	b := serve(t, bus, func(o *web.Options) { o.Heartbeat = time.Second }).open(t, mei).live()
 	b.wait(`!document.querySelector('link[rel=icon]').href.startsWith('data:')`)
 	bus.ask(question("db", database()), 0)
 	b.wait(`decodeURIComponent(document.querySelector('link[rel=icon]').href).includes('>1</text>')`)
+
+	// More windows than a browser has connections to a server all show what comes, also when some of them are closed.
+	b.js(`window.others = Array.from({ length: 6 }, () => window.open('/', '_blank', 'popup')); ''`)
+	b.wait(`others.every((page) => page.document.documentElement.dataset.live === 'on' && !page.document.hidden)`)
+	k := bus.ask(question("second", database()), 0).String()
+	b.wait(`[window, ...others].every((page) => page.document.getElementById('wait-` + k + `'))`)
+	b.js(`others.splice(0, 4).forEach((page) => page.close()); ''`)
+	k = bus.ask(question("third", database()), 0).String()
+	b.wait(`[window, ...others].every((page) => page.document.getElementById('wait-` + k + `'))`)
 }
 
 func TestBrowserTheWorkerAndTheManifestAreThere(t *testing.T) {

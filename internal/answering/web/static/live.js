@@ -105,7 +105,7 @@ export function takeFrame(doc) {
   }
   undo.draw();
   if (same) announce(came); // also those that came while the stream was interrupted: it does not name them again
-  if (stream) connect(); // the current stream is of another list
+  if (stream && stays) connect(); // the current stream is of another list
 }
 
 // mine marks the row of the ask in focus.
@@ -175,10 +175,12 @@ function signedOut() {
 // ---- the stream -------------------------------------------------------------
 
 // The stream stays open while the tab is hidden, because a person with
-// notifications counts as present. Only one of several hidden tabs has it,
-// because browsers allow few connections to a server; the others copy its
-// count.
+// notifications counts as present. Browsers allow six connections to a server:
+// only one of several hidden tabs has a stream, and the others copy its count;
+// of several visible windows four have one, and the others open theirs for a
+// moment with every beat.
 let stream;
+let stays = true; // whether the stream stays open
 const beat = Number(root.dataset.beat); // interval of the server's heartbeats
 let heard = Date.now(); // when the stream last said something
 let looked = Date.now();
@@ -238,7 +240,8 @@ function connect() {
   own.addEventListener('hello', () => {
     before?.close();
     if (stream !== own) return;
-    synced = true;
+    synced = stays;
+    if (!stays) own.close();
     $('#lost').hidden = true;
     complained();
     document.dispatchEvent(new CustomEvent('askbus:back'));
@@ -254,11 +257,13 @@ function connect() {
   });
 }
 
-let release; // releases the hidden tabs' lock, or the wait for it
+let release; // releases the lock of this page's stream, or the wait for it
 
 // hide takes the hidden tabs' lock, or waits for the tab that holds it.
 function hide() {
   looked = Date.now();
+  release?.();
+  stays = true;
   if (!navigator.locks) { connect(); return; }
   const waiting = new AbortController();
   let done = () => {};
@@ -278,22 +283,34 @@ function hide() {
   navigator.locks.request('askbus:hidden', { ifAvailable: true }, duty).catch(() => {});
 }
 
-function show() {
+// place takes one of the visible windows' locks, and tells whether this page has one.
+function place(told, n = 1) {
+  navigator.locks.request(`askbus:shown:${n}`, { ifAvailable: true }, (lock) => {
+    if (!lock && !release && n < 4) { place(told, n + 1); return undefined; }
+    told(Boolean(lock ?? release));
+    return lock && !release ? new Promise((end) => { release = end; }) : undefined;
+  }).catch(() => told(true));
+}
+
+async function show() {
   release?.();
   release = undefined;
-  connect();
+  stays = !navigator.locks || await new Promise((told) => { place(told); });
+  if (!document.hidden) connect();
 }
 
 // start opens the stream. It runs after the page is drawn.
 export function start() {
   others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
   others?.addEventListener('message', ({ data }) => { if (document.hidden && stream?.readyState !== EventSource.OPEN) document.title = data; });
-  document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
+  const begin = () => { if (document.hidden) hide(); else show(); };
+  document.addEventListener('visibilitychange', begin);
   document.addEventListener('askbus:away', doubt);
   document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
-  addEventListener('pagehide', () => stream?.close());
+  addEventListener('pagehide', () => { stream?.close(); release?.(); });
   addEventListener('online', () => { if (stream?.readyState === EventSource.CONNECTING) connect(); else silent(); }); // not when the browser tries again
   setInterval(silent, beat / 4);
-  addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
-  if (document.hidden) hide(); else listen();
+  setInterval(() => { if (!stays && stream.readyState === EventSource.CLOSED && $('#signedout').hidden) show(); }, beat);
+  addEventListener('pageshow', (event) => { if (event.persisted) begin(); });
+  begin();
 }
