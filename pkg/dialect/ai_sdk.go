@@ -119,7 +119,7 @@ func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 	for i := 0; cameAs(a, aiSDKName) && a.Question(approvalID(0, i)) != nil; i++ {
 		id := approvalID(0, i)
 		part := ordered("type", "tool-approval-request", "approvalId", recall(a, "", 0, i, "approval"),
-			"toolCall", ordered("type", "tool-call", "toolCallId", id, "toolName", recall(a, id, id, "name"), "input", callArguments(a, id)))
+			"toolCall", ordered("type", "tool-call", "toolCallId", id, "toolName", recall(a, id, id, "name"), "input", callArguments(a, a.Question(id), id, "args")))
 		part.setText("reason", recall(a, "", id, "description"))
 		part.setText("signature", recall(a, "", 0, i, "signature"))
 		parts = append(parts, part)

@@ -37,13 +37,13 @@ func (b *builder) approval(n, i int, one approval) {
 		q.Text = strings.TrimSpace("Tool: " + one.name + "\n\n" + q.Text)
 	}
 	if o, ok := one.args.(*object); ok && len(o.keys) > 0 {
-		b.remember(string(encode(o)), id, "args")
+		b.rememberShort(string(encode(o)), id, "args")
 		b.withArguments(&q, one.name, indented(encode(o)), fenced("json", indented(encode(o))))
 	} else if one.args != nil && !ok {
 		b.withArguments(&q, one.name, string(encode(one.args)), fenced("", string(encode(one.args))))
 	}
 	b.remember(one.name, id, "name")
-	b.remember(one.description, id, "description")
+	b.rememberShort(one.description, id, "description")
 	q.Options = allowed([]allowance{
 		{approvalApprove, "Approve", "", one.approvable},
 		{approvalEdit, "Edit", "Go on with other arguments; type them below.", one.editable},
@@ -73,10 +73,26 @@ func allowed(all []allowance) (options []ask.Option) {
 	return options
 }
 
-// callArguments returns the arguments of a call as it came.
-func callArguments(a *ask.Ask, id string) any {
-	v, err := (&reader{}).parse([]byte(recall(a, "{}", id, "args")))
-	if err != nil {
+// rememberShort is remember for what only other screens need, up to the bound of what is
+// shown: an ask with a long call must not be too large to be sent.
+func (b *builder) rememberShort(s string, at ...any) {
+	if n := len(encode(s)); b.kept+n <= maxShown {
+		b.kept += n
+		b.remember(s, at...)
+	} else {
+		b.remember("", at...)
+	}
+}
+
+// callArguments returns the arguments of a call as it came, which are remembered
+// there. If they are too long for that, they are what people see of them.
+func callArguments(a *ask.Ask, q *ask.Question, at ...any) any {
+	args := recall(a, "{}", at...)
+	if args == "" {
+		return ordered("text", q.Text, "context", a.Context)
+	}
+	v, err := (&reader{}).parse([]byte(args))
+	if err != nil || typeName(v.raw) != "object" {
 		return ordered()
 	}
 	return v.raw

@@ -28,6 +28,7 @@ type builder struct {
 
 	upload  func(Upload) // nil: the request's files are only named
 	unshown []string     // names of files that are not shown
+	kept    int          // bytes of [builder.rememberShort]
 }
 
 // place maps pointers into a native question to the foreign body: at is the

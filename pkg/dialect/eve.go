@@ -67,7 +67,7 @@ func (b *builder) eveRequest(v value) {
 		v.field("kind").fault(ask.FaultNotOneOf, clip(kind), strings.Join([]string{eveQuestion, eveToolApproval, eveSessionLimit}, ", "))
 	}
 	if input.given() {
-		b.remember(string(encode(input.raw)), "input")
+		b.rememberShort(string(encode(input.raw)), "input")
 		input.object()
 		input.ignore()
 	}
@@ -210,11 +210,7 @@ func eveShow(a *ask.Ask) ([]byte, []Warning) {
 	}
 	call, _ := a.Metadata[ask.MetadataCall].(string)
 	call = cmp.Or(call, a.ID)
-	input, err := (&reader{}).parse([]byte(recall(a, "{}", "input")))
-	if err != nil || typeName(input.raw) != "object" {
-		input.raw = ordered()
-	}
-	body := ordered("action", ordered("callId", call, "input", input.raw, "kind", "tool-call", "toolName", recall(a, "ask_question", "tool")),
+	body := ordered("action", ordered("callId", call, "input", callArguments(a, q, "input"), "kind", "tool-call", "toolName", recall(a, "ask_question", "tool")),
 		"allowFreeform", freeform, "display", display, "kind", kind)
 	if len(options) > 0 {
 		body.set("options", options)

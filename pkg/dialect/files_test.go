@@ -235,6 +235,12 @@ func TestALongPermissionIsAFile(t *testing.T) {
 		if !strings.HasPrefix(a.Context, "This is too long to be shown whole here. All of it is in the file `call.txt`") || !a.Permits() {
 			t.Errorf("%s: context %.200s", name, a.Context)
 		}
+		if whole, err := json.Marshal(a); err != nil || len(whole) > ask.MaxEventBytes/2 {
+			t.Errorf("%s: the ask has %d bytes, %v", name, len(whole), err)
+		}
+		if screen, _ := d.Show(&a); (name == "ai-sdk" || name == "langchain" || name == "eve") && !strings.Contains(string(screen), "All of it is in the file") {
+			t.Errorf("%s: a screen is shown %.200s", name, screen)
+		}
 		if _, _, err := d.Ask([]byte(body)); err == nil {
 			t.Errorf("%s: asked without its file", name)
 		}

@@ -282,7 +282,7 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 		if q.Other() || q.Kind == ask.KindText {
 			allowed = append(allowed, approvalRespond)
 		}
-		request := ordered("name", name, "args", callArguments(a, q.ID))
+		request := ordered("name", name, "args", callArguments(a, q, q.ID, "args"))
 		request.setText("description", recall(a, "", q.ID, "description"))
 		requests = append(requests, request)
 		configs = append(configs, ordered("actionName", name, "allowedDecisions", allowed))

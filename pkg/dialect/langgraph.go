@@ -107,7 +107,7 @@ func (b *builder) inboxRequests(n int, v value) bool {
 		}
 		b.ask.Context = strings.TrimSpace(b.ask.Context + "\n\n" + about)
 		b.approval(n, i, one)
-		b.remember(description, approvalID(n, i), "description")
+		b.rememberShort(description, approvalID(n, i), "description")
 		if ignore := b.ask.Questions[asked].Option(approvalReject); ignore != nil { // a graph reads no note to it
 			ignore.Label, ignore.Description = "Ignore", "Do not do this."
 		}
