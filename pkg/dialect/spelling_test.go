@@ -205,6 +205,15 @@ func TestATimeLimitIsReadInEverySpelling(t *testing.T) {
 		if err != nil || !a.Deadline.Equal(asktest.Deadline) {
 			t.Errorf("%s: expiresAt: %v, %v", name, a.Deadline, err)
 		}
+		for _, at := range []string{`"2026-11-20T11:00:00"`, `"2026-11-20 11:00:00.000000"`, `1795172400`, `1795172400000`} { // what Python and JavaScript write
+			a, warnings, err := in(t, name).Ask(request(name, `,"expiresAt":`+at, ""))
+			if err != nil || !a.Deadline.Equal(asktest.Deadline) || !strings.Contains(lines(warnings), "it is read as 2026-11-20T11:00:00Z") {
+				t.Errorf("%s: expiresAt %s: %v, %v, %v", name, at, a.Deadline, warnings, err)
+			}
+		}
+		if _, _, err := in(t, name).Ask(request(name, `,"deadline":3600`, "")); err == nil {
+			t.Errorf("%s: a duration is taken for a time in 1970", name)
+		}
 	}
 	_, warnings, _ := in(t, "codex").Ask(request("codex", `,"timeout":300`, ""))
 	if got := lines(warnings); !strings.Contains(got, "/timeout: is a number without a unit; it is read as 5m0s") {

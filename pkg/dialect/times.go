@@ -75,11 +75,30 @@ func (v value) keys() []string {
 
 func (v value) name() string { return v.at[strings.LastIndexByte(v.at, '/')+1:] }
 
-func (v value) moment() time.Time {
-	s := v.string()
+// moment reads a time. Programs write one without a zone, as Python's isoformat does, or
+// as a number: a whole ask is not refused for that.
+func (v value) moment() (t time.Time) {
+	if n, ok := v.raw.(json.Number); ok {
+		switch at, _ := n.Float64(); {
+		case at < 1e9 || at >= 1e14: // most likely a duration
+			v.wrongType("string")
+			return t
+		case at < 1e11:
+			t = time.Unix(int64(at), 0).UTC()
+		default:
+			t = time.UnixMilli(int64(at)).UTC()
+		}
+		v.warn("is the number %s; it is read as %s", n, t.Format(time.RFC3339))
+		return t
+	}
+	s := strings.Replace(v.string(), " ", "T", 1)
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil && s != "" {
-		v.fault(ask.FaultBadTime, clip(s))
+		if t, err = time.Parse("2006-01-02T15:04:05", s); err == nil {
+			v.warn("has no time zone; it is read as %s", t.Format(time.RFC3339))
+			return t
+		}
+		v.fault(ask.FaultBadTime, clip(v.string()))
 	}
 	return t
 }
