@@ -80,14 +80,14 @@ func (s *App) act(ctx context.Context, in *interaction) outcome {
 		return outcome{form: declineForm(l, t.card(), key)}
 	case do == doTakeBack:
 		return tell(s.TakeBack(ctx, l, &rec, at, t.id, by))
-	case do == doForm:
-		return t.open(values{})
 	case do == doSelect && len(in.Data.Values) > 0:
-		if n, err = strconv.Atoi(in.Data.Values[0]); err != nil {
-			return t.open(values{})
+		if n, err = strconv.Atoi(in.Data.Values[0]); err == nil && n >= 0 {
+			return t.choose(ctx, do, n)
 		}
+	case do == doChoose, do == doSure, do == doSkip:
+		return t.choose(ctx, do, n)
 	}
-	return t.choose(ctx, do, n)
+	return t.open(values{}) // also for a control of another version
 }
 
 // turn is what one person does with an open ask.

@@ -135,6 +135,11 @@ func TestDestructiveOptions(t *testing.T) {
 	if !strings.Contains(asked.Words(), "destructive") {
 		t.Fatalf("it tells %q", asked.Words())
 	}
+	newer := *asked.Told // a control that another version made chooses nothing
+	newer.Components = []fakediscord.Component{{Type: 2, Label: "Newer", CustomID: strings.TrimSuffix(asked.Told.Components[0].Components[0].CustomID, "y:1") + "z:0"}}
+	if in := w.click(mei, newer, "Newer"); in.Form == nil {
+		t.Errorf("it tells %q", in.Words())
+	}
 	w.click(mei, *asked.Told, "Yes: Drop all")
 	if o := w.Wait("a1"); o.Answers[0].Selected[0] != "drop" {
 		t.Errorf("the outcome is %+v", o)
