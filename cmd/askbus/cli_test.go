@@ -188,6 +188,11 @@ func TestCommands(t *testing.T) {
 	if _, stderr, code := pl.run("answer", "n", "--number", "12"); code != cli.ExitRefused || !strings.Contains(stderr, "at most 9") {
 		t.Errorf("beyond the limit: exit %d %s", code, stderr)
 	}
+	for _, number := range []string{"0x4", "NaN", "Inf", "1_0", "1e999"} {
+		if _, stderr, code := pl.run("answer", "n", "--number", number); code != cli.ExitRefused || !strings.Contains(stderr, `invalid number "`+number+`"`) {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+	}
 	if o := pl.must(0, "answer", "n", "--number", "n=5"); fmt.Sprint(o["answers"]) != "[map[number:5 question_id:n]]" {
 		t.Errorf("outcome %v", o)
 	}

@@ -228,9 +228,9 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	b.each("date", f.dates, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Date = value; return nil })
 	b.each("note", f.notes, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Notes = value; return nil })
 	b.each("number", f.numbers, func(_ *ask.Question, ans *ask.Answer, value string) error {
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return fmt.Errorf("invalid number %q", value)
+		n, ok := ask.ParseNumber(value)
+		if !ok {
+			return fmt.Errorf("invalid number %q: use digits, such as 3 or 2.5", value)
 		}
 		ans.Number = &n
 		return nil
