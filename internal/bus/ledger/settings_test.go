@@ -165,10 +165,10 @@ func TestFilesAndSharedStateGetTheirSharesOfAnotherBudget(t *testing.T) {
 	if _, err := b.js.Publish(t.Context(), subject.FileLedger+".x", make([]byte, 700<<10)); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []struct {
-		budget, files, state int64
-	}{
-		{0, 64 << 20, 10 << 20}, {100 << 30, 4 << 30, 64 << 20}, {640 << 20, 128 << 20, 20 << 20},
+	for _, v := range []struct{ budget, files, state int64 }{
+		{0, 64 << 20, 10 << 20},
+		{100 << 30, 4 << 30, 64 << 20},
+		{640 << 20, 128 << 20, 20 << 20},
 		{1 << 20, 2 * 700 << 10, 1 << 20}, // twice what is held
 	} {
 		got, err := ledger.SetShares(t.Context(), nc, v.budget)
