@@ -15,12 +15,16 @@ import (
 
 // Inspection is the state of a ledger as seen from outside.
 type Inspection struct {
-	Domain   string // of JetStream
-	Used     int64  // bytes used by the account
-	MaxStore int64  // -1: no limit
-	Settings Settings
-	Streams  []StreamInspection // shared state, the partitions, files
-	Audit    AuditInspection
+	Domain     string // of JetStream
+	Used       int64  // bytes used by the account
+	Reserved   int64  // bytes that its streams with a limit may use
+	MaxStore   int64  // -1: no limit
+	HasStreams int    // how many the account has
+	MaxStreams int    // 0 or less: no limit
+	Bounded    bool   // the account may have no stream without a limit, and so no ledger
+	Settings   Settings
+	Streams    []StreamInspection // shared state, the partitions, files
+	Audit      AuditInspection
 	// Unlisted says why the consumers of a stream, and of those after it, are not known: a server that stores
 	// nothing more, such as one with a full disk, does not answer for those that it leads.
 	Unlisted error
@@ -88,7 +92,10 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	if err != nil {
 		return Inspection{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 	}
-	in := Inspection{Domain: account.Domain, Used: int64(account.Store), MaxStore: account.Limits.MaxStore} //nolint:gosec // bytes of a disk
+	in := Inspection{
+		Domain: account.Domain, Used: int64(account.Store), Reserved: int64(account.ReservedStore), MaxStore: account.Limits.MaxStore, //nolint:gosec // bytes of a disk
+		HasStreams: account.Streams, MaxStreams: account.Limits.MaxStreams, Bounded: account.Limits.MaxBytesRequired,
+	}
 	first, err := eachTry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, subject.Stream(0)) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return in, ErrNoLedger

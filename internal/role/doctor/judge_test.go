@@ -177,7 +177,7 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		v.change(in)
 		said(t, doctor.Ledger(in, nil), v.what, v.state, v.words)
 	}
-	said(t, doctor.Ledger(&ledger.Inspection{}, ledger.ErrNoLedger), "ledger", finding.Broken, "start a broker")
+	said(t, doctor.Ledger(&ledger.Inspection{MaxStore: -1}, ledger.ErrNoLedger), "ledger", finding.Broken, "start a broker")
 	said(t, doctor.Ledger(&ledger.Inspection{}, errors.New("timeout")), "ledger", finding.Broken, "timeout")
 }
 

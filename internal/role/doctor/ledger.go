@@ -21,12 +21,27 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	var l finding.List
 	switch {
 	case errors.Is(err, ledger.ErrNoLedger):
-		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which creates it")
+		if account(&l, in, in.Reserved, true); l.Broken() > 0 {
+			l.Say("ledger", finding.Broken, "there is none, and no broker can create it until the account's limits allow it")
+		} else {
+			l.Say("ledger", finding.Broken, "there is none yet: start a broker, which creates it")
+		}
 		return l
 	case err != nil:
 		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run and none says in its /readyz that its disk is full, and that the credential is one of this bus that \"askbus auth maintenance\" makes", err)
 		return l
 	}
+	account(&l, in, 0, slices.ContainsFunc(in.Streams, func(s ledger.StreamInspection) bool { return !s.There }))
+	streams(&l, in)
+	copies(&l, in)
+	backlogs(&l, in)
+	audited(&l, in)
+	return l
+}
+
+// account judges the limits of the ledger's account: whether they leave room, and for a ledger that lacks streams
+// whether a broker can create them beside what others reserved.
+func account(l *finding.List, in *ledger.Inspection, reserved int64, lacks bool) {
 	domain := ""
 	if in.Domain != "" {
 		domain = ", in the domain " + in.Domain
@@ -34,16 +49,15 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	switch {
 	case in.MaxStore == 0:
 		l.Say("JetStream", finding.Broken, "the account has no storage%s: give it JetStream (max_storage)", domain)
-	case in.MaxStore > 0 && in.Used >= in.MaxStore/10*9:
-		l.Say("JetStream", finding.Broken, "%s of %s are used%s: raise the account's limit", file.SizeText(in.Used), file.SizeText(in.MaxStore), domain)
+	case lacks && in.Bounded:
+		l.Say("JetStream", finding.Broken, "the account may have no stream without max_bytes%s, and those of asks have none: set max_bytes_required of its JWT to false", domain)
+	case lacks && in.MaxStreams > 0 && in.HasStreams >= in.MaxStreams:
+		l.Say("JetStream", finding.Broken, "the account has all of the %d streams that it may have%s, and the ledger lacks some: raise the account's limit", in.MaxStreams, domain)
+	case in.MaxStore > 0 && max(in.Used, reserved) >= in.MaxStore/10*9:
+		l.Say("JetStream", finding.Broken, "%s of %s are used%s: raise the account's limit", file.SizeText(max(in.Used, reserved)), file.SizeText(in.MaxStore), domain)
 	default:
 		l.Say("JetStream", finding.Good, "%s are used%s", file.SizeText(in.Used), domain)
 	}
-	streams(&l, in)
-	copies(&l, in)
-	backlogs(&l, in)
-	audited(&l, in)
-	return l
 }
 
 // lagMuch is the number of messages from which the audit is behind.

@@ -2,11 +2,14 @@ package doctor_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/broker"
 	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/process/finding"
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -14,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
@@ -166,4 +170,62 @@ func TestChecksWithoutTimeAreNotMade(t *testing.T) {
 	l := doctor.Run(ctx, o)
 	said(t, l, "brokers", finding.Missing, "not checked")
 	said(t, l, "test ask", finding.Missing, "not sent")
+}
+
+// Without a ledger the doctor says so, and which limit of the account keeps brokers from making one.
+func TestAnAccountWithoutRoomForALedger(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "nats.conf")
+	err := os.WriteFile(conf, []byte(`
+listen: 127.0.0.1:-1
+jetstream { store_dir: "`+dir+`", max_file_store: 1GB }
+accounts {
+  none { users: [{user: none, password: x}], jetstream: {} }
+  streams { users: [{user: streams, password: x}], jetstream: {max_streams: 1} }
+  bytes { users: [{user: bytes, password: x}], jetstream: {max_file: 2MB} }
+  bounded { users: [{user: bounded, password: x}], jetstream: {max_bytes_required: true} }
+}`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoSigs = true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	for user, words := range map[string]string{
+		"none":    "",
+		"streams": "the account has all of the 1 streams that it may have",
+		"bytes":   "2 MiB of 2 MiB are used: raise the account's limit",
+		"bounded": "no stream without max_bytes",
+	} {
+		nc, err := nats.Connect(s.ClientURL(), nats.UserInfo(user, "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		js, err := jetstream.New(nc)
+		if err == nil {
+			_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}, MaxBytes: 2 << 20})
+		}
+		if err != nil {
+			t.Fatal(user, err)
+		}
+		in, err := ledger.Inspect(t.Context(), nc)
+		found := doctor.Ledger(&in, err)
+		if words == "" {
+			said(t, found, "JetStream", finding.Good, "0 bytes are used")
+			said(t, found, "ledger", finding.Broken, "start a broker")
+			continue
+		}
+		said(t, found, "JetStream", finding.Broken, words)
+		said(t, found, "ledger", finding.Broken, "no broker can create it")
+	}
 }
