@@ -13,6 +13,7 @@ import (
 	"hash"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -51,7 +52,7 @@ type (
 		Replicas   int       `json:"replicas"`
 		Retention  string    `json:"retention"`
 		Margin     string    `json:"margin"`
-		At         time.Time `json:"at"` // when it began, by the clock of the machine that made it
+		At         time.Time `json:"at"` // when it began, by the servers' clocks: see [Ledger.serversTime]
 	}
 	// backupConsumer is a durable consumer: the progress of a posting surface.
 	backupConsumer struct {
@@ -80,10 +81,14 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	if err != nil {
 		return Summary{}, err
 	}
+	at, err := l.serversTime(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
 	b := newBackupWriter(w)
 	b.line(backupLine{Head: &BackupHead{
 		Format: backupFormat, Protocol: wire.Protocol(), Partitions: has.Partitions, Replicas: has.Replicas,
-		Retention: has.Retention.String(), Margin: has.Margin.String(), At: time.Now().UTC(),
+		Retention: has.Retention.String(), Margin: has.Margin.String(), At: at,
 	}})
 	names := l.streams()
 	// The audit is read last: an ask that ends meanwhile is in the streams read
@@ -151,6 +156,26 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	has, err := l.held(s)
 	l.n = has.Partitions
 	return l, has, err
+}
+
+// serversTime returns the median of what the servers of the partitions say. The machine that makes a backup, whose name
+// has the time, may have a wrong clock: the newest by name would not be the newest. A server with a wrong clock leads
+// few of them.
+func (l *Ledger) serversTime(ctx context.Context) (time.Time, error) {
+	began := time.Now()
+	ahead := make([]time.Duration, l.n)
+	for p := range l.n {
+		var err error
+		ahead[p], err = eachTry(ctx, func(ctx context.Context) (time.Duration, error) {
+			by, _, err := l.ahead(ctx, subject.Stream(p))
+			return by, err
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+	}
+	slices.Sort(ahead)
+	return began.Add(ahead[l.n/2]).UTC(), nil
 }
 
 // streams returns the names of the streams that a ledger consists of, without

@@ -130,7 +130,7 @@ func (d inFolder) free(name string) error {
 
 func (d inFolder) put(_ context.Context, name string, f *os.File) error {
 	path := filepath.Join(string(d), name)
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(d.free(name), f.Sync()); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), path); err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
 	"github.com/askbus/askbus/internal/bus/ledger"
@@ -59,7 +58,7 @@ It saves the store in --dir, whether its server runs or not. For another server 
 				return err
 			}
 			defer end()
-			saved, err := saveLedger(cmd.Context(), a, nc, to, name)
+			saved, name, err := saveLedger(cmd.Context(), a, nc, to, name)
 			if err != nil {
 				return err
 			}
@@ -88,7 +87,7 @@ It saves the store in --dir, whether its server runs or not. For another server 
 	return cmd
 }
 
-// backupTo returns where a backup goes; to is nil for standard output.
+// backupTo returns where a backup goes; to is nil for standard output, and name empty for one with its time.
 func backupTo(path string, keep int) (to place, name string, err error) {
 	if keep < 0 {
 		return nil, "", cli.Usage("invalid --keep %d: use 1 or more, or 0 for all", keep)
@@ -100,9 +99,6 @@ func backupTo(path string, keep int) (to place, name string, err error) {
 	}
 	if keep > 0 && (to == nil || name != "") {
 		return nil, "", cli.Usage("--keep needs a directory, or a bucket's prefix that ends in a slash; %s is neither", path)
-	}
-	if to != nil && name == "" {
-		name = time.Now().UTC().Format(backupName)
 	}
 	return to, name, nil
 }
@@ -155,28 +151,31 @@ func ledgerReader(a *cli.App, url, creds string) (nc *nats.Conn, end func(), err
 }
 
 // saveLedger writes a backup to a temporary file, verifies it, and puts it where it belongs, or copies it to standard
-// output.
-func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, to place, name string) (s ledger.Summary, err error) {
+// output. It returns its name, which has the time by the servers' clocks unless one is given.
+func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, to place, name string) (s ledger.Summary, _ string, err error) {
 	dir := ""
 	if folder, ok := to.(inFolder); ok {
 		if dir = string(folder); name != "" {
 			if err := folder.free(name); err != nil {
-				return s, err
+				return s, "", err
 			}
 		}
 	}
 	f, err := os.CreateTemp(dir, temporary+"*") // mode 0600
 	if err != nil {
-		return s, fmt.Errorf("write the backup: %w", err)
+		return s, "", fmt.Errorf("write the backup: %w", err)
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // renamed, or useless
 	defer f.Close()           //nolint:errcheck // synced before
 	if _, err := ledger.Backup(ctx, nc, f, a.Logger()); err != nil {
-		return s, err
+		return s, "", err
 	}
 	back, err := ledger.ReadBackup(f)
 	if err != nil {
-		return s, err
+		return s, "", err
+	}
+	if name == "" {
+		name = back.Head.At.Format(backupName)
 	}
 	if to == nil {
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
@@ -186,9 +185,9 @@ func saveLedger(ctx context.Context, a *cli.App, nc *nats.Conn, to place, name s
 		err = to.put(ctx, name, f)
 	}
 	if err != nil {
-		return s, fmt.Errorf("write the backup: %w", err)
+		return s, "", fmt.Errorf("write the backup: %w", err)
 	}
-	return back.Summary, nil
+	return back.Summary, name, nil
 }
 
 func printBackup(a *cli.App, s ledger.Summary, what string) error {
