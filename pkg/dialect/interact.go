@@ -94,14 +94,12 @@ func interactPending(a *ask.Ask, p Pending) Response {
 }
 
 // interactFrames writes the data of one interaction_request for each question.
-// Its id is the ask's; with several questions, a dot and the question's number
-// follow.
 func interactFrames(a *ask.Ask) ([][]byte, []Warning) {
 	var s screen
 	frames := make([][]byte, 0, len(a.Questions))
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		frame := ordered("id", frameID(a, i), "sessionId", recall(a, a.Session, "session"), "question", s.text(a, i, false))
+		frame := ordered("id", FrameID(a, i), "sessionId", recall(a, a.Session, "session"), "question", s.text(a, i, false))
 		if options := s.familyOptions(a, i, "", false); len(options) > 0 {
 			frame.set("options", options)
 			frame.set("multiselect", q.Multiple)
@@ -111,16 +109,18 @@ func interactFrames(a *ask.Ask) ([][]byte, []Warning) {
 	return frames, s.warnings
 }
 
-func frameID(a *ask.Ask, i int) string {
+// FrameID returns the id of the interact frame of question i: the ask's id, followed by a dot
+// and the question's number if there are several.
+func FrameID(a *ask.Ask, i int) string {
 	if len(a.Questions) == 1 {
 		return a.ID
 	}
 	return a.ID + "." + strconv.Itoa(i+1)
 }
 
-// splitFrameID splits the id of a frame into the ask's id and the index of the
+// SplitFrameID splits the id of a frame into the ask's id and the index of the
 // question.
-func splitFrameID(id string) (askID string, question int) {
+func SplitFrameID(id string) (askID string, question int) {
 	askID, number, _ := strings.Cut(id, ".")
 	n, _ := strconv.Atoi(number)
 	return askID, max(n-1, 0)
@@ -151,7 +151,7 @@ func interactReply(a *ask.Ask, v value) Given {
 		if status := v.field("status").string(); status != "" && !v.field("result").given() {
 			return unanswered(status, v.field("reason").string())
 		}
-		askID, i := splitFrameID(id)
+		askID, i := SplitFrameID(id)
 		switch {
 		case id != "" && (askID != a.ID || i >= len(a.Questions)):
 			v.field("id").fault(ask.FaultNotAmong, clip(id), "the_questions")

@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
 )
 
 func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGroup) error {
@@ -91,7 +92,7 @@ func (s *socket) resume(ids []string) {
 		if session, rest, both := strings.Cut(id, "/"); both {
 			k.Session, id = ask.Token(session), rest
 		}
-		k.ID, _ = splitFrameID(id)
+		k.ID, _ = dialect.SplitFrameID(id)
 		if k.Session == "" || !k.Valid() || !s.c.MaySee(k.Tenant, k.Session) {
 			continue
 		}

@@ -27,7 +27,7 @@ func (s *socket) respondInteract(ctx context.Context, data json.RawMessage) erro
 	if err := json.Unmarshal(data, &head); err != nil || head.ID == "" {
 		return s.complain(ctx, "", ask.Refusal(ask.CodeInvalid, ask.FaultFrameNeeds, frameInteractResponse))
 	}
-	id, at := splitFrameID(head.ID)
+	id, at := dialect.SplitFrameID(head.ID)
 	k, err := s.find(head.SessionID, id)
 	if err != nil {
 		return s.complain(ctx, head.ID, err)
@@ -221,7 +221,7 @@ func (s *socket) again(ctx context.Context, rec *ask.Record, id string, err erro
 			}
 		}
 	}
-	if _, at := splitFrameID(id); len(wrong) == 0 && at < len(rec.Ask.Questions) {
+	if _, at := dialect.SplitFrameID(id); len(wrong) == 0 && at < len(rec.Ask.Questions) {
 		wrong[rec.Ask.Questions[at].ID] = true
 	}
 	return s.request(ctx, &rec.Ask, wrong)

@@ -2,8 +2,6 @@ package wsapi
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/askbus/askbus/internal/asking/gateway/access"
 	"github.com/askbus/askbus/pkg/ask"
@@ -54,22 +52,6 @@ func interactFrames(a *ask.Ask, link string) []json.RawMessage {
 	return frames
 }
 
-// frameID returns the frame id of a question: the ask's id, followed by a dot and the question's
-// number if there are several.
-func frameID(a *ask.Ask, question int) string {
-	if len(a.Questions) == 1 {
-		return a.ID
-	}
-	return a.ID + "." + strconv.Itoa(question+1)
-}
-
-// splitFrameID splits a frame id into the ask's id and the question's index.
-func splitFrameID(id string) (askID string, question int) {
-	askID, number, _ := strings.Cut(id, ".")
-	n, _ := strconv.Atoi(number)
-	return askID, max(n-1, 0)
-}
-
 // interactClosed returns the data of an interaction_closed per question of an ended ask.
 func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
 	by := ""
@@ -83,7 +65,7 @@ func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
 			SessionID string `json:"sessionId"`
 			Status    string `json:"status"`
 			By        string `json:"by,omitempty"`
-		}{frameID(a, i), a.Session, string(o.Status), by})
+		}{dialect.FrameID(a, i), a.Session, string(o.Status), by})
 		bodies = append(bodies, body)
 	}
 	return bodies
