@@ -336,7 +336,7 @@ func chinese() ask.Ask {
 }
 
 func rtl() ask.Ask {
-	a := question("rtl", ask.Question{ID: "db", Header: "אחסון", Text: "באיזה מסד נתונים צריך השירות להשתמש?", Options: []ask.Option{
+	a := question("rtl", ask.Question{ID: "db", Header: "אחסון", Text: "באיזה מסד נתונים צריך השירות להשתמש? `--force`", Options: []ask.Option{
 		{ID: "pg", Label: "PostgreSQL", Description: "בוגר, ותומך בעסקאות.", Recommended: true},
 		{ID: "lite", Label: "קובץ אחד", Description: "קובץ יחיד, משוכפל לאחסון."},
 	}})

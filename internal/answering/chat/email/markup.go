@@ -18,7 +18,7 @@ func inline(text string) template.HTML {
 			open, end = "<b>", "</b>"
 		}
 		if sp.Code {
-			open, end = open+"<code>", "</code>"+end
+			open, end = open+`<code dir="ltr">`, "</code>"+end // also in text from right to left: --force is not force--
 		}
 		b.WriteString(open + template.HTMLEscapeString(sp.Text) + end)
 		if sp.Link != "" && sp.Host != "" {

@@ -28,6 +28,13 @@ func TestAMailWithFilesHasMoreTime(t *testing.T) {
 	}
 }
 
+func TestCodeIsReadFromLeftToRight(t *testing.T) {
+	t.Parallel()
+	if got := inline("למחוק עם `--force`?"); got != `למחוק עם <code dir="ltr">--force</code>?` {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestOnlyWordsAboveTheQuoteCount(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
