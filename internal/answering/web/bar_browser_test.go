@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -143,12 +144,20 @@ func TestBrowserTheBarIsLowOnASmallPhone(t *testing.T) {
 
 // On a screen of 1280 × 756 px that is zoomed to 400 % nothing is in front of the question, and the keys still bring the
 // bar's fields.
-func TestBrowserZoomedTo400PercentTheQuestionHasTheScreen(t *testing.T) {
+func TestBrowserPrintedOrZoomedTo400PercentTheQuestionIsThere(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	bus.ask(question("two", database(), text("t", "And why?")), 0)
-	b := serve(t, bus).open(t, mei, screen(320, 189, "light")).live()
-	b.wait(`!!document.querySelector('article')`)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.wait(`getComputedStyle(document.querySelector('.act')).position === 'sticky'`)
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`getComputedStyle(document.querySelector('.act')).position === 'static'`)
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}); err != nil {
+		t.Fatal(err)
+	}
+	screen(320, 189, "light")(b)
 	if over := b.js(`[...document.querySelectorAll('main *')].filter((el) => ['sticky', 'fixed'].includes(getComputedStyle(el).position) && el.offsetHeight > 0).map((el) => el.className).join()`); over != "" {
 		t.Errorf("stays on the screen: %s", over)
 	}
@@ -159,8 +168,9 @@ func TestBrowserZoomedTo400PercentTheQuestionHasTheScreen(t *testing.T) {
 	b.wait(`(() => { const field = document.activeElement.getBoundingClientRect(); return document.activeElement.name === 'response' && field.top >= 0 && field.bottom <= innerHeight })()`)
 }
 
-// In an ask of the other direction the dot before a mark is between the mark and its label, also if that is Latin.
-func TestBrowserADotIsBehindALatinLabelFromRightToLeft(t *testing.T) {
+// In an ask of the other direction the dot before a mark is between the mark and its label, also if that is Latin, and code is
+// read from left to right.
+func TestBrowserLatinLabelsAndCodeFromRightToLeft(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	bus.ask(rtl(), 0)
@@ -168,5 +178,10 @@ func TestBrowserADotIsBehindALatinLabelFromRightToLeft(t *testing.T) {
 	b.wait(`(() => {
 		const at = (el) => el.getBoundingClientRect(), label = [...document.querySelectorAll('.option .label')].find((l) => /^[A-Z]/.test(l.textContent) && l.nextElementSibling?.matches('.mark'));
 		return label && Math.abs(at(label).right - at(label.firstElementChild).right) < 1 && at(label).left < at(label.firstElementChild).left - 2;
+	})()`)
+	b.wait(`(() => {
+		const code = document.querySelector('legend code').firstChild, range = document.createRange();
+		const left = (i) => { range.setStart(code, i); range.setEnd(code, i + 1); return range.getBoundingClientRect().left; };
+		return code.data === '--force' && left(0) < left(2);
 	})()`)
 }
