@@ -35,6 +35,8 @@ type StreamInspection struct {
 	Name      string
 	There     bool
 	Wrong     []string // settings that differ from a broker's
+	Used      int64    // bytes
+	Most      int64    // bytes that it may have; 0 or less: no limit
 	Replicas  int
 	Clustered bool
 	Leader    string // empty in a cluster: no leader
@@ -134,6 +136,7 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 	}
 	info := s.CachedInfo()
 	in.There, in.Replicas, in.Wrong = true, info.Config.Replicas, wrongs(&info.Config, has)
+	in.Used, in.Most = int64(info.State.Bytes), info.Config.MaxBytes //nolint:gosec // bytes of a disk
 	if c := info.Cluster; c != nil && c.Name != "" {
 		in.Clustered, in.Leader = true, c.Leader
 		for _, r := range c.Replicas {

@@ -157,6 +157,8 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 bytes of 100 bytes are used, in the domain hub"},
 		{func(in *ledger.Inspection) { in.Streams[1].There = false }, "partitions", finding.Broken, "missing: ASKS_01"},
 		{func(in *ledger.Inspection) { in.Streams[0].Wrong = []string{"deny_delete is off"} }, "streams", finding.Broken, "ASKS_00: deny_delete is off"},
+		{func(in *ledger.Inspection) { in.Streams[2].Used, in.Streams[2].Most = 80, 100 }, "shared state", finding.Missing, "80 bytes of 100 bytes are used: nothing new"},
+		{func(in *ledger.Inspection) { s := &in.Streams[1]; s.Name, s.Used, s.Most = "FILES", 95, 100 }, "files", finding.Missing, "askbus ledger set --max-store"},
 		{func(in *ledger.Inspection) { in.Streams[1].Leader = "" }, "replicas", finding.Broken, "no leader for ASKS_01"},
 		{func(in *ledger.Inspection) { in.Streams[1].Peers[0].Offline = true }, "replicas", finding.Missing, "server n2 is offline (ASKS_01); "},
 		{func(in *ledger.Inspection) { in.Streams[1].Peers[1] = ledger.PeerInspection{Name: "n3", Lag: 9} }, "replicas", finding.Missing, "server n3 is behind (ASKS_01 by 9); "},

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/protocol/subject"
 )
 
 // backlogMuch is the number of waiting items from which a surface is behind.
@@ -33,6 +34,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	}
 	account(&l, in, 0, slices.ContainsFunc(in.Streams, func(s ledger.StreamInspection) bool { return !s.There }))
 	streams(&l, in)
+	shares(&l, in)
 	copies(&l, in)
 	backlogs(&l, in)
 	audited(&l, in)
@@ -118,6 +120,20 @@ func streams(l *finding.List, in *ledger.Inspection) {
 		l.Say("streams", finding.Broken, `%s; somebody changed them: "askbus ledger set --replicas %d" restores what can be changed of a stream, while brokers run; for the rest restore a backup`, strings.Join(wrong, "; "), in.Settings.Replicas)
 	} else {
 		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s; NATS does not report sync_interval", days(in.Settings.Retention), days(in.Settings.Margin))
+	}
+}
+
+// shares judges how much room files and shared state have left, which another --max-store does not change.
+func shares(l *finding.List, in *ledger.Inspection) {
+	for i := range in.Streams {
+		s := &in.Streams[i]
+		what, then := "files", "new ones are refused until those of ended asks are past their retention"
+		if s.Name == subject.StateStream {
+			what, then = "shared state", "nothing new is stored there from 80 % on, such as tokens and sign-ins"
+		}
+		if s.Most > 0 && s.Used >= s.Most/5*4 {
+			l.Say(what, finding.Missing, `%s of %s are used: %s; raise --max-store of servers and brokers, then give them their share of it with "askbus ledger set --max-store SIZE"`, file.SizeText(s.Used), file.SizeText(s.Most), then)
+		}
 	}
 }
 
