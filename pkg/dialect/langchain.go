@@ -44,12 +44,12 @@ func langchainAsk(b *builder, v value) {
 
 // langchainQuestion reads interrupt n as a graph's own question, unless it has
 // action requests: a text, or an object, which may have a question, an
-// instruction or a message. Options in it are offered; its other fields are shown as JSON.
+// instruction or a message. Options in it are offered; anything else is shown as JSON.
 func (b *builder) langchainQuestion(n int, v value) bool {
 	text := v.first("question", "instruction", "message")
 	if _, alone := v.raw.(string); alone {
 		text = v
-	} else if o, ok := v.raw.(*object); !ok || len(o.keys) == 0 || v.first("actionRequests", "action_requests").given() {
+	} else if !v.given() || v.first("actionRequests", "action_requests").given() {
 		return false
 	}
 	q := ask.Question{ID: approvalID(n, 0), Kind: ask.KindText, Text: "What should the agent do?"}
@@ -59,17 +59,19 @@ func (b *builder) langchainQuestion(n int, v value) bool {
 	if q.Options = b.options(v.field("options")); len(q.Options) > 0 {
 		q.Kind, q.Multiple = ask.KindChoice, v.multiple()
 	}
+	rest := ordered()
 	if all, ok := v.raw.(*object); ok {
-		rest := ordered()
 		for _, key := range all.keys {
 			if !all.read[key] && all.values[key] != nil {
 				rest.set(key, all.values[key])
 			}
 		}
-		if len(rest.keys) > 0 {
-			q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(rest))), ask.MaxText-60)
-		}
 		v.ignore()
+	} else if text.at != v.at {
+		rest.set("value", v.raw)
+	}
+	if len(rest.keys) > 0 {
+		q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(rest))), ask.MaxText-60)
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": strings.TrimPrefix(text.at, v.at+"/")}})
 	return true
