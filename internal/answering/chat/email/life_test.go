@@ -165,7 +165,7 @@ func TestAStrongerProofNeedsTheInbox(t *testing.T) {
 	}
 }
 
-// What an agent writes stays text, in headers too.
+// What an agent writes stays text, in headers too, and options are written in the direction of their question.
 func TestHostileTextStaysText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -173,6 +173,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	a.Title = "Hello\r\nBcc: everybody@example.com\r\n\r\n<script>alert(1)</script>"
 	a.Agent.Name = "<b>askbus</b>\nX-Evil: 1"
 	a.Context = "# Why\n\n<img src=http://evil.example/x.png> ![p](http://evil.example/y.png) [click](http://evil.example/z)"
+	a.Questions[0].Text = "איזה מסד, a1?"
 	a.Questions[0].Options[0].Preview = &ask.Preview{Body: "<style>*{display:none}</style>\n\x1b[31mred"}
 	w.Ask(a)
 	m := w.question(tom, "a1")
@@ -186,6 +187,9 @@ func TestHostileTextStaysText(t *testing.T) {
 				t.Errorf("%s has %s", what, bad)
 			}
 		}
+	}
+	if !strings.Contains(body, `<fieldset dir="rtl">`) || strings.Count(m.HTML, `border-radius:8px" dir="rtl">`) != 2 {
+		t.Errorf("the options of a question from right to left are in another direction: %s %s", body, m.HTML)
 	}
 }
 

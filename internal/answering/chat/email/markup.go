@@ -51,7 +51,7 @@ func body(p *card.Preview, most int) template.HTML {
 		}
 		for paragraph := range strings.SplitSeq(part.Text, "\n\n") {
 			if strings.TrimSpace(paragraph) != "" {
-				b.WriteString(`<p style="margin:6px 0">` + string(inline(strings.TrimLeft(paragraph, "#"))) + "</p>")
+				b.WriteString(`<p style="margin:6px 0" dir="auto">` + string(inline(strings.TrimLeft(paragraph, "#"))) + "</p>")
 			}
 		}
 	}

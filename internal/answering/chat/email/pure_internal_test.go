@@ -33,6 +33,9 @@ func TestCodeIsReadFromLeftToRight(t *testing.T) {
 	if got := inline("למחוק עם `--force`?"); got != `למחוק עם <code dir="ltr">--force</code>?` {
 		t.Errorf("got %s", got)
 	}
+	if got := string(body(&card.Preview{Kind: card.Prose, Body: "למחוק\n\n```\nrm\n```"}, 100)); !strings.Contains(got, `dir="auto">למחוק</p><pre dir="ltr"`) {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestOnlyWordsAboveTheQuoteCount(t *testing.T) {
