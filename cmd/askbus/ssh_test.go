@@ -54,6 +54,7 @@ func TestTheInboxOverSSH(t *testing.T) {
 	screen.out.wait(t, "SQLite")
 	typed(t, typedIn, "2\r")
 	screen.out.wait(t, "You chose SQLite at ")
+	screen.out.wait(t, " UTC") // they may be in another time zone than the server
 	typed(t, typedIn, "q")
 	if code := screen.wait(); code != 0 {
 		t.Errorf("exit %d: %q", code, screen.out)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/askbus/askbus/internal/answering/picture"
 	"github.com/askbus/askbus/internal/answering/sshserver"
@@ -148,7 +147,7 @@ func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *boar
 		In: t, Out: t, Env: env, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
 		Source: board, Team: board, Decider: resp, By: t.By, Undo: r.a.Undo, File: resp.File, Images: images, Drafts: drafts,
-		Viewer: card.Viewer{By: t.By, StandIns: board.StandIns, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
+		Viewer: card.Viewer{By: t.By, StandIns: board.StandIns, Surface: sshType, Inbox: r.a.InboxURL(), Lang: tag}, // their time zone is not known
 		Notify: func(n int) string { return cli.Notification(tag, n) },
 	}, tui.Board(board))
 	if err == nil && ctx.Err() != nil {
