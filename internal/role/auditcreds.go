@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
@@ -128,6 +129,9 @@ func untold(list []identity.Issued, told *told) (reports []audit.Report) {
 			add(audit.CredentialRevoked, "r-", *i.Revoked)
 		}
 	}
-	slices.SortStableFunc(reports, func(x, y audit.Report) int { return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.ID, y.ID)) })
+	sort.SliceStable(reports, func(i, j int) bool {
+		x, y := &reports[i], &reports[j]
+		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.ID, y.ID)) < 0
+	})
 	return reports
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
@@ -144,14 +145,11 @@ func (b *Board) Attending(k ask.Key) []Attention {
 			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(x, y Attention) int {
-		switch {
-		case x.Answering == y.Answering:
-			return cmp.Compare(x.Principal, y.Principal)
-		case x.Answering:
-			return -1
+	sort.Slice(all, func(i, j int) bool {
+		if x, y := &all[i], &all[j]; x.Answering == y.Answering {
+			return x.Principal < y.Principal
 		}
-		return 1
+		return all[i].Answering
 	})
 	return all
 }

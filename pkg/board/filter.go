@@ -3,6 +3,7 @@ package board
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -167,5 +168,5 @@ func (g Grouping) Arrange(heads []Head) {
 			rank[of] = len(rank) + 1
 		}
 	}
-	slices.SortStableFunc(heads, func(a, b Head) int { return rank[g.Of(a)] - rank[g.Of(b)] })
+	sort.SliceStable(heads, func(i, j int) bool { return rank[g.Of(heads[i])] < rank[g.Of(heads[j])] })
 }

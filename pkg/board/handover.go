@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -178,7 +179,7 @@ func (b *Board) people() []ask.By {
 		add(o.To, o.Name)
 		add(o.By.Principal, o.By.Name)
 	}
-	slices.SortFunc(all, func(x, y ask.By) int { return strings.Compare(x.Principal, y.Principal) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Principal < all[j].Principal })
 	return all
 }
 

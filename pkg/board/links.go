@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -37,7 +38,7 @@ func (s *SharedLinks) Of(by ask.By) []ask.Link {
 	s.mu.RLock()
 	all := slices.Collect(maps.Values(s.held[by.Principal]))
 	s.mu.RUnlock()
-	slices.SortFunc(all, func(x, y ask.Link) int { return x.Since.Compare(y.Since) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Since.Before(all[j].Since) })
 	return all
 }
 

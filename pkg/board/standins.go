@@ -3,7 +3,7 @@ package board
 import (
 	"context"
 	"maps"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -48,7 +48,7 @@ func (s *SharedStandIns) those(want func(*ask.StandIn) bool) (all []ask.StandIn)
 		}
 	}
 	s.mu.RUnlock()
-	slices.SortFunc(all, func(x, y ask.StandIn) int { return x.Since.Compare(y.Since) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Since.Before(all[j].Since) })
 	return all
 }
 

@@ -2,7 +2,7 @@ package card
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -241,7 +241,7 @@ func (c *Card) places(r *ask.Record, v Viewer) {
 		}
 		c.Places = append(c.Places, p)
 	}
-	slices.SortFunc(c.Places, func(x, y Place) int { return cmp.Compare(x.Where, y.Where) })
+	sort.Slice(c.Places, func(i, j int) bool { return c.Places[i].Where < c.Places[j].Where })
 }
 
 // Row is a line of the list of waiting asks.

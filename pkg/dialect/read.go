@@ -52,7 +52,9 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// set replaces a field in place, or appends it.
+// set replaces a field in place, or appends it. It has 320 callers: inlined, it makes the binary 150 kB larger.
+//
+//go:noinline
 func (o *object) set(key string, v any) {
 	if _, there := o.values[key]; !there {
 		o.keys = append(o.keys, key)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func (p *People) List(ctx context.Context) ([]Session, error) {
 		k := entries[i].Key
 		list = append(list, Session{k.Name, k.Tenant, r.Principal, r.Name, r.Client, r.Created, r.Seen})
 	}
-	slices.SortStableFunc(list, func(a, b Session) int { return b.Seen.Compare(a.Seen) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Seen.After(list[j].Seen) })
 	return list, nil
 }
 

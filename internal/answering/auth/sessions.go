@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -177,7 +177,7 @@ func (s *Sessions) makeRoom(ctx context.Context, principal string) {
 	if len(own) < maxSessions {
 		return
 	}
-	slices.SortFunc(own, func(a, b session) int { return a.seen.Compare(b.seen) })
+	sort.Slice(own, func(i, j int) bool { return own[i].seen.Before(own[j].seen) })
 	for _, o := range own[:len(own)-maxSessions+1] {
 		s.drop(ctx, o.key)
 		s.endTerminals(ctx, o.key.Name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -119,7 +120,7 @@ func (d *Digest) byTenant(l *lang.Language) []string {
 			all = append(all, waiting.Line{Name: name, Asked: s.Asked, Answered: s.Answered, Median: s.Median, Waited: s.Waited})
 		}
 	}
-	slices.SortStableFunc(all, func(x, y waiting.Line) int { return cmp.Compare(y.Waited, x.Waited) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Waited > all[j].Waited })
 	return list(l, l.Say("Tenants"), all, digestTenants, func(one *waiting.Line) string { return waits(l, one) })
 }
 

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"crypto/ecdh"
 	"crypto/sha256"
@@ -12,6 +11,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -158,7 +158,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 			mine = append(mine, e)
 		}
 	}
-	slices.SortFunc(mine, func(x, y entry) int { return x.Created.Compare(y.Created) })
+	sort.Slice(mine, func(i, j int) bool { return mine[i].Created.Before(mine[j].Created) })
 	for len(mine) >= perPerson {
 		if err := s.bucket.Delete(ctx, mine[0].key); err != nil {
 			return fmt.Errorf("subscribe: %w", err)
@@ -248,6 +248,6 @@ func read(all []state.Entry, now time.Time) []entry {
 			entries = append(entries, e)
 		}
 	}
-	slices.SortFunc(entries, func(x, y entry) int { return cmp.Compare(x.key.Name, y.key.Name) })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].key.Name < entries[j].key.Name })
 	return entries
 }

@@ -6,6 +6,7 @@ package waiting
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -220,8 +221,9 @@ func lines(list map[string]*sum, weight func(Line) int64) []Line {
 	for name, s := range list {
 		all = append(all, Line{name, s.asked, len(s.answers), median(s.answers), Seconds(s.waited)})
 	}
-	slices.SortFunc(all, func(x, y Line) int {
-		return cmp.Or(cmp.Compare(weight(y), weight(x)), cmp.Compare(x.Name, y.Name))
+	sort.Slice(all, func(i, j int) bool {
+		x, y := all[i], all[j]
+		return cmp.Or(cmp.Compare(weight(y), weight(x)), cmp.Compare(x.Name, y.Name)) < 0
 	})
 	return all
 }

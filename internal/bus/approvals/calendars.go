@@ -3,6 +3,7 @@ package approvals
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -200,7 +201,7 @@ func (c *Calendar) spans(from, until time.Time, holidays []oncall.Shift) (all []
 
 // joined sorts spans and joins those that meet.
 func joined(spans []ask.Span) (all []ask.Span) {
-	slices.SortFunc(spans, func(x, y ask.Span) int { return x.From.Compare(y.From) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].From.Before(spans[j].From) })
 	for _, s := range spans {
 		if n := len(all); n > 0 && !s.From.After(all[n-1].To) {
 			if s.To.After(all[n-1].To) {

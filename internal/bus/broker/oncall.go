@@ -1,10 +1,10 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -146,7 +146,7 @@ func (b *Broker) schedules() (all []metrics.Schedule) {
 		r := b.duties.kept.Of(source)
 		all = append(all, metrics.Schedule{Name: name, Failing: r.Err != nil, Read: r.At})
 	}
-	slices.SortFunc(all, func(x, y metrics.Schedule) int { return cmp.Compare(x.Name, y.Name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

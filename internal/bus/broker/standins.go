@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -236,6 +237,6 @@ func (b *Broker) standIns(ctx context.Context, by *ask.By, s *lifecycle.State, n
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y ask.StandIn) int { return x.Since.Compare(y.Since) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Since.Before(all[j].Since) })
 	return all, nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
+	"sort"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -121,7 +121,7 @@ func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) 
 	if err != nil && !errors.Is(err, errTooMany) { // one ask has at most one receipt per type
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b message) int { return int(a.Seq) - int(b.Seq) }) //nolint:gosec // sequences are far below 2^63
+	sort.Slice(found, func(i, j int) bool { return found[i].Seq < found[j].Seq })
 	return extrasIn(found), nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -29,7 +29,7 @@ func list[T any](ctx context.Context, bucket *Bucket, read func(*Entry) (T, erro
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(all, func(x, y T) int { return since(x).Compare(since(y)) })
+	sort.SliceStable(all, func(i, j int) bool { return since(all[i]).Before(since(all[j])) })
 	return all, nil
 }
 

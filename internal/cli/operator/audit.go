@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -174,7 +175,7 @@ func searchAudit(ctx context.Context, a *cli.App, b *cli.Bus, tenant string, f *
 		kept, more = kept[len(kept)-f.limit:], true
 	}
 	// A restored audit is not in chronological order.
-	slices.SortStableFunc(kept, func(x, y audit.Record) int { return x.Time.Compare(y.Time) })
+	sort.SliceStable(kept, func(i, j int) bool { return kept[i].Time.Before(kept[j].Time) })
 	if err := show(kept); err != nil {
 		return err
 	}

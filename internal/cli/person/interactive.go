@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/prompt"
@@ -57,7 +57,7 @@ func mine(ctx context.Context, a *cli.App, b *cli.Bus) ([]ask.Record, error) {
 			mine = append(mine, rec)
 		}
 	}
-	slices.SortFunc(mine, inQueue)
+	sort.Slice(mine, func(i, j int) bool { return inQueue(mine[i], mine[j]) < 0 })
 	return mine, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/internal/protocol/wire"
@@ -107,7 +108,7 @@ func (l *first) add(rec ask.Record) {
 }
 
 func (l *first) sorted() []ask.Record {
-	slices.SortStableFunc(l.asks, l.order)
+	sort.SliceStable(l.asks, func(i, j int) bool { return l.order(l.asks[i], l.asks[j]) < 0 })
 	return l.asks[:min(l.most, len(l.asks))]
 }
 

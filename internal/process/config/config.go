@@ -11,6 +11,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode"
@@ -413,7 +414,9 @@ func Settings(structs ...any) []Setting {
 			return nil
 		})
 	}
-	return slices.SortedFunc(maps.Values(seen), func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	all := slices.Collect(maps.Values(seen))
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	return all
 }
 
 // each calls f with the variable and the value of each setting of a struct, or of what points to one.

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/process/metrics/exposition"
@@ -205,8 +205,8 @@ type Backlog struct {
 
 // Backlogs sets the work that waits for each posting surface: of at most [Most], and of the others together.
 func (b *Broker) Backlogs(all []Backlog) {
-	slices.SortFunc(all, func(x, y Backlog) int {
-		return cmp.Or(cmp.Compare(x.Surface, y.Surface), cmp.Compare(x.Tenant, y.Tenant))
+	sort.Slice(all, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(all[i].Surface, all[j].Surface), cmp.Compare(all[i].Tenant, all[j].Tenant)) < 0
 	})
 	if len(all) > Most {
 		rest := Backlog{Surface: allOthers}

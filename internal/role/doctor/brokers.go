@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 	for _, b := range byID {
 		all = append(all, *b)
 	}
-	slices.SortFunc(all, func(a, b Broker) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
 	return all, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -221,10 +222,8 @@ func backlogs(l *finding.List, in *ledger.Inspection) {
 			l.Say(what, finding.Good, "%d %s, %d in progress", w.waiting, things, w.underWay)
 		}
 	}
-	slices.SortStableFunc(*l, func(a, b finding.Finding) int {
-		if strings.HasPrefix(a.What, "backlog") && strings.HasPrefix(b.What, "backlog") {
-			return strings.Compare(a.What, b.What)
-		}
-		return 0
+	sort.SliceStable(*l, func(i, j int) bool {
+		x, y := (*l)[i].What, (*l)[j].What
+		return strings.HasPrefix(x, "backlog") && strings.HasPrefix(y, "backlog") && x < y
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -163,7 +164,7 @@ func (r *Revoked) Read(now time.Time) ([]Issued, error) {
 			return nil, err
 		}
 		r.seen, r.list = info, slices.DeleteFunc(all, func(i Issued) bool { return i.Revoked == nil })
-		slices.SortFunc(r.list, func(a, b Issued) int { return strings.Compare(a.Key, b.Key) })
+		sort.Slice(r.list, func(i, j int) bool { return r.list[i].Key < r.list[j].Key })
 	}
 	r.list = slices.DeleteFunc(r.list, func(i Issued) bool { return !now.Before(i.Expires) })
 	return slices.Clone(r.list), nil

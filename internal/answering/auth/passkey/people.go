@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -47,7 +46,7 @@ func (h *Holders) List(ctx context.Context) ([]Holder, error) {
 		}
 		list = append(list, Holder{entries[i].Key.Tenant, r.Principal, r.Name, r.Groups, r.Access, len(r.Keys), r.Since, entries[i].Key})
 	}
-	slices.SortFunc(list, func(a, b Holder) int { return strings.Compare(a.Principal, b.Principal) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Principal < list[j].Principal })
 	return list, nil
 }
 

@@ -1,11 +1,10 @@
 package mattermost
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/answering/chat"
@@ -49,7 +48,7 @@ func (s *App) paired(ctx context.Context, code string, seen map[string]int64) (n
 	if err := s.api.call(ctx, s.Now(), http.MethodGet, "users/me/channels", nil, &all); err != nil {
 		return none, err
 	}
-	slices.SortFunc(all, func(a, b channel) int { return cmp.Compare(b.Last, a.Last) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Last > all[j].Last })
 	read := 0
 	for _, c := range all {
 		if c.Type != "D" || seen[c.ID] == c.Last {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sort"
 
 	"github.com/askbus/askbus/internal/answering/chat"
 
@@ -66,7 +67,7 @@ func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slack
 			mine = append(mine, page.Items[i])
 		}
 	}
-	slices.SortStableFunc(mine, func(a, b ask.Record) int { return urgency(&b.Ask) - urgency(&a.Ask) })
+	sort.SliceStable(mine, func(i, j int) bool { return urgency(&mine[i].Ask) > urgency(&mine[j].Ask) })
 	title := l.Say("Nothing waits for you.")
 	switch n := len(mine); {
 	case n == 1:

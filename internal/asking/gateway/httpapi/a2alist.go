@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -166,7 +167,7 @@ func (api *API) a2aAll(r *http.Request, c *access.Caller, p *listParams) ([]task
 			}
 		}
 	}
-	slices.SortFunc(all, newerTask)
+	sort.Slice(all, func(i, j int) bool { return newerTask(all[i], all[j]) < 0 })
 	return all, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/state"
@@ -99,7 +99,7 @@ func (i *Issuer) List(ctx context.Context) ([]Used, error) {
 		}
 		tokens = append(tokens, Used{t, last[t.ID]})
 	}
-	slices.SortStableFunc(tokens, func(a, b Used) int { return a.Created.Compare(b.Created) })
+	sort.SliceStable(tokens, func(i, j int) bool { return tokens[i].Created.Before(tokens[j].Created) })
 	return tokens, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func (s *socket) readAll(ctx context.Context) error {
 	for i := range heads {
 		seen[heads[i].Key] = true
 	}
-	slices.SortFunc(heads, func(x, y board.Head) int { return x.AskedAt.Compare(y.AskedAt) })
+	sort.Slice(heads, func(i, j int) bool { return heads[i].AskedAt.Before(heads[j].AskedAt) })
 	for some := range slices.Chunk(heads, readAhead) {
 		s.server.warm(ctx, some)
 		for i := range some {

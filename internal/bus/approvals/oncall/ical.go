@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/mail"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -69,7 +70,10 @@ func parseICal(data []byte, at *time.Location, from, to time.Time) (shifts []Shi
 			return nil, fmt.Errorf("its events recur too often: the maximum is %d within %d days", maxShifts, int(ahead/(24*time.Hour)))
 		}
 	}
-	slices.SortFunc(shifts, func(x, y Shift) int { return cmp.Or(x.From.Compare(y.From), x.To.Compare(y.To)) })
+	sort.Slice(shifts, func(i, j int) bool {
+		x, y := &shifts[i], &shifts[j]
+		return cmp.Or(x.From.Compare(y.From), x.To.Compare(y.To)) < 0
+	})
 	return shifts, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func (z *zones) zone(id string) (*time.Location, error) {
 	if len(all) == 0 {
 		return nil, errors.New("its definition says no offset")
 	}
-	slices.SortStableFunc(all, func(x, y change) int { return x.at.Compare(y.at) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].at.Before(all[j].at) })
 	at, err := time.LoadLocationFromTZData(id, tzData(all))
 	if err == nil {
 		z.made[id] = at
