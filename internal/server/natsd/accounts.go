@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/nats-io/jwt/v2"
@@ -41,36 +43,19 @@ type accounts struct {
 	updating *sync.Mutex // one update at a time, and none during Jsz
 	peer     atomic.Pointer[revocations.Peer]
 	running  sync.WaitGroup
-	stop     chan struct{}
-	done     chan struct{}
 }
 
 func (s *Server) followAccounts(known *server.MemAccResolver, now *identity.Accounts, log *slog.Logger) {
-	s.accounts = &accounts{srv: s.srv, updating: &s.claims, dir: s.dir, log: log, known: known, now: now, seen: map[string]os.FileInfo{}, stop: make(chan struct{}), done: make(chan struct{})}
-	go s.accounts.follow()
+	s.accounts = &accounts{srv: s.srv, updating: &s.claims, dir: s.dir, log: log, known: known, now: now, seen: map[string]os.FileInfo{}}
+	s.closes = append(s.closes, startLoop(s.accounts.follow))
 }
 
-func (a *accounts) follow() {
-	defer close(a.done)
-	tick := time.NewTicker(accountsEvery)
-	defer tick.Stop()
-	for {
+func (a *accounts) follow(ctx context.Context) {
+	defer a.running.Wait()
+	for on := true; on; on = backoff.Sleep(ctx, accountsEvery) == nil {
 		if a.changed() {
-			a.read()
+			a.read(ctx)
 		}
-		select {
-		case <-tick.C:
-		case <-a.stop:
-			a.running.Wait()
-			return
-		}
-	}
-}
-
-func (a *accounts) close() {
-	if a != nil {
-		close(a.stop)
-		<-a.done
 	}
 }
 
@@ -90,7 +75,7 @@ func (a *accounts) changed() bool {
 }
 
 // read loads accounts that were signed again.
-func (a *accounts) read() {
+func (a *accounts) read(ctx context.Context) {
 	fresh, err := identity.ReadAccounts(a.dir)
 	if err == nil && (fresh.Operator.Subject != a.now.Operator.Subject || fresh.Keys[identity.Bus] != a.now.Keys[identity.Bus] || fresh.Keys[identity.Ledger] != a.now.Keys[identity.Ledger]) {
 		a.log.Error("the keys in the directory are another bus's; those of the start stay in use until a restart", slog.String("dir", a.dir))
@@ -112,7 +97,7 @@ func (a *accounts) read() {
 		if err != nil {
 			continue
 		}
-		a.update(before, claims, fresh.Tokens[name])
+		a.update(ctx, before, claims, fresh.Tokens[name])
 	}
 	a.now = fresh
 	a.peer.Load().Tell()
@@ -129,7 +114,7 @@ func (s *Server) followRevocations(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	s.revoked = p
+	s.closes = append(s.closes, p.Close)
 	s.accounts.peer.Store(p)
 	return nil
 }
@@ -137,7 +122,7 @@ func (s *Server) followRevocations(log *slog.Logger) error {
 // update makes the server use an account's new claims. It costs 0.3 ms for each
 // open connection and cuts the revoked ones at its end, so kick also looks them
 // up: by then a reconnect is already refused.
-func (a *accounts) update(before, claims *jwt.AccountClaims, token string) {
+func (a *accounts) update(ctx context.Context, before, claims *jwt.AccountClaims, token string) {
 	_ = a.known.Store(claims.Subject, token) // never fails
 	account, err := a.srv.LookupAccount(claims.Subject)
 	if err != nil {
@@ -156,20 +141,15 @@ func (a *accounts) update(before, claims *jwt.AccountClaims, token string) {
 		a.updating.Lock()
 		defer a.updating.Unlock()
 		var kicked sync.WaitGroup
-		kicked.Go(func() { a.kick(claims.Subject, revoked) })
+		kicked.Go(func() { a.kick(ctx, claims.Subject, revoked) })
 		a.srv.UpdateAccountClaims(account, claims)
 		kicked.Wait()
 	})
 }
 
 // kick cuts the connections of revoked credentials.
-func (a *accounts) kick(account string, revoked []string) {
-	if len(revoked) == 0 {
-		return
-	}
-	select {
-	case <-time.After(settle):
-	case <-a.stop:
+func (a *accounts) kick(ctx context.Context, account string, revoked []string) {
+	if len(revoked) == 0 || backoff.Sleep(ctx, settle) != nil {
 		return
 	}
 	for _, key := range revoked[:min(len(revoked), mostKicks)] {

@@ -8,6 +8,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"github.com/askbus/askbus/internal/bus/servertime"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/server/identity"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/nats-io/nats-server/v2/server"
@@ -42,8 +43,7 @@ type clockWatch struct {
 
 	follows bool      // it must not lead now
 	began   time.Time // with a monotonic clock, which measures whether the wall clock was set
-	stop    chan struct{}
-	done    chan struct{}
+	end     func()    // of the loop that compares
 }
 
 // watchClock starts the comparison of clocks in a cluster.
@@ -69,22 +69,15 @@ func (s *Server) watchClock(c *Cluster, accounts *identity.Accounts, log *slog.L
 		defer cancel()
 		_ = pinger.Ping(ctx, func(replied map[string]bool) bool { return len(replied) >= len(w.servers.Names()) }) // silent nodes are not compared
 	}
-	w.start()
+	w.end = startLoop(w.run)
 	s.clock = w
+	s.closes = append(s.closes, w.close)
 	return nil
 }
 
-func (w *clockWatch) start() {
-	w.stop, w.done = make(chan struct{}), make(chan struct{})
-	go w.run()
-}
-
 func (w *clockWatch) close() {
-	if w != nil {
-		close(w.stop)
-		<-w.done
-		w.nc.Close()
-	}
+	w.end()
+	w.nc.Close()
 }
 
 func (w *clockWatch) note(node string, r servertime.Reading) {
@@ -104,24 +97,16 @@ func (w *clockWatch) err() error {
 	return nil
 }
 
-func (w *clockWatch) run() {
-	defer close(w.done)
-	tick := time.NewTicker(clockTick)
-	defer tick.Stop()
+func (w *clockWatch) run(ctx context.Context) {
 	var compared time.Time
 	said := ""
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, clockTick) == nil {
 		if w.wasSet() || time.Since(compared) >= clockEvery {
 			compared = time.Now()
 			w.compare()
 		}
 		w.lead(w.servers.Wrong(w.node) == 0)
 		said = w.say(said)
-		select {
-		case <-w.stop:
-			return
-		case <-tick.C:
-		}
 	}
 }
 

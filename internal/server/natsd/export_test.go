@@ -10,8 +10,7 @@ import (
 // this far ahead of the others'.
 func (s *Server) SetClock(ahead time.Duration) {
 	w := s.clock
-	close(w.stop)
-	<-w.done
+	w.end()
 	now := time.Now()
 	for _, node := range []string{"n1", "n2", "n3"} {
 		off := time.Duration(0)
@@ -21,7 +20,7 @@ func (s *Server) SetClock(ahead time.Duration) {
 		w.servers.Note(node, servertime.Between(now, now, now.Add(off)))
 	}
 	w.compare = func() {}
-	w.start()
+	w.end = startLoop(w.run)
 }
 
 // ClockErr says that a node's clock is wrong.

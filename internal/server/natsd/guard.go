@@ -2,6 +2,7 @@ package natsd
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -111,9 +112,6 @@ type guard struct {
 	churn   *churn              // set while clients subscribe too much
 
 	full refusals // of connections, because there are All
-
-	stop chan struct{}
-	done chan struct{}
 }
 
 // guarded is one connection.
@@ -140,7 +138,6 @@ func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slo
 	g := &guard{
 		srv: s.srv, account: accounts.Keys[identity.Bus], bounds: bounds, log: log, said: ratelimit.New(ofCredential), refused: ratelimit.New(ofRefused),
 		conns: map[uint64]*guarded{}, open: map[string]int{}, senders: map[string]*sender{},
-		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c, err := s.Issuer().Credential("", rights.Role{Name: rights.RoleGuard})
 	if err != nil {
@@ -170,16 +167,11 @@ func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slo
 	g.found()
 	s.guard = g
 	s.log.guard.Store(g)
-	go g.run()
+	s.closes = append(s.closes, g.close, startLoop(g.run))
 	return nil
 }
 
 func (g *guard) close() {
-	if g == nil {
-		return
-	}
-	close(g.stop)
-	<-g.done
 	g.nc.Close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -317,13 +309,12 @@ func (g *guard) kick(cid uint64) {
 	go func() { _ = g.srv.DisconnectClientByID(cid) }() // it may be gone
 }
 
-func (g *guard) run() {
-	defer close(g.done)
+func (g *guard) run(ctx context.Context) {
 	tick := time.NewTimer(guardEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-g.stop:
+		case <-ctx.Done():
 			return
 		case now := <-tick.C:
 			look, next := false, guardEvery

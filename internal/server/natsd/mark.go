@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,8 +29,6 @@ type mark struct {
 	list   *storecheck.Follower
 	file   *os.File
 	storecheck.Marked
-	stop chan struct{}
-	done chan struct{}
 }
 
 const (
@@ -38,12 +37,11 @@ const (
 	diskEvery = 10 * time.Minute
 )
 
-// startMark follows the streams until it is closed. In a cluster it records
+// newMark makes the record of the streams that follow keeps. In a cluster it has
 // only the block files: a node may be reset by its peers.
-func startMark(srv *server.Server, log *logger, opts Options, i *storecheck.Inspection, claims *sync.Mutex) (*mark, error) {
-	m := &mark{srv: srv, log: log, claims: claims, opts: opts, list: storecheck.NewFollower(opts.Dir, i.Found), Marked: storecheck.Marked{Account: i.Account, Streams: maps.Clone(i.Seqs)}, stop: make(chan struct{}), done: make(chan struct{})}
+func newMark(srv *server.Server, log *logger, opts Options, i *storecheck.Inspection, claims *sync.Mutex) (*mark, error) {
+	m := &mark{srv: srv, log: log, claims: claims, opts: opts, list: storecheck.NewFollower(opts.Dir, i.Found), Marked: storecheck.Marked{Account: i.Account, Streams: maps.Clone(i.Seqs)}}
 	if opts.Cluster != nil {
-		go m.follow()
 		return m, nil
 	}
 	var err error
@@ -51,12 +49,11 @@ func startMark(srv *server.Server, log *logger, opts Options, i *storecheck.Insp
 	if err != nil {
 		return nil, fmt.Errorf("record the last sequences of the store: %w", err)
 	}
-	go m.follow()
 	return m, nil
 }
 
-func (m *mark) follow() {
-	defer close(m.done)
+// follow keeps the record until ctx ends, and then takes a last look.
+func (m *mark) follow(ctx context.Context) {
 	wait := markEvery
 	tick := time.NewTimer(wait)
 	defer tick.Stop()
@@ -72,7 +69,7 @@ func (m *mark) follow() {
 			tick.Reset(wait)
 		case <-disk.C:
 			warnOfDisk(m.opts.Logger, m.opts.Dir, m.opts.MaxStore)
-		case <-m.stop:
+		case <-ctx.Done():
 			m.check()
 			return
 		}
@@ -107,13 +104,8 @@ func (m *mark) check() (further bool) {
 	return true
 }
 
-// close takes a last look and syncs the file.
+// close syncs the file.
 func (m *mark) close() {
-	if m == nil {
-		return
-	}
-	close(m.stop)
-	<-m.done
 	if m.file != nil {
 		_ = m.file.Sync() // it may lag
 		_ = m.file.Close()

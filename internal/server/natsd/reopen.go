@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/file"
 	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/nats-io/nats-server/v2/server"
@@ -27,8 +28,6 @@ type reopener struct {
 	s      *Server
 	log    *slog.Logger
 	config server.JetStreamConfig
-	stop   chan struct{}
-	done   chan struct{}
 }
 
 func (s *Server) startReopener(log *slog.Logger) {
@@ -36,35 +35,19 @@ func (s *Server) startReopener(log *slog.Logger) {
 	if config == nil {
 		return // it has just been switched off
 	}
-	r := &reopener{s: s, log: log, config: *config, stop: make(chan struct{}), done: make(chan struct{})}
+	r := &reopener{s: s, log: log, config: *config}
 	r.config.StoreDir = filepath.Dir(config.StoreDir) // the server adds its own folder
-	s.reopener = r
-	go r.run()
+	s.closes = append(s.closes, startLoop(r.run))
 }
 
-func (r *reopener) close() {
-	if r != nil {
-		close(r.stop)
-		<-r.done
-	}
-}
-
-func (r *reopener) run() {
-	defer close(r.done)
-	tick := time.NewTicker(reopenEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if !r.s.hasRoomAgain() {
-				continue
-			}
-			if err := r.reopen(); err != nil {
-				r.s.unopened.Store(true)
-				r.log.Error("cannot open the store again after its disk was full: start askbus again", slog.Any("error", err))
-				return
-			}
-		case <-r.stop:
+func (r *reopener) run(ctx context.Context) {
+	for backoff.Sleep(ctx, reopenEvery) == nil {
+		if !r.s.hasRoomAgain() {
+			continue
+		}
+		if err := r.reopen(); err != nil {
+			r.s.unopened.Store(true)
+			r.log.Error("cannot open the store again after its disk was full: start askbus again", slog.Any("error", err))
 			return
 		}
 	}
@@ -77,18 +60,12 @@ func (s *Server) AwaitRoom(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	tick := time.NewTicker(reopenEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if s.hasRoomAgain() {
-				return fmt.Errorf("the disk of %s has room again, and a node of a cluster opens its store only when it starts: start it again, if nothing does by itself (%s)", s.dir, s.log.writeFailure())
-			}
+	for backoff.Sleep(ctx, reopenEvery) == nil {
+		if s.hasRoomAgain() {
+			return fmt.Errorf("the disk of %s has room again, and a node of a cluster opens its store only when it starts: start it again, if nothing does by itself (%s)", s.dir, s.log.writeFailure())
 		}
 	}
+	return nil
 }
 
 // hasRoomAgain reports whether a write failed because the disk was full, and there is room now.

@@ -9,6 +9,7 @@ package natsd
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +28,6 @@ import (
 	"github.com/askbus/askbus/internal/process/metrics"
 	"github.com/askbus/askbus/internal/protocol/assertion"
 	"github.com/askbus/askbus/internal/server/identity"
-	"github.com/askbus/askbus/internal/server/revocations"
 	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/nats-io/jwt/v2"
@@ -77,11 +78,10 @@ type Server struct {
 	tls  bool
 
 	accounts *accounts
-	revoked  *revocations.Peer
 	guard    *guard
-	reopener *reopener   // nil in a cluster
 	unopened atomic.Bool // the store could not be opened again
 	clock    *clockWatch // nil: not in a cluster
+	closes   []func()    // what works beside nats-server; the last ends first
 
 	dir    string
 	budget int64
@@ -213,9 +213,10 @@ func (s *Server) start(opts Options, host string, port int) error {
 			return err
 		}
 	}
-	if s.mark, err = startMark(s.srv, log, opts, found, &s.claims); err != nil {
+	if s.mark, err = newMark(s.srv, log, opts, found, &s.claims); err != nil {
 		return err
 	}
+	s.closes = append(s.closes, s.mark.close, startLoop(s.mark.follow))
 	s.followAccounts(known, accounts, opts.Logger)
 	if err := s.startGuard(opts.Bounds, accounts, opts.Logger); err != nil {
 		return err
@@ -324,17 +325,10 @@ func (s *Server) Healthy() error {
 
 // Close stops the server and unlocks the store. It may be called twice.
 func (s *Server) Close() {
-	s.reopener.close()
-	s.reopener = nil
-	s.clock.close()
-	s.clock = nil
-	s.revoked.Close()
-	s.revoked = nil
-	s.guard.close()
-	s.guard = nil
-	s.accounts.close()
-	s.accounts = nil
-	s.mark.close()
+	for _, end := range slices.Backward(s.closes) {
+		end()
+	}
+	s.closes = nil
 	if s.log != nil {
 		s.log.clients.stop() // the server waits for those who are held up
 	}
@@ -352,6 +346,17 @@ func (s *Server) Close() {
 	if s.lock != nil {
 		_ = s.lock.Close() // unlocks it
 		s.lock = nil
+	}
+}
+
+// startLoop runs work beside nats-server. End ends its context and waits for it.
+func startLoop(work func(ctx context.Context)) (end func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { work(ctx) })
+	return func() {
+		stop()
+		done.Wait()
 	}
 }
 
