@@ -57,7 +57,7 @@ baseline: ## make the last run of bench the BASELINE that the next ones are comp
 	cp bin/bench.txt $(BASELINE)
 
 .PHONY: agents
-agents: build ## run the real agents against askbus (npm, tmux, 2 GB in bin/agents), and write the table of docs/agents.md
+agents: build ## run the real agents against askbus (npm, tmux, 2 GB in bin/agents), and write the table of docs/agents-tried.md
 	node interop/agents/run.mjs $(BIN)
 
 .PHONY: agents-check
