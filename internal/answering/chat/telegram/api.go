@@ -3,7 +3,6 @@ package telegram
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -196,40 +195,20 @@ func (a *api) member(ctx context.Context, of string) ([]string, error) {
 
 var errRival = errors.New("another process polls with this token, or a webhook is set; stop one of the two, or give each a bot of its own")
 
-// maxUpdates bounds the body of one poll, in bytes: 100 updates with a message of 4,096 characters each.
-const maxUpdates = 8 << 20
-
 // updates polls for updates from an offset, which confirms the earlier ones. It is not the library's,
 // which confirms an update before it is handled.
 func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (list []*models.Update, err error) {
-	url := fmt.Sprintf("%sgetUpdates?offset=%d&timeout=%d&limit=50&allowed_updates=%%5B%%22message%%22,%%22callback_query%%22%%5D", a.base, offset, int(within.Seconds()))
-	res, err := (&chat.Request{Method: http.MethodGet, URL: url, Most: maxUpdates}).Do(ctx, a.http)
-	if err != nil {
-		return nil, err
-	}
-	var body struct {
-		OK          bool             `json:"ok"`
-		Code        int              `json:"error_code"`
-		Description string           `json:"description"`
-		Result      []*models.Update `json:"result"`
-		Parameters  struct {
-			RetryAfter int `json:"retry_after"`
-		} `json:"parameters"`
-	}
-	if err := json.Unmarshal(res.Data, &body); err != nil {
-		return nil, fmt.Errorf("getUpdates: status %d: %w", res.Status, err)
-	}
+	err = a.post(ctx, "getUpdates", map[string]any{"offset": offset, "timeout": int(within.Seconds()), "limit": 50, "allowed_updates": []string{"message", "callback_query"}}, &list)
+	limited, is := errors.AsType[*bot.TooManyRequestsError](err)
 	switch {
-	case body.OK:
-		return body.Result, nil
-	case body.Code == http.StatusConflict:
-		return nil, fmt.Errorf("%w (Telegram says: %s)", errRival, body.Description)
-	case body.Code == http.StatusUnauthorized:
+	case errors.Is(err, bot.ErrorConflict):
+		return nil, fmt.Errorf("%w (Telegram says: %w)", errRival, err)
+	case errors.Is(err, bot.ErrorUnauthorized):
 		return nil, errRevoked
-	case body.Code == http.StatusTooManyRequests:
-		return nil, &responder.RetryError{After: time.Duration(max(body.Parameters.RetryAfter, 1)) * time.Second, Err: errors.New("getUpdates: " + body.Description)}
+	case is:
+		return nil, &responder.RetryError{After: time.Duration(max(limited.RetryAfter, 1)) * time.Second, Err: err}
 	}
-	return nil, fmt.Errorf("getUpdates: %d %s", body.Code, body.Description)
+	return list, err
 }
 
 // gone reports errors for messages that cannot be edited any more.

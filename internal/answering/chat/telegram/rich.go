@@ -189,8 +189,8 @@ func (t *text) fit() {
 	t.n, t.entities = n, kept
 }
 
-// maxReply bounds the body of a reply, in bytes.
-const maxReply = 1 << 20
+// maxReply bounds the body of a reply, in bytes: 50 updates with a message of 4,096 characters each.
+const maxReply = 8 << 20
 
 // post makes a call that the library does not have. Its errors are the library's.
 func (a *api) post(ctx context.Context, method string, params, into any) error {
@@ -220,6 +220,8 @@ func (a *api) post(ctx context.Context, method string, params, into any) error {
 		return fmt.Errorf("%w, %s", bot.ErrorForbidden, got.Description)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%w, %s", bot.ErrorUnauthorized, got.Description)
+	case http.StatusConflict:
+		return fmt.Errorf("%w, %s", bot.ErrorConflict, got.Description)
 	case http.StatusTooManyRequests:
 		return &bot.TooManyRequestsError{Message: got.Description, RetryAfter: got.Parameters.RetryAfter}
 	}
