@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/config"
 	"github.com/askbus/askbus/internal/process/daemon"
 )
@@ -33,9 +34,7 @@ func (r *Process) connectedChats(base string) {
 	}
 	r.parts = append(r.parts, daemon.Part{Name: "connected chats", Run: func(ctx context.Context) error {
 		running := map[string]*connectedChat{}
-		tick := time.NewTicker(lookForChats)
-		defer tick.Stop()
-		for {
+		for on := true; on; on = backoff.Sleep(ctx, lookForChats) == nil {
 			all, there := accounts(r.a.Dir), map[string]bool{}
 			for _, c := range all {
 				there[c.served()] = true
@@ -65,17 +64,13 @@ func (r *Process) connectedChats(base string) {
 					one.look()
 				}
 			}
-			select {
-			case <-ctx.Done():
-				var all sync.WaitGroup
-				for _, one := range running {
-					all.Go(one.stop)
-				}
-				all.Wait()
-				return nil
-			case <-tick.C:
-			}
 		}
+		var all sync.WaitGroup
+		for _, one := range running {
+			all.Go(one.stop)
+		}
+		all.Wait()
+		return nil
 	}})
 }
 

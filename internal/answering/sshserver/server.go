@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
 	"golang.org/x/crypto/ssh"
@@ -191,13 +192,9 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 // untilRevoked reports whether a key is no longer its person's before ctx ends. It takes two looks for that: a file that is
 // being written may lack it for a moment.
 func (s *Server) untilRevoked(ctx context.Context, who signedIn) bool {
-	tick := time.NewTicker(s.opts.Recheck)
-	defer tick.Stop()
 	for missed := 0; missed < 2; {
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, s.opts.Recheck) != nil {
 			return false
-		case <-tick.C:
 		}
 		if by, err := lookUp(s.opts.Keys, who.key); err == nil && reflect.DeepEqual(by, who.by) {
 			missed = 0

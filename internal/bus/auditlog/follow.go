@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"golang.org/x/mod/sumdb/note"
 )
 
@@ -51,24 +52,17 @@ var ErrDiffers = errors.New("the audit does not hold the records that the log ha
 // tries again.
 func (l *Log) Follow(ctx context.Context, o Options) error {
 	o.fill()
-	tick := time.NewTicker(o.Every)
-	defer tick.Stop()
-	for {
+	for on := true; on; on = backoff.Sleep(ctx, o.Every) == nil {
 		err := l.Once(ctx, o)
 		switch {
-		case ctx.Err() != nil:
-			return nil
+		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, errTransient):
 			o.Logger.WarnContext(ctx, "the log of the audit is not current; trying again", slog.Any("error", err))
-		case err != nil:
+		default:
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
+	return nil
 }
 
 // errTransient marks what another try may mend.

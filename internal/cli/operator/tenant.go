@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/state"
 	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -132,13 +133,10 @@ func aboutTenant(ctx context.Context, b *cli.Bus, tenant string, verb subject.Ve
 
 // untilRemoved waits until the brokers have removed a tenant.
 func untilRemoved(ctx context.Context, b *cli.Bus, tenant string, m wire.Removal) (wire.Removal, error) {
-	bucket, tick := state.Open(b.NC, state.Operator(), state.Removed), time.NewTicker(500*time.Millisecond)
-	defer tick.Stop()
+	bucket := state.Open(b.NC, state.Operator(), state.Removed)
 	for m.State != wire.RemovalDone {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return m, ctx.Err()
+		if err := backoff.Sleep(ctx, 500*time.Millisecond); err != nil {
+			return m, err
 		}
 		e, err := bucket.Get(ctx, state.Key{Name: tenant})
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/process/gcstart"
 )
 
@@ -31,17 +32,10 @@ func EaseHeap(ctx context.Context) {
 		return
 	}
 	gcstart.Over()
-	tick := time.NewTicker(heapEvery)
-	defer tick.Stop()
 	seen := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(seen)
 	h := heap{cycles: seen[1].Value.Uint64()}
-	for set := 100; ; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for set := 100; backoff.Sleep(ctx, heapEvery) == nil; {
 		metrics.Read(seen)
 		if p := h.percent(seen[0].Value.Uint64(), seen[1].Value.Uint64()); p != set {
 			debug.SetGCPercent(p)
