@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"strings"
 
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/internal/bus/ledger"
 	"github.com/askbus/askbus/internal/protocol/cloudevent"
 	"github.com/askbus/askbus/internal/protocol/lifecycle"
@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 )
 
 // replyStatus replies with the status of an ask.
@@ -109,12 +108,7 @@ func (b *Broker) refuseUnlogged(ctx context.Context, r *request, e *ask.Error) {
 	b.refused.Add(1)
 	b.counts.Refused(r.Tenant, e.Code)
 	b.auditRefusal(r, e)
-	msg := &nats.Msg{Header: nats.Header{
-		micro.ErrorCodeHeader: []string{strconv.Itoa(wire.HTTPStatus(e.Code))},
-		micro.ErrorHeader:     []string{strings.Join(strings.Fields(e.Detail), " ")},
-		"Content-Type":        []string{wire.TypeProblem},
-	}, Data: wire.EncodeProblem(e)}
-	if err := b.send(r, msg); err != nil {
+	if err := b.send(r, connection.Refuse(e)); err != nil {
 		b.opts.Logger.WarnContext(ctx, "cannot reply", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.Any("error", err))
 	}
 }
