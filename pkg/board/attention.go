@@ -10,7 +10,6 @@ import (
 	"sort"
 	"time"
 
-	"github.com/askbus/askbus/internal/process/backoff"
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -44,12 +43,18 @@ const (
 // Attend tells other surfaces every 10 s that the viewer looks at an ask, or
 // has begun to answer it, until ctx ends, and then that the viewer has left.
 func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool) error {
-	for on := true; on; on = backoff.Sleep(ctx, attentionEvery) == nil {
+	tick := time.NewTicker(attentionEvery)
+	defer tick.Stop()
+	for {
 		if err := b.Look(v, k, answering); err != nil {
 			return err
 		}
+		select {
+		case <-ctx.Done():
+			return b.Leave(v, k)
+		case <-tick.C:
+		}
 	}
-	return b.Leave(v, k)
 }
 
 // Look tells once what [Board.Attend] tells repeatedly. A screen that learns
@@ -275,8 +280,15 @@ const fadeEvery = 5 * time.Second
 
 // fade removes people who disappeared without a message, until ctx ends.
 func (b *Board) fade(ctx context.Context) {
-	for backoff.Sleep(ctx, fadeEvery) == nil {
-		b.faded(time.Now())
+	tick := time.NewTicker(fadeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			b.faded(now)
+		}
 	}
 }
 
