@@ -167,6 +167,9 @@ func TestBackupsAndRestoresAreInTheAudit(t *testing.T) {
 	if _, said, code := elsewhere.run("ledger", "restore", file, "--nats-url", fresh.context().NATSURL, "--creds", broker); code != 0 || strings.Contains(said, "no record") {
 		t.Fatalf("restore: exit %d, %s", code, said)
 	}
+	if _, said, code := elsewhere.run("list", "--nats-url", fresh.context().NATSURL, "--creds", broker); code != 1 || !strings.Contains(said, "for brokers only") {
+		t.Errorf("a list with a broker's credentials: exit %d, %s", code, said)
+	}
 	start(t, "", "broker", "--dir", fresh.dir).err.wait(t, "broker is ready")
 	if got := fresh.audited("--action", "ledger.changed"); len(got) != 1 || !strings.HasPrefix(got[0].Object.Note, "restored from a backup of 20") || got[0].Actor.Role != "operator" {
 		t.Errorf("the restored audit has %+v", got)

@@ -254,7 +254,10 @@ func ReadCreds(path string) (client.Credential, error) {
 			if err := json.Unmarshal(data, &c); err != nil {
 				return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
 			}
-			if c.Creds == "" && c.CredsFile != "" {
+			switch {
+			case c.Creds == "" && c.CredsFile == "":
+				return client.Credential{}, fmt.Errorf("credential file %s has no \"creds\": what \"askbus auth broker\" prints is for brokers only", path)
+			case c.Creds == "":
 				if data, err = os.ReadFile(c.CredsFile); err != nil {
 					return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
 				}
