@@ -160,20 +160,28 @@ func (l *Ledger) listConsumers(ctx context.Context, stream string) ([]ConsumerIn
 // ahead returns how far the clock of a stream's leader is ahead of this
 // machine's.
 func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.Duration, err error) {
-	var info streamInfo
-	for i := range probes {
+	for probed, tries := 0, 0; probed < probes; {
 		began := time.Now()
 		msg, err := l.request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.INFO." + stream})
 		if err != nil {
 			return 0, 0, err
 		}
 		half := time.Since(began) / 2
+		var info streamInfo
 		if err := json.Unmarshal(msg.Data, &info); err != nil {
 			return 0, 0, fmt.Errorf("ledger: %s: %w", stream, err)
 		}
-		if i == 0 || half < unsure {
+		if info.Time.IsZero() { // an error, such as that nobody leads
+			if err := backOff(ctx, tries); err != nil {
+				return 0, 0, fmt.Errorf("ledger: %s: no server says what time it is: %w", stream, err)
+			}
+			tries++
+			continue
+		}
+		if probed == 0 || half < unsure {
 			ahead, unsure = info.Time.Sub(began.Add(half).Round(0)), half
 		}
+		probed++
 	}
 	return ahead, unsure, nil
 }
