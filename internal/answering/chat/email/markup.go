@@ -8,6 +8,9 @@ import (
 	"github.com/askbus/askbus/pkg/card"
 )
 
+// ltr is the direction of code, also in text from right to left: --force is not force--.
+const ltr = ` dir="ltr"`
+
 // inline returns one line of an agent's text as HTML. Links are text with their host: nothing that an agent writes is a
 // link of a mail or of its page.
 func inline(text string) template.HTML {
@@ -18,7 +21,7 @@ func inline(text string) template.HTML {
 			open, end = "<b>", "</b>"
 		}
 		if sp.Code {
-			open, end = open+`<code dir="ltr">`, "</code>"+end // also in text from right to left: --force is not force--
+			open, end = open+"<code"+ltr+">", "</code>"+end
 		}
 		b.WriteString(open + template.HTMLEscapeString(sp.Text) + end)
 		if sp.Link != "" && sp.Host != "" {
