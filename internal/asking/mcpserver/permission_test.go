@@ -40,7 +40,9 @@ func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
 		<-done
 	}
 	long := map[string]any{"tool_name": "Bash", "input": map[string]any{"command": strings.Repeat("x", 200_000) + "END"}}
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		rec := f.screen.Next(board.Pending)
 		if whole := f.screen.Whole(&rec.Ask); !strings.Contains(whole, "xEND") {
 			t.Errorf("the file of a long call has %d bytes", len(whole))
@@ -50,6 +52,7 @@ func TestThePermissionToolDecidesOnlyAsAPersonDid(t *testing.T) {
 	if r := f.must(cs, "PermissionPrompt", long); !strings.Contains(r.text, `xEND`) {
 		t.Errorf("a long call: %.200s", r.text)
 	}
+	<-done
 	if n := sent(subject.VerbWait); n != 0 {
 		t.Errorf("%d waits were sent besides the asks", n)
 	}
