@@ -59,7 +59,7 @@ type Options struct {
 func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 	nodes := max(1, opts.Nodes)
 	b := &Bed{embedded: true, Replicas: nodes, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
-	srv, err := b.serve(opts.Dir, nodes)
+	srv, err := b.serve(opts.Dir, nodes) //nolint:contextcheck // it works until it is closed
 	if err != nil {
 		b.Close()
 		return nil, err
@@ -69,7 +69,7 @@ func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 		b.Close()
 		return nil, err
 	}
-	b.floor = func() (func(rights.Role) (*nats.Conn, error), error) {
+	b.floor = func() (func(rights.Role) (*nats.Conn, error), error) { //nolint:contextcheck // so does this one
 		floor, err := b.serve(opts.Dir, nodes)
 		if err != nil {
 			return nil, err

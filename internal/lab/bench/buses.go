@@ -91,7 +91,7 @@ func measureBuses(ctx context.Context, buses, tenants, sessions int, plan Plan) 
 		}
 		beside = append(beside, one)
 	}
-	srv, err := host.serve(dir, 1, beside...)
+	srv, err := host.serve(dir, 1, beside...) //nolint:contextcheck // it works until it is closed
 	if err != nil {
 		return row, err
 	}
