@@ -102,6 +102,16 @@ const pending = (but = []) => until('an ask', () => asks().find((row) => !but.in
 const told = (agent, text) => until(`told ${text}: ${JSON.stringify(requests(agent.log).at(-1)).slice(-300)}`, () => requests(agent.log).some((r) => (r.messages ?? r.input).some((m) => (m.role === 'tool' || m.type?.endsWith('_output')) && JSON.stringify(m).includes(text))))
 let n = 0
 
+// allow answers the dialog with yes. A key that comes while the dialog is being drawn is lost, and is pressed again.
+async function allow(agent) {
+  const ran = () => existsSync(join(project, `ran-${n}`))
+  for (let tries = 0; tries < 5 && !ran() && screen('a').includes(agent.dialog); tries++) {
+    keys('a', ...agent.yes)
+    for (let i = 0; i < 25 && !ran(); i++) await sleep(200)
+  }
+  await until('the command ran', ran)
+}
+
 const paths = (agent) => ({
   'permission allowed elsewhere': async () => {
     await say(agent, 'a', agent.call(`touch ran-${++n}; echo ran "星期五"`))
@@ -161,15 +171,13 @@ const paths = (agent) => ({
     const { ask } = await pending()
     await until('the dialog', () => screen('a').includes(agent.dialog))
     if (asks().length) throw new Error('it is still asked: ' + ask.id)
-    keys('a', ...agent.yes)
-    await until('the command ran', () => existsSync(join(project, `ran-${n}`)))
+    await allow(agent)
   },
   'no bus: the dialog opens': async () => {
     bus.kill('SIGKILL')
     await say(agent, 'a', agent.call(`touch ran-${++n}`))
     await until('the dialog', () => screen('a').includes(agent.dialog))
-    keys('a', ...agent.yes)
-    await until('the command ran', () => existsSync(join(project, `ran-${n}`)))
+    await allow(agent)
     bus = await up()
   },
 })
