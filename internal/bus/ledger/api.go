@@ -73,6 +73,7 @@ var errWrite = errors.New("the write was not acknowledged")
 // request sends msg and returns the reply, retrying while there is no leader.
 // Its messages may be sent twice.
 func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	var none error // nobody took an earlier try, which the end of ctx in a later one does not hide
 	for try := 0; ; try++ {
 		reply, err := l.send(ctx, msg)
 		if err == nil {
@@ -82,10 +83,13 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 			l.clock.suspectAll() // another server may lead
 		}
 		if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
-			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
+			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err, none))
 		}
 		if over := backOff(ctx, try); over != nil {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err, over))
+		}
+		if errors.Is(err, nats.ErrNoResponders) {
+			none = err
 		}
 	}
 }
