@@ -48,9 +48,9 @@ const (
 )
 
 // HandOver gives an ask to a person, a group or an on-call schedule, with a note. To may be the name of a person whom the
-// board has seen. An empty one takes the ask back for everybody, whoever it was handed to; see [Board.TakeBack]. The error is [ask.ErrNotFound] if the ask
-// is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
-// [ask.ErrInvalid] with faults of "to" and "word".
+// board has seen. If it is empty, the ask is open to everybody again, even if somebody else has handed it over since: see
+// [Board.TakeBack]. The error is [ask.ErrNotFound] if the ask is not pending here,
+// [ask.ErrForbidden] if the viewer may not decide it, or [ask.ErrInvalid] with faults of "to" and "word".
 func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word string) error {
 	to, word = ask.CleanLine(to), ask.CleanLine(word)
 	b.mu.Lock()
