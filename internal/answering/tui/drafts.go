@@ -127,12 +127,15 @@ func (d *Drafts) keep(of, name string, before, data []byte) (string, error) {
 		name = of + "-" + rand.Text()
 	}
 	path := filepath.Join(d.dir, name)
-	d.names[of] = slices.DeleteFunc(d.names[of], func(one string) bool { return one == name })
+	others := slices.DeleteFunc(d.names[of], func(one string) bool { return one == name })
 	if data == nil {
+		if d.names[of] = others; len(others) == 0 {
+			delete(d.names, of)
+		}
 		_ = os.Remove(path) // another screen may have been first
 		return "", nil
 	}
-	d.names[of] = append(d.names[of], name)
+	d.names[of] = append(others, name)
 	return name, file.Replace(path, data, 0o600)
 }
 
@@ -159,7 +162,7 @@ func (d *Drafts) of(by ask.By) (all []ask.Key) {
 	defer d.mu.Unlock()
 	own := draftsOf(by)
 	for of, names := range d.names {
-		if !strings.HasPrefix(of, own) || len(names) == 0 {
+		if !strings.HasPrefix(of, own) {
 			continue
 		}
 		var one draft

@@ -53,6 +53,18 @@ func TestADraftOutlivesItsScreen(t *testing.T) {
 	}
 }
 
+// drafting opens a screen that keeps its drafts in a directory, as another process does.
+func drafting(t *testing.T, b *bus, dir string, width int) *screen {
+	t.Helper()
+	drafts, err := tui.OpenDrafts(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := options(b)
+	opts.Drafts = drafts
+	return newScreen(t, opts, width, 40)
+}
+
 // Two screens of one person, such as two terminals, do not overwrite each other's draft, and neither is left once one of them
 // has sent the answer.
 func TestTwoScreensKeepTheirOwnDrafts(t *testing.T) {
@@ -60,16 +72,7 @@ func TestTwoScreensKeepTheirOwnDrafts(t *testing.T) {
 	dir := t.TempDir()
 	b := &bus{}
 	b.asked(text("Name?"))
-	open := func() *screen {
-		t.Helper()
-		drafts, err := tui.OpenDrafts(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts := options(b)
-		opts.Drafts = drafts
-		return newScreen(t, opts, 120, 40)
-	}
+	open := func() *screen { return drafting(t, b, dir, 120) }
 	hour := 0
 	later := func() { // what is written from now on is newer
 		t.Helper()
@@ -151,16 +154,7 @@ func TestADraftOfAnAskThatEndedIsShown(t *testing.T) {
 		b.asked(text("Name?"))
 		b.asked(text("Why?"))
 		b.asked(text("Where?"))
-		open := func() *screen {
-			t.Helper()
-			drafts, err := tui.OpenDrafts(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			opts := options(b)
-			opts.Drafts = drafts
-			return newScreen(t, opts, width, 40)
-		}
+		open := func() *screen { return drafting(t, b, dir, width) }
 		first := open()
 		first.keys("enter").typed("ledger").keys("esc j enter").typed("because it is small").keys("esc")
 		first.send(tui.Tick())
