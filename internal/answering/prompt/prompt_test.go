@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,9 @@ import (
 )
 
 func record(questions ...ask.Question) *ask.Record {
+	for i := range questions { // cases that run side by side may share options
+		questions[i].Options = slices.Clone(questions[i].Options)
+	}
 	a := ask.Ask{ID: "a1", Tenant: "default", Session: "s", Agent: ask.Agent{Name: "builder"}, Questions: questions}
 	a.Normalize()
 	return &ask.Record{State: ask.StatePending, Ask: a, AskedAt: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)}
