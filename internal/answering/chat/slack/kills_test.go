@@ -275,11 +275,18 @@ func TestKillsLeaveOneCardOfEachAsk(t *testing.T) {
 				if rand.IntN(5) == 0 {
 					f.kind, f.nth = "", 1+rand.Int32N(4)
 				}
-				k.ask(4)
+				// A replica posts at most seven before it has died: three, and four at a time. One ask may
+				// end here. So neither of the two runs out of calls to die at.
+				k.ask(8)
 				k.end()
-				k.replica(t.Context(), f)
+				life, cancel := context.WithTimeout(t.Context(), waittest.Limit)
+				k.replica(life, f)
+				if !f.dead.Load() {
+					t.Errorf("a replica did not come to call %d of %q", f.nth, f.kind)
+				}
+				cancel()
 			}
-			k.ask(6) // the other one must not run out of work
+			k.ask(8) // the other one must not run out of work
 		})
 	}
 	pair.Wait()
