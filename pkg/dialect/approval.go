@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +33,7 @@ type approval struct {
 // in the tool's place is a text.
 func (b *builder) approval(n, i int, one approval) {
 	id := approvalID(n, i)
-	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: !one.respondable, Text: strings.TrimSpace(one.description)}
+	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: !one.respondable, Text: strings.TrimSpace(withoutCall(one.description, one.name))}
 	if !strings.Contains(q.Text, one.name) || q.Text == "" { // nobody approves a tool without its name
 		q.Text = strings.TrimSpace("Tool: " + one.name + "\n\n" + q.Text)
 	}
@@ -56,6 +57,16 @@ func (b *builder) approval(n, i int, one approval) {
 	if one.editable {
 		b.add(newArguments(id+"-args", one.name), place{at: one.at})
 	}
+}
+
+// withoutCall returns a description without the call that LangChain writes at its end (JSON in JavaScript,
+// a dict in Python) where nobody gave it another one: the arguments are shown anyway.
+func withoutCall(description, name string) string {
+	about, args, _ := strings.Cut(description, "\n\nTool: "+name+"\nArgs: ")
+	if strings.HasPrefix(args, "{") && strings.HasSuffix(args, "}") && (!strings.Contains(args, "\n") || json.Valid([]byte(args))) {
+		return about
+	}
+	return description
 }
 
 // allowance is an option that a request for approval may allow.
