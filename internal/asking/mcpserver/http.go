@@ -64,7 +64,7 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 		PropagateRequestCancellation: true,
 		DisableLocalhostProtection:   true, // the guard does it
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:contextcheck // calls outlive their caller's right, below
 		who, err := h.Caller(r)
 		if err != nil {
 			h.refuse(w, r, err)
@@ -86,14 +86,21 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 			h.refuse(w, r, err)
 			return
 		}
-		// Copy the request, because the SDK replaces its body.
+		// When the caller loses its right, only its waiting calls end: the SDK answers nothing once the request's context has
+		// ended, and clients wait on for an answer after their stream.
 		over, end := context.WithCancel(context.Background())
-		defer context.AfterFunc(r.Context(), func() { //nolint:contextcheck // the request's context says why it ended
-			if h.Ended != nil && h.Ended(r.Context()) {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
+		request := r.Context()
+		defer context.AfterFunc(request, func() { //nolint:contextcheck // the request's context says why it ended
+			if h.Ended != nil && h.Ended(request) {
 				end()
+			} else {
+				cancel()
 			}
 		})()
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, life, over, began})) //nolint:contextcheck // life is the handler's
+		// Copy the request, because the SDK replaces its body.
+		r = r.WithContext(context.WithValue(ctx, callerKey{}, called{who, life, over, began})) //nolint:contextcheck // life is the handler's
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		beating(w, r, streams, eventID(r, body, began))
 	})

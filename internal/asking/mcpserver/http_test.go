@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -130,6 +131,47 @@ func TestAStreamBeginsBeforeTheAnswerAndEndsWithItsServer(t *testing.T) {
 	rest, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(rest), "pending") || !strings.Contains(string(rest), rec.Ask.ID) {
 		t.Errorf("the stream ends with %q, %v", rest, err)
+	}
+}
+
+// A client is told that its question waits when its token ends: after a stream without a response, clients wait for their own
+// limit.
+func TestACallEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, mcpserver.Options{})
+			token, revoke := context.WithCancel(t.Context())
+			revoked := errors.New("revoked")
+			endpoint := mcpserver.HTTP{
+				Caller: func(*http.Request) (mcpserver.Caller, error) { return f.who, nil },
+				Ended:  func(ctx context.Context) bool { return errors.Is(context.Cause(ctx), revoked) },
+			}
+			h := f.server.Handler(t.Context(), endpoint)
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, end := context.WithCancelCause(r.Context())
+				defer end(nil)
+				defer context.AfterFunc(token, func() { end(revoked) })()
+				h.ServeHTTP(w, r.WithContext(ctx))
+			}))
+			t.Cleanup(srv.Close)
+			c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil)
+			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: srv.URL, DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cs.Close()
+			asked := make(chan ask.Record, 1)
+			go func() {
+				asked <- f.screen.Next(board.Pending)
+				revoke()
+			}()
+			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
+			if rec := <-asked; r.isError || r.object["status"] != "pending" || r.object["ask_id"] != rec.Ask.ID {
+				t.Errorf("the result is %+v", r)
+			}
+		})
 	}
 }
 
