@@ -18,7 +18,10 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 	in, write := io.Pipe()
 	read, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- f.server.Run(t.Context(), f.who, in, out) }()
+	go func() {
+		ended <- f.server.Run(t.Context(), f.who, in, out)
+		_ = out.Close()
+	}()
 	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, 4<<20)
 	exchange := func(line string) (m struct {
@@ -68,9 +71,9 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 			t.Fatalf("after %.60q: %+v", v.line, m)
 		}
 	}
-	// A screenshot in base64 is such a line.
-	if m := exchange(`{"jsonrpc":"2.0","id":200,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("A", 7<<20) + `"}}}`); string(m.ID) != "200" || m.Result == nil {
-		t.Errorf("7 MB in one message: %+v", m)
+	// Three screenshots in base64 are such a line.
+	if m := exchange(`{"jsonrpc":"2.0","id":200,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("A", 20<<20) + `"}}}`); string(m.ID) != "200" || m.Result == nil {
+		t.Errorf("20 MB in one message: %+v", m)
 	}
 	_ = write.Close()
 	if err := <-ended; err != nil {

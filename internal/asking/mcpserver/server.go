@@ -107,7 +107,8 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	defer cancel()
 	both := newPipe(ctx, in, out)
 	one := called{Caller: who, life: ctx, over: context.WithoutCancel(ctx)}
-	err := s.server(who.Permissions, func(context.Context) (called, bool) { return one, true }).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
+	// The pipe bounds a line: the library would end the connection at 16 MiB, which three screenshots have.
+	err := s.server(who.Permissions, func(context.Context) (called, bool) { return one, true }).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both, MaxLineLength: -1})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil // stopped
 	}
