@@ -202,10 +202,11 @@ function open(selector) {
   return true;
 }
 
-// Of the bar's fields one is open at a time, and those that have words: more would hide the question.
+// Of the bar's fields one is open at a time, and those that have words: more would hide the question. The event comes
+// later than the next key can: the field that has the focus meanwhile stays.
 document.addEventListener('toggle', ({ target }) => {
   if (!target.open || !target.matches('.act > details:not(.more)')) return;
-  for (const other of $$('.act > details[open]:not(.more)', card())) if (other !== target && !$('textarea', other).value) other.open = false;
+  for (const other of $$('.act > details[open]:not(.more)', card())) if (other !== target && !$('textarea', other).value && !other.contains(document.activeElement)) other.open = false;
 }, true);
 
 // The panes to compare open below their switch, often below the screen.
