@@ -86,7 +86,7 @@ func TestADailyDigestListsWhatWaits(t *testing.T) {
 			t.Errorf("the %s has times of another zone: %s", name, body)
 		}
 	}
-	if len(pageLink.FindAllString(m.Text, -1)) != 1 || len(pageLink.FindAllString(m.HTML, -1)) != 1 || m.To != tom {
+	if len(pageLink.FindAllString(m.Text, -1)) != 1 || len(pageLink.FindAllString(m.HTML, -1)) != 1 || !strings.Contains(m.HTML, ` dir="auto">`) || m.To != tom {
 		t.Errorf("to %s: %s\n%s", m.To, m.Text, m.HTML)
 	}
 }

@@ -103,7 +103,7 @@ func TestOnlyTheFormAnswers(t *testing.T) {
 	}
 	end := w.mail(ann, "the outcome", func(m *fakemail.Mail) bool { return m.Header.Get("In-Reply-To") != "" })
 	first := w.question(ann, "a1")
-	if end.Header.Get("In-Reply-To") != "<"+first.ID()+">" || end.Header.Get("References") != "<"+first.ID()+">" || !strings.Contains(end.Text, "chose PostgreSQL") {
+	if end.Header.Get("In-Reply-To") != "<"+first.ID()+">" || end.Header.Get("References") != "<"+first.ID()+">" || !strings.Contains(end.Text, "chose PostgreSQL") || strings.Count(end.HTML, `dir="auto"`) != 1 {
 		t.Errorf("the outcome is %s", end.Raw)
 	}
 	if strings.Contains(end.Text, "\n\n\n") {
@@ -190,6 +190,9 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	if !strings.Contains(body, `<fieldset dir="rtl">`) || strings.Count(m.HTML, `border-radius:8px" dir="rtl">`) != 2 {
 		t.Errorf("the options of a question from right to left are in another direction: %s %s", body, m.HTML)
+	}
+	if strings.Count(m.HTML, "text-align:") != 2 || !strings.Contains(m.HTML, "text-align:left;text-align:start") || !strings.Contains(m.HTML, `<p style="margin:16px 0 0" dir="rtl">`) {
+		t.Errorf("a mail from right to left is at the left: %s", m.HTML) // but by a client that does not know start
 	}
 }
 
