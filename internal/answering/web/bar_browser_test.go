@@ -151,19 +151,33 @@ func TestBrowserTheBarIsLowOnASmallPhone(t *testing.T) {
 func TestBrowserPrintedOrZoomedTo400PercentTheQuestionIsThere(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
-	bus.ask(question("two", database(), text("t", "And why?")), 0)
+	many := wide()
+	for i := range 40 {
+		many.Options = append(many.Options, ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint("Option ", i)})
+	}
+	bus.ask(question("two", many, text("t", "And why?")), 0)
 	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.js(`document.querySelector('.compare').open = true; ''`)
 	b.wait(`getComputedStyle(document.querySelector('.act')).position === 'sticky'`)
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
 		t.Fatal(err)
 	}
 	b.wait(`getComputedStyle(document.querySelector('.act')).position === 'static'`)
+	if cut := b.js(`[...document.querySelectorAll('article *')].filter((el) => el.matches(':not(input, textarea, select, .unseen)') && getComputedStyle(el).overflow !== 'visible' && (el.scrollHeight > el.clientHeight + 1 || el.scrollWidth > el.clientWidth + 1)).map((el) => el.className).join()`); cut != "" {
+		t.Errorf("cut off on paper: %s", cut)
+	}
+	if wide := b.js(`String(Math.max(...[...document.querySelectorAll('article pre')].map((el) => el.scrollWidth - el.clientWidth)))`); wide != "0" {
+		t.Errorf("a line leaves its box on paper by %s px", wide)
+	}
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}); err != nil {
 		t.Fatal(err)
 	}
 	screen(320, 189, "light")(b)
 	if over := b.js(`[...document.querySelectorAll('main *')].filter((el) => ['sticky', 'fixed'].includes(getComputedStyle(el).position) && el.offsetHeight > 0).map((el) => el.className).join()`); over != "" {
 		t.Errorf("stays on the screen: %s", over)
+	}
+	if cut := b.js(`(() => { const many = document.querySelector('.options.many'); return String(many.scrollHeight > many.clientHeight) })()`); cut != "false" {
+		t.Error("the list of options has a scroll bar of its own")
 	}
 	if wide := b.js(`String(document.documentElement.scrollWidth)`); wide != "320" {
 		t.Errorf("the page is %s px wide", wide)
