@@ -81,6 +81,9 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	if err != nil {
 		return Summary{}, err
 	}
+	if err := l.whole(ctx); err != nil {
+		return Summary{}, err
+	}
 	at, err := l.serversTime(ctx)
 	if err != nil {
 		return Summary{}, err
@@ -282,7 +285,7 @@ func (l *Ledger) upTo(ctx context.Context, stream string, next, last uint64, tak
 			continue
 		}
 		for _, m := range msgs {
-			if !subject.IsLedgerFirst(m.Subject) { // every ledger has its own
+			if !subject.IsLedgerFirst(m.Subject) && m.Subject != halfRestored { // every ledger has its own
 				if err := take(m); err != nil {
 					return next, err
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -313,6 +314,23 @@ func TestARestoredLedgerGoesOn(t *testing.T) {
 	later := ledger.Options{Ahead: func() time.Duration { return 10 * 365 * 24 * time.Hour }}
 	if got, err := ledger.Restore(t.Context(), natstest.Start(t, natstest.Options{Memory: true, NoBroker: true}).Connect(rights.Role{Name: rights.RoleLedger}), read(t, path), later); err != nil || got.Expired == 0 {
 		t.Errorf("ten years later: %+v %v", got, err)
+	}
+	// Nobody serves or saves what was restored in part.
+	part := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
+	cut := save(t, b)
+	back := read(t, cut)
+	if err := os.Truncate(cut, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.Restore(t.Context(), part.Connect(rights.Role{Name: rights.RoleLedger}), back, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "the backup is ") {
+		t.Errorf("a backup that is cut off meanwhile: %v", err)
+	}
+	_, err = ledger.Open(t.Context(), part.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{})
+	_, saved := ledger.Backup(t.Context(), maintain(t, part), io.Discard, nil)
+	for what, err := range map[string]error{"opened": err, "saved": saved} {
+		if err == nil || !strings.Contains(err.Error(), "did not end, and asks are missing") {
+			t.Errorf("%s, restored in part: %v", what, err)
+		}
 	}
 	to := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
 	if _, err := ledger.Restore(t.Context(), to.Connect(rights.Role{Name: rights.RoleLedger}), read(t, path), ledger.Options{}); err != nil {

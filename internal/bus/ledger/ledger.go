@@ -58,7 +58,8 @@ type Options struct {
 	// nothing.
 	Ahead func() time.Duration
 
-	copies int // of a new ledger on these servers, if Replicas is not set
+	copies   int  // of a new ledger on these servers, if Replicas is not set
+	restores bool // it is opened to be filled
 
 	breakage // empty, except in builds that prove that torture detects faults
 }
@@ -159,6 +160,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 		return nil, err
 	}
 	if err := l.openState(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.whole(ctx); err != nil && !opts.restores {
 		return nil, err
 	}
 	if err := l.openFiles(ctx); err != nil {

@@ -35,11 +35,15 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 	if err := f.settings(&opts); err != nil {
 		return Restored{}, err
 	}
+	opts.restores = true
 	l, err := Open(ctx, nc, opts)
 	if err != nil {
 		return Restored{}, err
 	}
 	if err := l.empty(ctx); err != nil {
+		return Restored{}, err
+	}
+	if _, err := l.publish(ctx, nats.NewMsg(halfRestored)); err != nil {
 		return Restored{}, err
 	}
 	r := &restore{l: l, f: f, now: l.Now(), consumers: map[string]bool{}}
@@ -55,7 +59,30 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 	if err := r.audit(ctx); err != nil {
 		return Restored{}, err
 	}
-	return r.compare(ctx)
+	done, err := r.compare(ctx)
+	if err != nil {
+		return Restored{}, err
+	}
+	over := nats.NewMsg(halfRestored)
+	over.Header.Set(hdrTTL, "1s")
+	_, err = l.publish(ctx, over)
+	return done, err
+}
+
+// halfRestored is the subject of a message in shared state that a restore stores first. At its end it replaces it by one
+// that does not last.
+const halfRestored = subject.StateLedger + ".restore"
+
+// whole returns an error if a restore into this ledger was cut off.
+func (l *Ledger) whole(ctx context.Context) error {
+	m, err := l.last(ctx, subject.StateStream, halfRestored)
+	if errors.Is(err, errNone) || err == nil && m.Header.Get(hdrTTL) != "" {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("ledger: a restore that began at %s did not end, and asks are missing: restore the backup into a fresh directory or account", m.Time.Format(time.RFC3339))
+	}
+	return err
 }
 
 // settings sets the options that are not set from the backup.
