@@ -147,7 +147,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return err
 	}
 	// From here on files are added and removed.
-	err = os.Remove(filepath.Join(opts.Dir, storecheck.CleanFile))
+	if err = found.RemoveBegun(); err == nil {
+		err = os.Remove(filepath.Join(opts.Dir, storecheck.CleanFile))
+	}
 	if err == nil {
 		err = file.SyncDir(opts.Dir)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/server/natsd"
 	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/server/storecheck"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -213,7 +214,29 @@ func TestKeyCredentialsAndStoreSurviveARestart(t *testing.T) {
 	}
 	s.Close()
 	s.Close() // twice is harmless
+	// It was killed while it made streams, which hold nothing yet.
+	for name, config := range map[string]string{"ASKS_00": `{"name":"ASKS_00"}`, "ASKS_01": `{"name":"ASKS_01","subj`, "ASKS_02": ""} {
+		at := filepath.Join(storecheck.StreamsDir(dir), name)
+		if err := os.MkdirAll(filepath.Join(at, "msgs"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if config != "" {
+			write(t, filepath.Join(at, "meta.inf"), config)
+		}
+	}
 	again := natstest.Serve(t, dir, addr, 0)
+	js, err := jetstream.New(natstest.Plain(t, again, rights.Role{Name: rights.RoleLedgerAdmin}))
+	if err == nil {
+		_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ASKS_00", Subjects: []string{"x"}})
+	}
+	again.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again = natstest.Serve(t, dir, addr, 0)
+	if n := messages(t, again); n != 0 {
+		t.Errorf("%d messages in a new stream", n)
+	}
 	nc, err := nats.Connect(c.URL, nats.UserCredentialBytes([]byte(c.Creds)))
 	if err != nil {
 		t.Fatalf("the credential of before: %v", err)

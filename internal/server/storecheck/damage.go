@@ -51,6 +51,7 @@ type Inspection struct {
 	Found   map[string]*scanned
 	configs map[string]string // remembered, of each stream
 	damages []Damage
+	begun   []string // directories of streams that were being made when the server was killed
 }
 
 // Inspect reads a store without changing it, and compares it with what is
@@ -80,6 +81,11 @@ func Inspect(dir string, alone bool) (*Inspection, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Found)) {
 		s := i.Found[name]
+		if i.beginning(name, s) {
+			delete(i.Found, name)
+			i.begun = append(i.begun, s.dir)
+			continue
+		}
 		i.checkConfig(name, s)
 		before := len(i.damages)
 		switch {
@@ -138,6 +144,24 @@ func (i *Inspection) checkStreams(exact *blockList, alone bool) {
 			})
 		}
 	}
+}
+
+// beginning reports whether a stream was being made when the server was killed: it has no configuration and nothing else,
+// and nobody remembers it.
+func (i *Inspection) beginning(name string, s *scanned) bool {
+	_, whole := readConfig(s.dir, name)
+	_, noted := i.Seqs[name]
+	return !whole && !noted && i.configs[name] == "" && !slices.ContainsFunc(s.blocks, func(b block) bool { return b.Size > 0 })
+}
+
+// RemoveBegun removes such streams: the server could neither read them nor make them again.
+func (i *Inspection) RemoveBegun() error {
+	for _, dir := range i.begun {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkConfig checks that the server can read a stream's configuration.
