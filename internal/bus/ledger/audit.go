@@ -31,9 +31,9 @@ const (
 // AuditSettings say how much the audit keeps. They are stored in the stream, so
 // that every broker uses the same ones.
 type AuditSettings struct {
-	Retention time.Duration // default for a new audit: 8760h; at least 1s
-	Bytes     int64         // default for a new audit: an eighth of the ledger's budget, at most 1 GiB; at least 1 MiB
-	Refuse    bool          // a full audit refuses new records; default: it drops the oldest
+	Retention time.Duration `json:"retention"` // default for a new audit: 8760h; at least 1s
+	Bytes     int64         `json:"bytes"`     // default for a new audit: an eighth of the ledger's budget, at most 1 GiB; at least 1 MiB
+	Refuse    bool          `json:"refuse"`    // a full audit refuses new records; default: it drops the oldest
 }
 
 // Check reports settings that no audit can have.

@@ -53,6 +53,9 @@ type (
 		Retention  string    `json:"retention"`
 		Margin     string    `json:"margin"`
 		At         time.Time `json:"at"` // when it began, by the servers' clocks: see [Ledger.serversTime]
+
+		Audit  AuditSettings `json:"audit"` // zero in backups of before, as the shares
+		Shares Shares        `json:"shares"`
 	}
 	// backupConsumer is a durable consumer: the progress of a posting surface.
 	backupConsumer struct {
@@ -88,10 +91,18 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	if err != nil {
 		return Summary{}, err
 	}
+	audited, err := SetAudit(ctx, nc, AuditSettings{}, false)
+	if err != nil {
+		return Summary{}, err
+	}
+	shares, err := SetShares(ctx, nc, 0)
+	if err != nil {
+		return Summary{}, err
+	}
 	b := newBackupWriter(w)
 	b.line(backupLine{Head: &BackupHead{
 		Format: backupFormat, Protocol: wire.Protocol(), Partitions: has.Partitions, Replicas: has.Replicas,
-		Retention: has.Retention.String(), Margin: has.Margin.String(), At: at,
+		Retention: has.Retention.String(), Margin: has.Margin.String(), At: at, Audit: audited, Shares: shares,
 	}})
 	names := l.streams()
 	// The audit is read last: an ask that ends meanwhile is in the streams read

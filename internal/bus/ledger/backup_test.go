@@ -308,6 +308,14 @@ func TestARestoredLedgerGoesOn(t *testing.T) {
 	if _, err := s.Withdraw(t.Context(), "missed", ""); err != nil {
 		t.Fatal(err)
 	}
+	audited, err := ledger.SetAudit(t.Context(), maintain(t, b), ledger.AuditSettings{Retention: 99 * time.Hour, Bytes: 3 << 20, Refuse: true}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares, err := ledger.SetShares(t.Context(), maintain(t, b), 100<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := save(t, b)
 
 	// What is past its retention is decided by the servers' time, not by this machine's.
@@ -338,6 +346,12 @@ func TestARestoredLedgerGoesOn(t *testing.T) {
 	}
 	if _, err := ledger.Restore(t.Context(), to.Connect(rights.Role{Name: rights.RoleLedger}), read(t, path), ledger.Options{}); err == nil || !strings.Contains(err.Error(), "the ledger is not empty") {
 		t.Errorf("a second time: %v", err)
+	}
+	if got, err := ledger.SetAudit(t.Context(), maintain(t, to), ledger.AuditSettings{}, false); got != audited || err != nil {
+		t.Errorf("the audit has %+v instead of %+v, %v", got, audited, err)
+	}
+	if got, err := ledger.SetShares(t.Context(), maintain(t, to), 0); got != shares || err != nil {
+		t.Errorf("files and shared state have %+v instead of %+v, %v", got, shares, err)
 	}
 	to2 := natstest.Again(t, stopped(t, to))
 	c2, err := client.New(to2.Connect(rights.Role{Name: rights.RoleGateway}), client.Options{})

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,7 @@ func (l *Ledger) openFiles(ctx context.Context) error {
 		Name: subject.FileStream, Subjects: []string{subject.FileLedger + ".>"}, Storage: jetstream.FileStorage,
 		Description: "askbus files of asks and answers; only the broker writes here",
 		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
-		MaxBytes: share(subject.FileStream, l.budget.Load()), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true,
+		MaxBytes: cmp.Or(l.opts.shares.Files, share(subject.FileStream, l.budget.Load())), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true,
 	}
 	if _, err := l.createBounded(ctx, cfg, minFileBudget, 16); err != nil {
 		return err

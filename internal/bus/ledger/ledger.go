@@ -58,8 +58,9 @@ type Options struct {
 	// nothing.
 	Ahead func() time.Duration
 
-	copies   int  // of a new ledger on these servers, if Replicas is not set
-	restores bool // it is opened to be filled
+	copies   int    // of a new ledger on these servers, if Replicas is not set
+	restores bool   // it is opened to be filled
+	shares   Shares // of a new ledger, if it is restored
 
 	breakage // empty, except in builds that prove that torture detects faults
 }

@@ -95,7 +95,7 @@ func (f *BackupFile) settings(opts *Options) error {
 	if err != nil {
 		return fmt.Errorf("ledger: the backup's margin: %w", err)
 	}
-	opts.Retention, opts.Margin = retention, margin
+	opts.Retention, opts.Margin, opts.Audit, opts.shares = retention, margin, f.Head.Audit, f.Head.Shares
 	opts.Partitions = cmp.Or(opts.Partitions, f.Head.Partitions)
 	opts.Replicas = cmp.Or(opts.Replicas, f.Head.Replicas)
 	return nil

@@ -33,7 +33,10 @@ func share(stream string, budget int64) int64 {
 }
 
 // Shares are how many bytes may be used beside the asks; 0: there is no such stream.
-type Shares struct{ Files, State int64 }
+type Shares struct {
+	Files int64 `json:"files"`
+	State int64 `json:"state"`
+}
 
 // SetShares gives files and shared state what a new ledger with this budget would, over a connection that may update
 // streams. It takes away nothing that they need: each keeps twice what it holds. It returns what they have then; 0 as

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (l *Ledger) openState(ctx context.Context) error {
 		Name: subject.StateStream, Subjects: []string{subject.StateLedger + ".>"}, Storage: jetstream.FileStorage,
 		Description: "askbus shared state: tokens, sign-ins, leases and the like; only the broker writes here",
 		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
-		MaxBytes: share(subject.StateStream, l.budget.Load()), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		MaxBytes: cmp.Or(l.opts.shares.State, share(subject.StateStream, l.budget.Load())), AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		RePublish: republished(subject.StateStream),
 	}
 	_, err := l.createBounded(ctx, cfg, minStateBudget, 16)
