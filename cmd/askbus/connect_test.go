@@ -234,7 +234,7 @@ func TestTwoBusesWithOneTokenNameEachOther(t *testing.T) {
 	second := two.up()
 	second.err.wait(t, "askbus: Telegram cannot run: "+filepath.Join(chats, "telegram.env")+": settings: there is no ASKBUS_TELEGRAM_CHATS")
 	write(string(settings))
-	first.err.wait(t, "askbus: Telegram does not work: updates do not arrive: another process polls with this token")
+	first.err.wait(t, "askbus: Telegram does not work: updates do not arrive: another process polls with this token, or a webhook is set; stop one of the two, or give each a bot of its own (Telegram says: Conflict: ")
 	for _, pl := range []place{one, two} {
 		if _, said, code := pl.run("ask", "--question", "Well?", "--wait", "0"); code != cli.ExitPending {
 			t.Errorf("exit %d: %s", code, said)

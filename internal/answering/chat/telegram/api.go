@@ -202,7 +202,7 @@ func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (
 	limited, is := errors.AsType[*bot.TooManyRequestsError](err)
 	switch {
 	case errors.Is(err, bot.ErrorConflict):
-		return nil, fmt.Errorf("%w (Telegram says: %w)", errRival, err)
+		return nil, fmt.Errorf("%w (Telegram says: %s)", errRival, strings.TrimPrefix(err.Error(), bot.ErrorConflict.Error()+", "))
 	case errors.Is(err, bot.ErrorUnauthorized):
 		return nil, errRevoked
 	case is:
