@@ -32,8 +32,9 @@ func CheckBudget(bytes int64) error {
 }
 
 // checkReserved refuses a node of a cluster whose budget is less than what its bounded streams may use: nats-server keeps
-// that much for them, and would then take neither their copies nor those of others, but only if it has to make one.
-func checkReserved(dir string, budget int64) error {
+// that much for them, and would then take neither their copies nor those of others, but only if it has to make one. A
+// single server is only warned: what it has must be readable.
+func checkReserved(dir string, budget int64, alone bool, log *slog.Logger) error {
 	store := os.DirFS(filepath.Join(dir, rights.StoreDir)) // whose name is no pattern
 	configs, err := fs.Glob(store, "jetstream/*/streams/*/meta.inf")
 	if err != nil {
@@ -52,10 +53,19 @@ func checkReserved(dir string, budget int64) error {
 			reserved += max(0, cfg.MaxBytes)
 		}
 	}
-	if reserved >= budget {
-		return fmt.Errorf("--max-store %s is too little for this store: the audit and the uploaded files may use %s of it, and a node of a cluster with less takes no copies; use more (\"askbus ledger set --audit-bytes\" makes the audit smaller)", file.SizeText(budget), file.SizeText(reserved))
+	if reserved < budget {
+		return nil
 	}
-	return nil
+	then := "a node of a cluster with less takes no copies"
+	if alone {
+		then = "when they do, asks and answers are refused"
+	}
+	err = fmt.Errorf("--max-store %s is too little for this store: the audit and the uploaded files may use %s of it, and %s; use more, or make them smaller with \"askbus ledger set\" and its --audit-bytes and --max-store", file.SizeText(budget), file.SizeText(reserved), then)
+	if alone {
+		log.Warn(err.Error())
+		return nil
+	}
+	return err
 }
 
 // disk compares the budget of a store with its disk.

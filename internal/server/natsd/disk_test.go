@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/server/natsd"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -106,4 +107,22 @@ func TestABudgetThatIsTooSmallIsExplained(t *testing.T) {
 	if err := natsd.CheckBudget(64 << 20); err != nil {
 		t.Error(err)
 	}
+	// A single server starts with less than what its streams may use, because they must be readable.
+	var logged bytes.Buffer
+	opts := natsd.Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Admin: true, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	for _, opts.MaxStore = range []int64{300 << 20, 100 << 20} {
+		s, err := natsd.Start(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, err := jetstream.New(natstest.Plain(t, s, rights.Role{Name: rights.RoleLedgerAdmin}))
+		if err == nil && opts.MaxStore > 200<<20 {
+			_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"x"}, MaxBytes: 200 << 20})
+		}
+		s.Close()
+		if said := strings.Contains(logged.String(), "is too little for this store"); err != nil || said != (opts.MaxStore < 200<<20) {
+			t.Errorf("%d bytes: %v: %s", opts.MaxStore, err, &logged)
+		}
+	}
+	wants(t, logged.String(), "--max-store 100 MiB", "may use 200 MiB of it, and when they do, asks and answers are refused")
 }

@@ -140,8 +140,8 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if err == nil {
 		err = found.Err(alone)
 	}
-	if err == nil && s.clustered {
-		err = checkReserved(opts.Dir, opts.MaxStore)
+	if err == nil {
+		err = checkReserved(opts.Dir, opts.MaxStore, alone, opts.Logger)
 	}
 	if err != nil {
 		return err
