@@ -83,6 +83,17 @@ func eachTry[T any](ctx context.Context, read func(context.Context) (T, error)) 
 	}
 }
 
+// tierOf returns the limits of an account for streams with this many copies, which a JWT may have for each number, and
+// what uses them. Those count every byte once.
+func tierOf(a *jetstream.AccountInfo, copies int) jetstream.Tier {
+	if len(a.Tiers) == 0 {
+		return a.Tier
+	}
+	tier := a.Tiers["R"+strconv.Itoa(copies)]
+	tier.Store /= uint64(max(1, copies)) //nolint:gosec // a small number
+	return tier
+}
+
 // Inspect reads the state of a ledger over a connection with maintenance
 // rights. Without a leader it gives up after some seconds, not when ctx ends.
 func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
@@ -94,11 +105,19 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	if err != nil {
 		return Inspection{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 	}
-	in := Inspection{
-		Domain: account.Domain, Used: int64(account.Store), Reserved: int64(account.ReservedStore), MaxStore: account.Limits.MaxStore, //nolint:gosec // bytes of a disk
-		HasStreams: account.Streams, MaxStreams: account.Limits.MaxStreams, Bounded: account.Limits.MaxBytesRequired,
+	copies := 1
+	if nc.ConnectedClusterName() != "" {
+		copies = clusterCopies
 	}
 	first, err := eachTry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, subject.Stream(0)) })
+	if err == nil {
+		copies = first.CachedInfo().Config.Replicas
+	}
+	tier := tierOf(account, copies)
+	in := Inspection{
+		Domain: account.Domain, Used: int64(tier.Store), Reserved: int64(tier.ReservedStore), MaxStore: tier.Limits.MaxStore, //nolint:gosec // bytes of a disk
+		HasStreams: tier.Streams, MaxStreams: tier.Limits.MaxStreams, Bounded: tier.Limits.MaxBytesRequired,
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return in, ErrNoLedger
 	}

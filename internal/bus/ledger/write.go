@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // JetStream headers.
@@ -244,19 +245,14 @@ func size(msg *nats.Msg) int {
 
 // RefreshUsage reads how much of its budget the ledger uses.
 func (l *Ledger) RefreshUsage(ctx context.Context) error {
-	var info struct {
-		Store  int64 `json:"storage"`
-		Limits struct {
-			MaxStore int64 `json:"max_storage"`
-		} `json:"limits"`
-	}
+	var info jetstream.AccountInfo
 	before := l.storedBytes.Load()
 	if err := l.api(ctx, "INFO", nil, &info); err != nil {
 		return fmt.Errorf("ledger: read usage: %w", err)
 	}
-	budget := smaller(l.opts.Budget, info.Limits.MaxStore, l.limits.least())
+	budget := smaller(l.opts.Budget, tierOf(&info, l.copies).Limits.MaxStore, l.limits.least())
 	l.budget.Store(budget)
-	used, err := l.uniqueBytes(ctx, info.Store, budget)
+	used, err := l.uniqueBytes(ctx, int64(info.Store), budget) //nolint:gosec // bytes of a disk
 	if err != nil {
 		return err
 	}

@@ -184,6 +184,7 @@ accounts {
   none { users: [{user: none, password: x}], jetstream: {} }
   streams { users: [{user: streams, password: x}], jetstream: {max_streams: 1} }
   bytes { users: [{user: bytes, password: x}], jetstream: {max_file: 2MB} }
+  tiers { users: [{user: tiers, password: x}] }
   bounded { users: [{user: bounded, password: x}], jetstream: {max_bytes_required: true} }
 }`), 0o600)
 	if err != nil {
@@ -200,10 +201,20 @@ accounts {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	tiers, err := s.LookupAccount("tiers")
+	if err == nil {
+		err = tiers.EnableJetStream(map[string]server.JetStreamAccountLimits{
+			"R1": {MaxStore: 2 << 20, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1}, "R3": {MaxStore: -1, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1},
+		}, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for user, words := range map[string]string{
 		"none":    "",
 		"streams": "the account has all of the 1 streams that it may have",
 		"bytes":   "2 MiB of 2 MiB are used: raise the account's limit",
+		"tiers":   "2 MiB of 2 MiB are used: raise the account's limit",
 		"bounded": "no stream without max_bytes",
 	} {
 		nc, err := nats.Connect(s.ClientURL(), nats.UserInfo(user, "x"))
