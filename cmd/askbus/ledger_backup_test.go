@@ -156,6 +156,14 @@ func TestBackupsAndRestoresAreInTheAudit(t *testing.T) {
 	if _, said, code := elsewhere.run("ledger", "backup", file+"2", "--admin-url", pl.context().NATSURL, "--admin-creds", admin); code != 0 || !strings.Contains(said, "the audit has no record of this") {
 		t.Errorf("without an operator's credential: exit %d, %s", code, said)
 	}
+	// So is what a command changed before it failed: here the server has less than 20 GiB.
+	if _, said, code := elsewhere.run("ledger", "set", "--margin", "48h", "--audit-bytes", "20GiB", "--admin-url", pl.context().NATSURL, "--admin-creds", admin, "--creds", operator); code != cli.ExitFailure || !strings.Contains(said, "what was changed before stays") {
+		t.Errorf("settings that cannot all change: exit %d, %s", code, said)
+	}
+	natstest.Eventually(t, "the audit has the change", func() bool {
+		got := pl.audited("--action", "ledger.changed")
+		return len(got) == 1 && strings.HasPrefix(got[0].Object.Note, "margin 48h0m0s (was 24h0m0s), audit-bytes 20GiB; not to the end: ledger: update stream AUDIT")
+	})
 
 	fresh := place{t, filepath.Join(dir, "fresh")}
 	start(t, "", "server", "--dir", fresh.dir, "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")

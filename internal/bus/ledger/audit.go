@@ -117,8 +117,8 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 		}
 	}
 	if change != (AuditSettings{}) || full {
-		if _, err := js.UpdateStream(ctx, cfg); err != nil {
-			return AuditSettings{}, fmt.Errorf("ledger: update stream %s: %w", subject.AuditStream, err)
+		if err := update(ctx, js, cfg); err != nil {
+			return AuditSettings{}, err
 		}
 	}
 	return AuditSettings{Retention: cfg.MaxAge, Bytes: cfg.MaxBytes, Refuse: cfg.Discard == jetstream.DiscardNew}, nil
@@ -146,8 +146,8 @@ func SetAuditCopies(ctx context.Context, nc *nats.Conn, copies int) (int, error)
 		return cfg.Replicas, ErrAuditCopies
 	}
 	cfg.Replicas = copies
-	if _, err := js.UpdateStream(ctx, cfg); err != nil {
-		return 0, fmt.Errorf("ledger: update stream %s: %w", subject.AuditStream, err)
+	if err := update(ctx, js, cfg); err != nil {
+		return 0, err
 	}
 	return copies, caughtUp(ctx, js, []string{subject.AuditStream}, copies)
 }

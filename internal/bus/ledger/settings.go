@@ -121,7 +121,7 @@ func (o *Options) agree(s Settings) error {
 // that may update streams, and restores what somebody changed of the streams
 // themselves. Brokers read the settings when they start; a change of replicas
 // needs no restart, and Set returns when every copy is current. It returns the
-// settings before and after.
+// settings before and after, which are the same if an error changed nothing.
 func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Settings, err error) {
 	js, first, err := streamOver(ctx, nc, subject.Stream(0))
 	if err != nil {
@@ -135,18 +135,18 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		return before, after, nil
 	}
 	if change.Partitions != 0 && change.Partitions != before.Partitions {
-		return before, after, errors.New("ledger: the partitions of a ledger cannot change: they determine the stream of each ask")
+		return before, before, errors.New("ledger: the partitions of a ledger cannot change: they determine the stream of each ask")
 	}
 	after.Replicas = cmp.Or(change.Replicas, after.Replicas)
 	after.Retention = cmp.Or(change.Retention, after.Retention)
 	after.Margin = cmp.Or(change.Margin, after.Margin)
 	if err := after.check(); err != nil {
-		return before, after, err
+		return before, before, err
 	}
 	// Pending questions have a timer with the retention of their time. What it
 	// writes late must not outlive the outcome.
 	if after.Retention+after.Margin < before.longest+MinMargin {
-		return before, after, fmt.Errorf("ledger: retention %s and margin %s together must be at least %s: questions stored with a retention of %s may still be pending; raise the margin as well",
+		return before, before, fmt.Errorf("ledger: retention %s and margin %s together must be at least %s: questions stored with a retention of %s may still be pending; raise the margin as well",
 			after.Retention, after.Margin, before.longest+MinMargin, before.longest)
 	}
 	names := make([]string, 0, after.Partitions+2)
@@ -167,14 +167,22 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 		if name == names[0] {
 			maps.Copy(cfg.Metadata, after.metadata())
 		}
-		if _, err := js.UpdateStream(ctx, cfg); err != nil {
-			return before, after, fmt.Errorf("ledger: update stream %s: %w", name, err)
+		if err := update(ctx, js, cfg); err != nil {
+			return before, after, err
 		}
 	}
 	if moved {
 		err = caughtUp(ctx, js, names, after.Replicas)
 	}
 	return before, after, err
+}
+
+// update changes one of the streams that a command changes one after the other.
+func update(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	if _, err := js.UpdateStream(ctx, cfg); err != nil {
+		return fmt.Errorf("ledger: update stream %s: %w; what was changed before stays: mend this, and give the same command again", cfg.Name, err)
+	}
+	return nil
 }
 
 // asCreated gives a stream the settings with which a broker creates it, as far as

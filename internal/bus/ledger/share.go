@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nats.go"
@@ -55,8 +54,8 @@ func SetShares(ctx context.Context, nc *nats.Conn, budget int64) (Shares, error)
 		cfg := info.Config
 		if budget > 0 {
 			cfg.MaxBytes = max(share(name, budget), min(cfg.MaxBytes, 2*int64(info.State.Bytes))) //nolint:gosec // bytes of a disk
-			if _, err := js.UpdateStream(ctx, cfg); err != nil {
-				return got, fmt.Errorf("ledger: update stream %s: %w", name, err)
+			if err := update(ctx, js, cfg); err != nil {
+				return got, err
 			}
 		}
 		*bytes = cfg.MaxBytes

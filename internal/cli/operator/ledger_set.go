@@ -66,27 +66,33 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			}
 			defer end()
 			before, after, err := ledger.Set(ctx, nc, change)
-			if err != nil {
+			if err != nil && before == after {
 				return err
 			}
-			kept, err := ledger.SetAudit(ctx, nc, audited, auditFull != "")
-			if err != nil {
-				return err
+			var kept ledger.AuditSettings
+			var copies int
+			var shares ledger.Shares
+			if err == nil {
+				kept, err = ledger.SetAudit(ctx, nc, audited, auditFull != "")
 			}
-			copies, err := ledger.SetAuditCopies(ctx, nc, change.Replicas)
+			if err == nil {
+				copies, err = ledger.SetAuditCopies(ctx, nc, change.Replicas)
+			}
 			if errors.Is(err, ledger.ErrAuditCopies) {
 				a.Note("askbus: warning: %v", err)
 				err = nil
 			}
-			if err != nil {
-				return err
-			}
-			shares, err := ledger.SetShares(ctx, nc, budget)
-			if err != nil {
-				return err
+			if err == nil {
+				shares, err = ledger.SetShares(ctx, nc, budget)
 			}
 			if note := changedSettings(&before, &after, cmd); note != "" {
+				if err != nil {
+					note += "; not to the end: " + err.Error()
+				}
 				maintained(cmd.Context(), a, url == "", storecheck.Maintenance{Note: note})
+			}
+			if err != nil {
+				return err
 			}
 			return printSettings(a, before, after, kept, copies, shares)
 		},
