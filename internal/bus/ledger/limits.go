@@ -39,7 +39,8 @@ type serverLimit struct {
 	seen  time.Time // by this machine's clock
 }
 
-// note records what a server may store; 0 removes it.
+// note records what a server may store. With 0 its JetStream is off, as it is while its disk is full: what it said last
+// counts a while longer.
 func (s *limits) note(name string, bytes int64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,11 +48,9 @@ func (s *limits) note(name string, bytes int64, now time.Time) {
 		s.byServer = map[string]serverLimit{}
 	}
 	maps.DeleteFunc(s.byServer, func(_ string, l serverLimit) bool { return now.Sub(l.seen) > limitsKept })
-	if bytes <= 0 {
-		delete(s.byServer, name)
-		return
+	if bytes > 0 {
+		s.byServer[name] = serverLimit{bytes, now}
 	}
-	s.byServer[name] = serverLimit{bytes, now}
 }
 
 // smallest returns the server that may store least; empty: none is known.

@@ -23,7 +23,9 @@ func TestTheSmallestServerCountsUntilItIsForgotten(t *testing.T) {
 	is("n2", 100)
 	s.note("n1", 300, now.Add(limitsKept+1))
 	is("n1", 300)
-	s.note("n1", 0, now) // its JetStream is off
+	s.note("n1", 0, now.Add(2*limitsKept+1)) // its JetStream is off
+	is("n1", 300)
+	s.note("n1", 0, now.Add(2*limitsKept+2))
 	is("", 0)
 }
 
