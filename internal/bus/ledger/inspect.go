@@ -90,7 +90,7 @@ func tierOf(a *jetstream.AccountInfo, copies int) jetstream.Tier {
 		return a.Tier
 	}
 	tier := a.Tiers["R"+strconv.Itoa(copies)]
-	tier.Store /= uint64(max(1, copies)) //nolint:gosec // a small number
+	tier.Store /= uint64(max(1, copies))
 	return tier
 }
 

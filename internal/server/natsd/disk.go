@@ -62,7 +62,7 @@ func checkReserved(dir string, budget int64, alone bool, log *slog.Logger) error
 	}
 	err = fmt.Errorf("--max-store %s is too little for this store: the audit and the uploaded files may use %s of it, and %s; use more, or make them smaller with \"askbus ledger set\" and its --audit-bytes and --max-store", file.SizeText(budget), file.SizeText(reserved), then)
 	if alone {
-		log.Warn(err.Error())
+		log.Warn("the store may become full of what is not asks", slog.Any("error", err))
 		return nil
 	}
 	return err
