@@ -84,19 +84,10 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	if err != nil {
 		return Summary{}, err
 	}
-	if err := l.whole(ctx); err != nil {
-		return Summary{}, err
-	}
 	at, err := l.serversTime(ctx)
-	if err != nil {
-		return Summary{}, err
-	}
-	audited, err := SetAudit(ctx, nc, AuditSettings{}, false)
-	if err != nil {
-		return Summary{}, err
-	}
-	shares, err := SetShares(ctx, nc, 0)
-	if err != nil {
+	audited, errAudit := SetAudit(ctx, nc, AuditSettings{}, false)
+	shares, errShares := SetShares(ctx, nc, 0)
+	if err := errors.Join(l.whole(ctx), err, errAudit, errShares); err != nil {
 		return Summary{}, err
 	}
 	b := newBackupWriter(w)
