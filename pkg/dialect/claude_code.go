@@ -45,6 +45,11 @@ func (b *builder) claudeCodeCall(v value) value {
 	if v.field("type").raw == "tool_use" {
 		name, id = v.field("name"), v.field("id")
 	}
+	if call := v.field("function"); call.given() { // of OpenAI's chat completions
+		input, name, id = call.field("arguments").unpacked(), call.field("name"), v.field("id")
+	} else if v.field("type").raw == "function_call" { // of its responses
+		input, name, id = v.field("arguments").unpacked(), v.field("name"), v.field("call_id")
+	}
 	if !input.given() && !name.given() {
 		return v
 	}

@@ -127,7 +127,7 @@ func (b *builder) toolFields(v value) {
 	}
 }
 
-// unpacked parses a list that a client sent as JSON text, as some do.
+// unpacked parses a list or an object that a client sent as JSON text, as some do with lists, and OpenAI with the arguments of a call.
 func (v value) unpacked() value {
 	text, ok := v.raw.(string)
 	if !ok {
@@ -136,9 +136,15 @@ func (v value) unpacked() value {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
 	raw, err := decode(d, 1)
-	if list, isList := raw.([]any); err == nil && isList {
+	if err != nil {
+		return v
+	}
+	switch raw.(type) {
+	case []any:
 		v.warn("is the text of an array; it is read as one")
-		v.raw = list
+		v.raw = raw
+	case *object:
+		v.raw = raw
 	}
 	return v
 }
