@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +32,7 @@ type approval struct {
 // in the tool's place is a text.
 func (b *builder) approval(n, i int, one approval) {
 	id := approvalID(n, i)
-	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: !one.respondable, Text: strings.TrimSpace(withoutCall(one.description, one.name))}
+	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: !one.respondable, Text: strings.TrimSpace(one.withoutCall())}
 	if !strings.Contains(q.Text, one.name) || q.Text == "" { // nobody approves a tool without its name
 		q.Text = strings.TrimSpace("Tool: " + one.name + "\n\n" + q.Text)
 	}
@@ -59,14 +58,18 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 }
 
-// withoutCall returns a description without the call that LangChain writes at its end (JSON in JavaScript,
-// a dict in Python) where nobody gave it another one: the arguments are shown anyway.
-func withoutCall(description, name string) string {
-	about, args, _ := strings.Cut(description, "\n\nTool: "+name+"\nArgs: ")
-	if strings.HasPrefix(args, "{") && strings.HasSuffix(args, "}") && (!strings.Contains(args, "\n") || json.Valid([]byte(args))) {
+// withoutCall returns the description without the call that LangChain writes at its end where nobody gave it another one,
+// if people see the arguments anyway: as JSON in JavaScript, which are the same, or as a dict in Python.
+func (a approval) withoutCall() string {
+	args, ok := a.args.(*object)
+	about, said, _ := strings.Cut(a.description, "\n\nTool: "+a.name+"\nArgs: ")
+	if !ok || len(args.keys) == 0 {
+		return a.description
+	}
+	if said == indented(encode(args)) || strings.HasPrefix(said, "{'") && strings.HasSuffix(said, "}") && !strings.Contains(said, "\n") {
 		return about
 	}
-	return description
+	return a.description
 }
 
 // allowance is an option that a request for approval may allow.
